@@ -1,0 +1,235 @@
+//! The log: one event is one stored fact of a turn.
+//!
+//! The same JSON goes into the store, over the wire and to `--jsonl`. Events are append-only and numbered without a gap
+//! within their session; replaying a turn's events gives the state that living it gave.
+
+use crate::{AgentName, Call, CallId, Effect, FrameId, Limits, Outcome, SessionId, Text, Timestamp, ToolName, TurnId, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// One stored fact of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the session, from 1.
+    pub seq: u64,
+    /// The conversation.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The agent's run it belongs to.
+    pub frame: FrameId,
+    /// Who said or did it: an agent of the tree, or `user`.
+    pub author: AgentName,
+    /// When it was decided.
+    pub time: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum EventBody {
+    /// The person said something: a turn begins.
+    #[serde(rename = "user.message")]
+    UserMessage {
+        /// The words.
+        text: Text,
+        /// What holds for this turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settings: Option<TurnSettings>,
+    },
+    /// An agent's accepted reply, or lango's own words when no agent found any.
+    #[serde(rename = "agent.message")]
+    AgentMessage {
+        /// The words.
+        text: Text,
+        /// The calls, under ids that are unique in the turn.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+        /// Whether it ends its frame: the answer to the person in the root's, the result of the delegation elsewhere.
+        #[serde(default, rename = "final")]
+        is_final: bool,
+        /// The model that replied; none when lango itself speaks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<Text>,
+        /// What it cost.
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// The orchestrator gave a task to an agent: a frame opens under the id of the call.
+    #[serde(rename = "agent.delegated")]
+    AgentDelegated {
+        /// The call that is answered by the frame's result.
+        call: CallId,
+        /// The agent.
+        agent: AgentName,
+        /// What it is to do.
+        task: Text,
+        /// The round this delegation belongs to, from 1.
+        round: u32,
+        /// Whether the agent's answer is the person's answer.
+        finish: bool,
+    },
+    /// An agent refused its task; it is out for the rest of the turn.
+    #[serde(rename = "agent.rejected")]
+    AgentRejected {
+        /// Why.
+        reason: Text,
+    },
+    /// A tool is about to run; stored before it does.
+    #[serde(rename = "tool.called")]
+    ToolCalled {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: ToolName,
+        /// The arguments, checked against the schema.
+        arguments: Arc<Value>,
+        /// What happens when it runs twice.
+        effect: Effect,
+    },
+    /// A tool's outcome.
+    #[serde(rename = "tool.returned")]
+    ToolReturned {
+        /// The call.
+        call: CallId,
+        /// How it went.
+        status: CallStatus,
+        /// What the model is told.
+        output: Text,
+    },
+    /// A remote agent is about to be asked.
+    #[serde(rename = "remote.called")]
+    RemoteCalled {
+        /// What it is to do.
+        task: Text,
+    },
+    /// A remote agent's outcome.
+    #[serde(rename = "remote.returned")]
+    RemoteReturned {
+        /// How it went.
+        status: CallStatus,
+        /// What it said.
+        output: Text,
+        /// Whether it ends its frame with an answer.
+        #[serde(rename = "final")]
+        is_final: bool,
+    },
+    /// The runner put something right.
+    #[serde(rename = "turn.corrected")]
+    TurnCorrected {
+        /// What was wrong.
+        fault: Fault,
+        /// The call that the detail answers, if it was about one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// What the model, or the reader of the log, is told.
+        detail: Text,
+    },
+    /// The turn is over.
+    #[serde(rename = "turn.finished")]
+    TurnFinished {
+        /// How.
+        #[serde(flatten)]
+        outcome: Outcome,
+        /// The event that holds the words for the person, if there are any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<u64>,
+        /// What all model calls cost together.
+        usage: Usage,
+        /// Accepted model replies.
+        model_calls: u32,
+        /// Tool calls that were allowed to run.
+        tool_calls: u32,
+        /// Delegation rounds.
+        rounds: u32,
+    },
+}
+
+/// What holds for a turn, stored with its first event so that a later start decides the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnSettings {
+    /// The hard limits.
+    pub limits: Limits,
+    /// The model.
+    pub model: Text,
+    /// A digest of the agent tree.
+    pub topology: Text,
+}
+
+/// How a tool or remote call went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    /// It ran.
+    Ok,
+    /// It ran and failed, or could not run.
+    Error,
+    /// It was not allowed to run.
+    Denied,
+    /// Nobody can know whether it ran.
+    Unknown,
+}
+
+/// What the runner put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// A delegation to a name that is not in the tree.
+    UnknownAgent,
+    /// A delegation to an agent that refused earlier in this turn.
+    RefusedAgent,
+    /// A delegation when none was open: the limit is reached, or the agent may not delegate.
+    DelegationClosed,
+    /// More delegations, or more calls, in one reply than are taken.
+    TooManyCalls,
+    /// A call of a function that does not exist.
+    UnknownTool,
+    /// A call of a tool that no agent holds.
+    UnmatchedTool,
+    /// A call of another agent's tool.
+    NotYours,
+    /// Arguments that do not parse or do not fit.
+    BadArguments,
+    /// A call in a reply that was offered nothing to call.
+    CallsNotOffered,
+    /// The same calls gave the same results again and again.
+    Repetition,
+    /// A reply without words and calls.
+    EmptyReply,
+    /// A refusal by an agent that cannot refuse.
+    StrayRejection,
+    /// The model gave no reply.
+    ModelFailed,
+    /// A frame had to end without an answer because the model calls were spent.
+    ModelCallLimit,
+    /// A call was not run because the tool calls were spent.
+    ToolCallLimit,
+    /// The turn ran out of time.
+    TimeLimit,
+    /// The person stopped the turn.
+    Cancelled,
+    /// The process ended in the middle of the turn.
+    Interrupted,
+}
+
+impl EventBody {
+    /// The value of `type` in its JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UserMessage { .. } => "user.message",
+            Self::AgentMessage { .. } => "agent.message",
+            Self::AgentDelegated { .. } => "agent.delegated",
+            Self::AgentRejected { .. } => "agent.rejected",
+            Self::ToolCalled { .. } => "tool.called",
+            Self::ToolReturned { .. } => "tool.returned",
+            Self::RemoteCalled { .. } => "remote.called",
+            Self::RemoteReturned { .. } => "remote.returned",
+            Self::TurnCorrected { .. } => "turn.corrected",
+            Self::TurnFinished { .. } => "turn.finished",
+        }
+    }
+}

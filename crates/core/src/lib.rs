@@ -1,0 +1,39 @@
+//! The vocabulary and the seams of lango.
+//!
+//! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
+//! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`Clock`], [`Ids`]) are small object-safe traits.
+//!
+//! This crate performs no I/O and knows no runtime and no database.
+
+mod ambient;
+mod event;
+mod ids;
+mod limits;
+mod model;
+mod outcome;
+mod remote;
+mod store;
+mod tool;
+
+pub use ambient::{Clock, Ids, Timestamp};
+pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
+pub use ids::{AgentName, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
+pub use limits::{Limit, Limits};
+pub use model::{Call, Function, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage};
+pub use outcome::Outcome;
+pub use remote::{RemoteAgent, RemoteError};
+pub use store::{
+    Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead, SessionStore, SessionSummary,
+    StoreError,
+};
+pub use tool::{Effect, Risk, Tool, ToolError, ToolOutput, ToolSpec};
+
+/// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.
+pub type Text = std::sync::Arc<str>;
+
+/// A future behind a seam.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A stream behind a seam.
+pub type BoxStream<'a, T> = std::pin::Pin<Box<dyn futures_core::Stream<Item = T> + Send + 'a>>;

@@ -1,0 +1,200 @@
+//! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
+
+use crate::{AgentName, BoxFuture, Event, SessionId, Text, Timestamp, TurnId, UserId};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Where sessions live while turns run.
+///
+/// A batch is stored whole or not at all, and is durable when the future resolves. What is read does not grow with the
+/// length of the session.
+pub trait SessionStore: Send + Sync {
+    /// Makes an empty session. An id that is taken is [`StoreError::Exists`].
+    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// What a new turn has to know of a session: where its log ends, and the exchanges of the look back.
+    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>>;
+
+    /// Appends events of one session. The first one's `seq` must follow the log's end, else [`StoreError::Conflict`].
+    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Events of a session in their order.
+    fn read(&self, session: &SessionId, page: Page) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
+}
+
+/// The list of sessions, for people.
+pub trait SessionCatalog: Send + Sync {
+    /// A user's sessions, the one used last first.
+    fn list(&self, user: &UserId, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// A user's sessions whose id begins with `prefix`, in the order of their ids.
+    fn find(&self, user: &UserId, prefix: &str, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+}
+
+/// Events that are stored together, shared with whoever shows them afterwards.
+pub type Batch = std::sync::Arc<[Event]>;
+
+/// A session that is about to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its id.
+    pub id: SessionId,
+    /// Whose it is.
+    pub user: UserId,
+    /// When it was made.
+    pub created: Timestamp,
+}
+
+/// What a new turn has to know of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionHead {
+    /// Whose it is.
+    pub user: UserId,
+    /// The `seq` of the next event.
+    pub next_seq: u64,
+    /// How many turns there are, an unfinished one included.
+    pub turns: u64,
+    /// The exchanges from [`SessionHead::look_back_start`] on, oldest first.
+    pub exchanges: Vec<Exchange>,
+    /// The first `seq` of the last turn, if that turn has not finished.
+    pub unfinished: Option<u64>,
+}
+
+impl SessionHead {
+    /// Exchanges are dropped from the look back in blocks of this many.
+    pub const BLOCK: u64 = 20;
+
+    /// The first turn (counted from 0) that the look back of a session with this many turns shows.
+    ///
+    /// It moves in blocks, so that what a model is sent begins with the same bytes for many turns, which caches like.
+    pub fn look_back_start(turns: u64) -> u64 {
+        (turns / Self::BLOCK).saturating_sub(1) * Self::BLOCK
+    }
+}
+
+/// One earlier turn as a later one sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// The turn.
+    pub turn: TurnId,
+    /// What the person said.
+    pub question: Text,
+    /// What was answered; none if the turn ended without a word.
+    pub answer: Option<ExchangeAnswer>,
+}
+
+/// What was answered in an earlier turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExchangeAnswer {
+    /// Who answered.
+    pub author: AgentName,
+    /// The words.
+    pub text: Text,
+    /// The task, if a sub-agent answered the person itself.
+    pub task: Option<Text>,
+}
+
+/// Which events to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// The first `seq`.
+    pub from: u64,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionSummary {
+    /// Its id.
+    pub id: SessionId,
+    /// Whose it is.
+    pub user: UserId,
+    /// The beginning of the first thing that was said.
+    pub title: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When the last event was stored.
+    pub updated: Timestamp,
+    /// How many turns there are.
+    pub turns: u64,
+}
+
+/// Why storage could not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no such session.
+    #[error("there is no session `{id}`")]
+    NotFound {
+        /// What was asked for.
+        id: SessionId,
+    },
+    /// The id is taken.
+    #[error("session `{id}` exists already")]
+    Exists {
+        /// The id.
+        id: SessionId,
+    },
+    /// Somebody else appended to the session.
+    #[error("session `{id}` was continued by another process; open it again")]
+    Conflict {
+        /// The session.
+        id: SessionId,
+    },
+    /// The file is there and is not ours.
+    #[error("`{}` is not a lango database: {detail}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// How we know.
+        detail: String,
+    },
+    /// A newer lango wrote it.
+    #[error("`{}` was written by a newer lango (schema {found}, this one knows {known})", path.display())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// The schema in the file.
+        found: u32,
+        /// The newest schema we know.
+        known: u32,
+    },
+    /// It cannot be opened or read.
+    #[error("cannot open the database `{}`: {detail}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        detail: String,
+    },
+    /// It cannot be written.
+    #[error("the database `{}` cannot be written: {detail}", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        detail: String,
+    },
+    /// There is no room left.
+    #[error("no room left for the database `{}`; free some space and try again", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A row is not what was once written.
+    #[error("session `{id}` is damaged at event {seq}: {detail}")]
+    Damaged {
+        /// The session.
+        id: SessionId,
+        /// The event.
+        seq: u64,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Anything else.
+    #[error("the database failed: {detail}")]
+    Failed {
+        /// What it said.
+        detail: String,
+    },
+}

@@ -1,1 +1,28 @@
-//! engine
+//! lango's heart. Here the promises are kept that other frameworks ask the model to keep.
+//!
+//! The data flows one way. A [`Topology`] (data) and the tools' specs become a [`Tree`]: who exists, who owns what, who is
+//! told what. A [`Turn`] decides and performs nothing: replies and results go in, events and the next steps come out.
+//! The [`Runner`] performs the steps, stores what the turn decided, and only then shows it. Tools are reached through the
+//! [`Gate`] alone.
+
+mod ambient;
+mod capability;
+mod gate;
+mod instruction;
+mod partition;
+mod rejection;
+mod runner;
+mod template;
+mod topology;
+mod tree;
+mod turn;
+
+pub use ambient::{RandomIds, SystemClock};
+pub use capability::{GENERAL_ACTIONS, capabilities_of};
+pub use gate::{Gate, GateError};
+pub use instruction::DELEGATE;
+pub use partition::{Named, Partition, partition};
+pub use runner::{Conversation, Runner, RunnerError, RunnerParts, Shown, Stop, TurnReport};
+pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
+pub use tree::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};
+pub use turn::{Input, ModelStep, RemoteStep, Step, ToolStep, Turn, TurnStart};

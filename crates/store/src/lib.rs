@@ -1,1 +1,27 @@
-//! store
+//! Where sessions live: every SQL statement and every migration of lango.
+//!
+//! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`MemoryStore`] keeps them until the
+//! process ends. Both stand behind the seams [`SessionStore`](lango_core::SessionStore) and
+//! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
+//!
+//! ```no_run
+//! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
+//! use lango_store::SqliteStore;
+//!
+//! # async fn example() -> Result<(), StoreError> {
+//! let store = SqliteStore::open("lango.db", AgentName::from("lango-orchestrator"))?;
+//! let id = SessionId::from("s_1");
+//! store.create(NewSession { id: id.clone(), user: UserId::from("local"), created: Timestamp(0) }).await?;
+//! let head = SessionStore::open(&store, &id).await?;
+//! assert_eq!(head.next_seq, 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod batch;
+mod memory;
+mod sqlite;
+mod title;
+
+pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;

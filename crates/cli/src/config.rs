@@ -1,0 +1,75 @@
+//! The configuration: which keys there are, where their values come from, and what they mean.
+//!
+//! A key is one row of [`KEYS`] and one field of [`Settings`]; everything else follows from that. [`load`] lays the
+//! layers over each other, weakest first: defaults, the user's file, the project's file, `LANGO_*` variables, `-c` flags.
+//! It remembers the [`Origin`] of each value and collects every problem of every layer before it gives up. It reads two
+//! files at most, writes none, and takes everything else from its [`Surroundings`].
+
+mod choices;
+mod duration;
+mod keys;
+mod origin;
+mod overlay;
+mod problem;
+mod quote;
+mod setting;
+mod settings;
+mod show;
+mod surroundings;
+
+pub use choices::{OrchestratorTools, StoreLocation, Topology};
+pub use keys::{KEYS, Key};
+pub use origin::Origin;
+pub use problem::{Problem, Problems};
+pub use settings::{AgentSettings, SessionSettings, Settings};
+pub use show::{Layout, show};
+pub use surroundings::{Paths, Surroundings};
+
+use overlay::Overlay;
+
+/// A configuration that holds: every key was known and every value fitted.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What the program runs with.
+    pub settings: Settings,
+    /// The same, key by key in the order of [`KEYS`], with where each value came from.
+    pub values: Vec<Value>,
+    /// The files and folders of this run.
+    pub paths: Paths,
+}
+
+/// The value of one key.
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// Whose value it is.
+    pub key: &'static Key,
+    /// The value as TOML would hold it; nothing if the key is not set.
+    pub value: Option<toml::Value>,
+    /// Which layer had the last word.
+    pub origin: Origin,
+}
+
+impl Value {
+    /// The value as it would be written in a file, on a single line; nothing if the key is not set.
+    pub fn rendered(&self) -> Option<String> {
+        self.value.as_ref().map(quote::rendered)
+    }
+}
+
+/// Reads all layers.
+///
+/// # Errors
+/// All problems of all layers at once. Only a home that cannot be found is reported alone: without it there is no
+/// telling which files to read.
+pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
+    let paths = Paths::locate(surroundings)?;
+    let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
+    overlay.read_file(&paths.user_file);
+    if let Some(project_file) = &paths.project_file {
+        overlay.read_file(project_file);
+    }
+    overlay.read_environment();
+    overlay.read_flags();
+    let (settings, values) = overlay.finish()?;
+    Ok(Loaded { settings, values, paths })
+}

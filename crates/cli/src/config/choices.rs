@@ -1,0 +1,81 @@
+//! Values with a meaning of their own: which topology, whose tools, what store.
+
+use std::path::PathBuf;
+
+use toml::de::DeValue;
+
+use super::setting::{Base, Expected, Setting};
+
+/// `agent.topology`: which agents there are and who calls whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Topology {
+    /// A topology that is known by its name, such as `specialists` or `classic`.
+    Named(String),
+    /// A file that describes one: any value with a `/` in it or `.toml` at its end.
+    File(PathBuf),
+}
+
+impl Setting for Topology {
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        *self = match value.as_str() {
+            Some(path) if path.contains('/') || path.ends_with(".toml") => Self::File(base.resolve(path)?),
+            Some(name) if !name.is_empty() => Self::Named(name.into()),
+            _ => return Err("`specialists`, `classic`, or the name or path of a topology file".into()),
+        };
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(match self {
+            Self::Named(name) => name.clone().into(),
+            Self::File(path) => path.to_string_lossy().into_owned().into(),
+        })
+    }
+}
+
+/// `agent.orchestratorTools`: what the orchestrator may call itself, whatever its topology says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrchestratorTools {
+    /// Nothing: it can only delegate.
+    None,
+    /// Every tool, beside delegating.
+    All,
+}
+
+impl Setting for Option<OrchestratorTools> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = match value.as_str() {
+            Some("none") => Some(OrchestratorTools::None),
+            Some("all") => Some(OrchestratorTools::All),
+            _ => return Err("`none` or `all`".into()),
+        };
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.map(|tools| match tools {
+            OrchestratorTools::None => "none".into(),
+            OrchestratorTools::All => "all".into(),
+        })
+    }
+}
+
+/// `session.store`: where sessions are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// `sqlite:PATH`: a database file.
+    Sqlite(PathBuf),
+}
+
+impl Setting for StoreLocation {
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        let path = value.as_str().and_then(|text| text.strip_prefix("sqlite:")).filter(|path| !path.is_empty());
+        *self = Self::Sqlite(base.resolve(path.ok_or("`sqlite:` and the path of a file")?)?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        let Self::Sqlite(path) = self;
+        Some(format!("sqlite:{}", path.display()).into())
+    }
+}

@@ -1,0 +1,195 @@
+//! Lays one layer over another. What is set later wins; what is wrong is noted, and reading goes on.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Value;
+use super::keys::{self, KEYS, Key};
+use super::origin::Origin;
+use super::problem::{Problem, Problems};
+use super::quote;
+use super::setting::{Base, Expected};
+use super::settings::Settings;
+use super::surroundings::Surroundings;
+
+/// What the names of our variables begin with.
+const PREFIX: &str = "LANGO_";
+
+/// Variables that are ours but set no key.
+const NOT_KEYS: [&str; 2] = ["LANGO_HOME", "LANGO_LOG"];
+
+/// The largest file that is read. Nobody writes a longer one by hand.
+const LARGEST_FILE: u64 = 1024 * 1024;
+
+/// The settings so far.
+pub(super) struct Overlay<'a> {
+    surroundings: &'a Surroundings,
+    settings: Settings,
+    origins: BTreeMap<&'static str, Origin>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Overlay<'a> {
+    /// Starts with the defaults.
+    pub fn new(surroundings: &'a Surroundings, defaults: Settings) -> Self {
+        Self { surroundings, settings: defaults, origins: BTreeMap::new(), problems: Vec::new() }
+    }
+
+    /// Lays a file over it. A file that is not there says nothing.
+    pub fn read_file(&mut self, path: &Path) {
+        let text = match contents(path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(cause) => return self.problems.push(Problem::Unreadable { path: path.into(), cause }),
+        };
+        match DeTable::parse(&text) {
+            Ok(table) => self.read_table(&Document { path, text: &text }, "", table.get_ref()),
+            Err(error) => {
+                let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
+                let message = error.message().replace('\n', ", ");
+                self.problems.push(Problem::Unparsable { path: path.into(), line, column, message });
+            }
+        }
+    }
+
+    /// Lays the `LANGO_*` variables over it.
+    pub fn read_environment(&mut self) {
+        let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+        for (name, value) in &self.surroundings.env {
+            let name = name.to_string_lossy();
+            let Some(words) = name.strip_prefix(PREFIX).filter(|_| !NOT_KEYS.contains(&&*name)) else { continue };
+            let Some(key) = keys::by_variable(words) else {
+                let nearest = keys::nearest(words).map(Key::variable);
+                self.problems.push(Problem::UnknownVariable { name: quote::shortened(&name), nearest });
+                continue;
+            };
+            if value.is_empty() {
+                continue;
+            }
+            if let Some(other) = seen.insert(key.name, name.to_string()) {
+                self.problems.push(Problem::AmbiguousVariable { name: name.into(), other });
+                continue;
+            }
+            self.set_text(key, &value.to_string_lossy(), Origin::Variable(name.into()));
+        }
+    }
+
+    /// Lays the `-c` flags over it.
+    pub fn read_flags(&mut self) {
+        for flag in &self.surroundings.flags {
+            let pair = flag.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+            let Some((name, value)) = pair.filter(|(name, _)| !name.is_empty()) else {
+                self.problems.push(Problem::MalformedFlag { flag: quote::shortened(flag) });
+                continue;
+            };
+            match keys::by_name(name) {
+                Some(key) => self.set_text(key, value, Origin::Flag),
+                None => self.unknown(name, quote::shortened(name), Origin::Flag),
+            }
+        }
+    }
+
+    /// The settings and where each came from, unless something was wrong.
+    pub fn finish(mut self) -> Result<(Settings, Vec<Value>), Problems> {
+        Problems::refuse_if_any(self.problems)?;
+        let mut value_of = |key: &'static Key| Value {
+            key,
+            value: (key.field)(&mut self.settings).shown(),
+            origin: self.origins.remove(key.name).unwrap_or(Origin::Default),
+        };
+        let values = KEYS.iter().map(&mut value_of).collect();
+        Ok((self.settings, values))
+    }
+
+    /// Goes through a table whose keys lie below `section`.
+    fn read_table(&mut self, document: &Document<'_>, section: &str, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let path = format!("{section}{}", quote::segment(name.get_ref()));
+            let origin = document.origin(name);
+            let value = value.get_ref();
+            match (keys::by_name(&path), value) {
+                (Some(key), _) => {
+                    let folder = document.path.parent().unwrap_or(Path::new("/"));
+                    if let Err(expected) = self.set(key, value, folder, origin.clone()) {
+                        self.refuse(&path, quote::described(value), expected, origin);
+                    }
+                }
+                // An unknown section is looked into as well: its keys say better what was meant.
+                (None, DeValue::Table(inner)) if !inner.is_empty() || keys::is_section(&path) => {
+                    self.read_table(document, &format!("{path}."), inner);
+                }
+                (None, _) if keys::is_section(&path) => {
+                    let expected = format!("a section: write `[{path}]` and its keys below");
+                    self.refuse(&path, quote::described(value), expected.into(), origin);
+                }
+                (None, _) => self.unknown(&path, path.clone(), origin),
+            }
+        }
+    }
+
+    /// Sets a key from plain text: as TOML if that fits the key, else as the text it is.
+    fn set_text(&mut self, key: &'static Key, text: &str, origin: Origin) {
+        let cwd = &self.surroundings.cwd;
+        if let Ok(value) = DeValue::parse(text)
+            && self.set(key, value.get_ref(), cwd, origin.clone()).is_ok()
+        {
+            return;
+        }
+        if let Err(expected) = self.set(key, &DeValue::String(text.into()), cwd, origin.clone()) {
+            self.refuse(key.name, quote::shortened(text), expected, origin);
+        }
+    }
+
+    fn set(&mut self, key: &'static Key, value: &DeValue<'_>, folder: &Path, origin: Origin) -> Result<(), Expected> {
+        let base = Base { folder, home: self.surroundings.home() };
+        (key.field)(&mut self.settings).assign(value, &base)?;
+        self.origins.insert(key.name, origin);
+        Ok(())
+    }
+
+    fn refuse(&mut self, key: &str, found: String, expected: Expected, origin: Origin) {
+        self.problems.push(Problem::WrongValue { key: key.into(), origin, expected: expected.into(), found });
+    }
+
+    fn unknown(&mut self, name: &str, shown: String, origin: Origin) {
+        let nearest = keys::nearest(name).map(|key| key.name.into());
+        self.problems.push(Problem::UnknownKey { name: shown, origin, nearest });
+    }
+}
+
+/// A file while it is read.
+struct Document<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Document<'_> {
+    fn origin<T>(&self, place: &Spanned<T>) -> Origin {
+        Origin::File { path: self.path.into(), line: position(self.text, place.span().start).0 }
+    }
+}
+
+/// Line and column of a byte, both counted from one.
+fn position(text: &str, byte: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(byte)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+fn contents(path: &Path) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mut text = String::new();
+    let length = file.take(LARGEST_FILE + 1).read_to_string(&mut text)? as u64;
+    if length > LARGEST_FILE {
+        return Err(io::Error::other("the file is larger than 1 MiB"));
+    }
+    Ok(Some(text))
+}

@@ -1,0 +1,94 @@
+//! What a field of the settings must be able to do to be a key: take a value and show one.
+//!
+//! The plain kinds are here; kinds with a meaning of their own implement the trait beside their type.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeValue;
+
+/// A field that a key can set.
+pub(super) trait Setting {
+    /// Takes the value, or leaves the field as it was.
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected>;
+
+    /// The value as TOML; nothing if it is not set.
+    fn shown(&self) -> Option<toml::Value>;
+}
+
+/// What would have been accepted: the words that follow "must be".
+pub(super) type Expected = Cow<'static, str>;
+
+/// What a relative path is relative to.
+pub(super) struct Base<'a> {
+    /// The folder of the file that holds the value, or the working folder.
+    pub folder: &'a Path,
+    /// What `~` stands for.
+    pub home: Option<&'a Path>,
+}
+
+impl Base<'_> {
+    /// The absolute path that `text` means here.
+    pub fn resolve(&self, text: &str) -> Result<PathBuf, Expected> {
+        let path = match (text, text.strip_prefix("~/")) {
+            ("", _) => return Err("a path".into()),
+            ("~", _) => self.home()?.into(),
+            (_, Some(rest)) => self.home()?.join(rest),
+            _ => self.folder.join(text),
+        };
+        // Taken apart and put together again, `/a/./b` is `/a/b`.
+        Ok(path.components().collect())
+    }
+
+    fn home(&self) -> Result<&Path, Expected> {
+        self.home.ok_or("a path without `~`, since `HOME` is not set".into())
+    }
+}
+
+impl Setting for bool {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = value.as_bool().ok_or("`true` or `false`")?;
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some((*self).into())
+    }
+}
+
+impl Setting for u32 {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = value
+            .as_integer()
+            .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok())
+            .ok_or("a whole number from 0 to 4294967295")?;
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(i64::from(*self).into())
+    }
+}
+
+impl Setting for Option<String> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let text = value.as_str().filter(|text| !text.is_empty()).ok_or("text that is not empty")?;
+        *self = Some(text.into());
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.clone().map(Into::into)
+    }
+}
+
+impl Setting for Option<PathBuf> {
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        *self = Some(base.resolve(value.as_str().unwrap_or_default())?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.as_ref().map(|path| path.to_string_lossy().into_owned().into())
+    }
+}

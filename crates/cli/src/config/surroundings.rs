@@ -1,0 +1,107 @@
+//! What the configuration depends on, and the files and folders that follow from it.
+//!
+//! The only place that looks at the process is [`Surroundings::from_process`]; a test makes its own.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::problem::{Problem, Problems};
+
+/// The name of a configuration file, the project's and the user's.
+const FILE_NAME: &str = "lango.toml";
+
+/// Everything outside of files that has a say.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The environment variables; an empty one counts as not set.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The working folder, absolute.
+    pub cwd: PathBuf,
+    /// The values of the `-c` flags in their order: `key=value`, the last one wins.
+    pub flags: Vec<String>,
+}
+
+impl Surroundings {
+    /// Those of this process, with the `-c` flags it was given.
+    ///
+    /// # Errors
+    /// The working folder does not exist any more, or may not be read.
+    pub fn from_process(flags: Vec<String>) -> Result<Self, Problems> {
+        let cwd = env::current_dir().map_err(Problem::NoWorkingFolder)?;
+        Ok(Self { env: env::vars_os().collect(), cwd, flags })
+    }
+
+    /// The home of the user, if there is one.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.folder("HOME")
+    }
+
+    /// A variable that holds an absolute path. The XDG rules say to ignore a relative one.
+    fn folder(&self, variable: &str) -> Option<&Path> {
+        self.variable(variable).map(Path::new).filter(|path| path.is_absolute())
+    }
+
+    fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+}
+
+/// The files and folders of a run. None of them has to exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// The user's configuration file.
+    pub user_file: PathBuf,
+    /// The project's configuration file, where there is one besides the user's.
+    pub project_file: Option<PathBuf>,
+    /// The folder for what must not be lost.
+    pub data: PathBuf,
+    /// The folder for what would only be missed.
+    pub state: PathBuf,
+}
+
+impl Paths {
+    /// The database of the default store.
+    pub fn database(&self) -> PathBuf {
+        self.data.join("lango.db")
+    }
+
+    /// The lines typed into the chat.
+    pub fn chat_history(&self) -> PathBuf {
+        self.state.join("chat-history")
+    }
+
+    /// Finds them: all in `LANGO_HOME`, or else each where XDG wants it.
+    pub(super) fn locate(surroundings: &Surroundings) -> Result<Self, Problem> {
+        let all = surroundings.variable("LANGO_HOME").map(|folder| surroundings.cwd.join(folder));
+        let place = |variable: &str, below_home: &str| {
+            let own = || surroundings.folder(variable).map(Path::to_path_buf);
+            let usual = || surroundings.home().map(|home| home.join(below_home));
+            let xdg = || own().or_else(usual).map(|folder| folder.join("lango"));
+            all.clone().or_else(xdg).ok_or(Problem::NoHome)
+        };
+        let user_file = place("XDG_CONFIG_HOME", ".config")?.join(FILE_NAME);
+        Ok(Self {
+            project_file: project_file(surroundings).filter(|file| *file != user_file),
+            user_file,
+            data: place("XDG_DATA_HOME", ".local/share")?,
+            state: place("XDG_STATE_HOME", ".local/state")?,
+        })
+    }
+}
+
+/// The nearest file from the working folder upward. A repository's root and the home end the search: what lies above
+/// them belongs to other projects or other people.
+fn project_file(surroundings: &Surroundings) -> Option<PathBuf> {
+    for folder in surroundings.cwd.ancestors() {
+        let file = folder.join(FILE_NAME);
+        if file.exists() {
+            return Some(file);
+        }
+        if folder.join(".git").exists() || surroundings.home() == Some(folder) {
+            return None;
+        }
+    }
+    None
+}

@@ -1,0 +1,165 @@
+//! The gate: the single place that every tool call passes, in this order: home, arguments, limits, policy, approval,
+//! time-out, output cap.
+//!
+//! The first half is pure and is asked by the turn before a call is stored ([`admit`]). The second half holds the only
+//! handles to the tools' code, by the agent that may call them: an agent without tools has no entry, so there is nothing
+//! to call. Policy and approval have their place between the two halves; until rules exist, every admitted call runs.
+
+use crate::tree::{Agent, Tree};
+use crate::turn::ToolStep;
+use futures_util::FutureExt;
+use lango_core::{AgentName, Call, CallStatus, Fault, Text, Tool, ToolName};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Holds the tools' code and runs it for those who may.
+pub struct Gate {
+    handles: HashMap<AgentName, HashMap<ToolName, Arc<dyn Tool>>>,
+}
+
+/// Why a gate cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// The tree names a tool whose code is not there.
+    #[error("the tool `{name}` is in the agent tree and is not installed")]
+    NotInstalled {
+        /// The tool.
+        name: ToolName,
+    },
+}
+
+/// A call that may be stored and run.
+pub(crate) struct Admitted {
+    pub tool: Arc<crate::tree::OwnedTool>,
+    pub arguments: Arc<Value>,
+}
+
+/// A call that may not: what the model is told instead.
+pub(crate) struct Refusal {
+    pub fault: Fault,
+    pub detail: String,
+}
+
+/// Home and arguments: may this agent call this, like this?
+pub(crate) fn admit(tree: &Tree, agent: &Agent, call: &Call) -> Result<Admitted, Refusal> {
+    let Some(tool) = agent.tool(&call.name) else {
+        return Err(no_home(tree, agent, &call.name));
+    };
+    let bad = |detail| Refusal { fault: Fault::BadArguments, detail };
+    let arguments = parse_arguments(&call.arguments).map_err(bad)?;
+    tool.check(&arguments)
+        .map_err(|faults| bad(format!("the arguments of `{}` do not fit: {faults}", call.name)))?;
+    Ok(Admitted { tool: Arc::clone(tool), arguments: Arc::new(arguments) })
+}
+
+/// Reads raw arguments. Text that is not whole JSON is never repaired; no text at all is an empty object.
+pub(crate) fn parse_arguments(raw: &str) -> Result<Value, String> {
+    if raw.trim().is_empty() {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    serde_json::from_str(raw).map_err(|error| format!("the arguments are not whole JSON: {error}"))
+}
+
+/// Why a name is not a tool of this agent: nobody's, another's, or no tool at all.
+pub(crate) fn no_home(tree: &Tree, agent: &Agent, name: &str) -> Refusal {
+    let own = match agent.tools.is_empty() {
+        true => "you have no tools".to_owned(),
+        false => {
+            let names: Vec<&str> = agent.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+            format!("your tools are: {}", names.join(", "))
+        }
+    };
+    let shown: String = name.chars().take(64).collect();
+    if tree.unmatched.iter().any(|tool| *tool == *name) {
+        let detail = format!("no agent holds the tool `{shown}`, so it cannot run; say so in the answer");
+        return Refusal { fault: Fault::UnmatchedTool, detail };
+    }
+    if tree.owner_of(name).is_some() {
+        let detail = format!("the tool `{shown}` is not yours; {own}");
+        return Refusal { fault: Fault::NotYours, detail };
+    }
+    Refusal { fault: Fault::UnknownTool, detail: format!("there is no tool `{shown}`; {own}") }
+}
+
+impl Gate {
+    /// The most text a tool may give a model; the middle of what is longer is left out, with a note.
+    pub const OUTPUT_BYTES: usize = 64 * 1024;
+
+    /// Gives each tool's code to those whom the tree lets call it.
+    pub fn new(tree: &Tree, tools: Vec<Arc<dyn Tool>>) -> Result<Self, GateError> {
+        let installed: HashMap<ToolName, Arc<dyn Tool>> =
+            tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        let mut handles = HashMap::new();
+        for agent in std::iter::once(&tree.root).chain(&tree.agents).filter(|agent| !agent.tools.is_empty()) {
+            let mut own = HashMap::new();
+            for tool in &agent.tools {
+                let name = &tool.spec.name;
+                let handle = installed.get(name).ok_or_else(|| GateError::NotInstalled { name: name.clone() })?;
+                own.insert(name.clone(), Arc::clone(handle));
+            }
+            handles.insert(agent.name.clone(), own);
+        }
+        Ok(Self { handles })
+    }
+
+    /// Whether this agent can run anything at all.
+    pub fn has_handles(&self, agent: &AgentName) -> bool {
+        self.handles.contains_key(agent)
+    }
+
+    /// Runs a call that was stored: within its time, and with a bounded output whatever the tool does.
+    pub(crate) async fn run(&self, step: &ToolStep, time: Duration) -> (CallStatus, Text) {
+        let Some(tool) = self.handles.get(&step.agent).and_then(|own| own.get(&step.tool)) else {
+            return (CallStatus::Denied, format!("the tool `{}` is not yours", step.tool).into());
+        };
+        let run = AssertUnwindSafe(tool.run(&step.call, Arc::clone(&step.arguments))).catch_unwind();
+        match tokio::time::timeout(time, run).await {
+            Ok(Ok(Ok(output))) => (CallStatus::Ok, cap(output.text, Self::OUTPUT_BYTES)),
+            Ok(Ok(Err(error))) => (CallStatus::Error, cap(error.message, Self::OUTPUT_BYTES)),
+            Ok(Err(_panic)) => (CallStatus::Error, format!("the tool `{}` crashed", step.tool).into()),
+            Err(_elapsed) => (CallStatus::Error, format!("no result within {} s: stopped", time.as_secs_f32()).into()),
+        }
+    }
+}
+
+/// Cuts the middle out of what is too long and says how much is missing.
+fn cap(text: String, most: usize) -> Text {
+    if text.len() <= most {
+        return text.into();
+    }
+    let head = floor_boundary(&text, most * 3 / 4);
+    let tail = ceil_boundary(&text, text.len() - most / 4);
+    format!("{}\n[… {} of {} bytes left out …]\n{}", &text[..head], tail - head, text.len(), &text[tail..]).into()
+}
+
+fn floor_boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil_boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cap;
+
+    #[test]
+    fn long_output_keeps_its_head_and_tail_and_says_what_is_missing() {
+        let text: String = "é".repeat(1000);
+        let capped = cap(text.clone(), 100);
+        assert!(capped.starts_with("éé") && capped.ends_with("éé"));
+        assert!(capped.contains("of 2000 bytes left out"), "{capped}");
+        assert!(capped.len() < 200);
+        assert_eq!(*cap(text.clone(), 2000), *text);
+    }
+}

@@ -1,0 +1,142 @@
+//! Every prompt is a file under `prompts/` and one typed function here. Nothing else in lango speaks to a model in prose,
+//! but for the short error results of single calls.
+
+use crate::template::fill;
+use crate::topology::{AgentSpec, Topology};
+use crate::tree::RemoteCard;
+use lango_core::{AgentName, Function, Text};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The name of the control function that hands a task to an agent.
+pub const DELEGATE: &str = "delegate";
+
+/// What the orchestrator's instruction is made of.
+pub(crate) struct OrchestratorPrompt<'a> {
+    pub topology: &'a Topology,
+    /// The local agents that exist, with their capabilities.
+    pub agents: &'a [(&'a AgentSpec, &'a [Text])],
+    pub remotes: &'a [RemoteCard],
+    pub holds_tools: bool,
+    pub has_unmatched: bool,
+    pub rounds: u32,
+}
+
+pub(crate) fn orchestrator(prompt: &OrchestratorPrompt<'_>) -> Text {
+    let entries: Vec<String> =
+        prompt.agents.iter().map(|(spec, capabilities)| routing_entry(spec, capabilities)).collect();
+    let remotes: Vec<String> = prompt.remotes.iter().map(remote_entry).collect();
+    let local_names = prompt.agents.iter().map(|(spec, _)| spec.name.as_str());
+    let names: Vec<&str> = local_names.chain(prompt.remotes.iter().map(|card| card.name.as_str())).collect();
+    fill(
+        include_str!("../prompts/orchestrator.md"),
+        &[
+            ("name", prompt.topology.root.as_str()),
+            ("direct", flag(prompt.holds_tools)),
+            ("agents", &entries.concat()),
+            ("remotes", &remotes.concat()),
+            ("rounds", &prompt.rounds.to_string()),
+            ("unmatched", flag(prompt.has_unmatched)),
+            ("names", &names.join(", ")),
+            ("rules", &prompt.topology.rules.join("\n")),
+        ],
+    )
+    .trim_end()
+    .into()
+}
+
+fn routing_entry(spec: &AgentSpec, capabilities: &[Text]) -> String {
+    fill(
+        include_str!("../prompts/routing_entry.md"),
+        &[
+            ("name", spec.name.as_str()),
+            ("role", &spec.role),
+            ("keywords", &spec.keywords.join(", ")),
+            ("capabilities", &capabilities.join(", ")),
+            ("accepts", &spec.accepts),
+            ("returns", &spec.returns),
+            ("cannot", &spec.cannot),
+        ],
+    )
+}
+
+fn remote_entry(card: &RemoteCard) -> String {
+    // A description from elsewhere stays on its line, so that it cannot pose as another entry.
+    let description = card.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    fill(
+        include_str!("../prompts/remote_entry.md"),
+        &[("name", card.name.as_str()), ("description", &description)],
+    )
+}
+
+pub(crate) fn sub_agent(spec: &AgentSpec, capabilities: &[Text], has_tools: bool) -> Text {
+    fill(
+        include_str!("../prompts/agent.md"),
+        &[
+            ("name", spec.name.as_str()),
+            ("role", &spec.role),
+            ("capabilities", &capabilities.join(", ")),
+            ("accepts", &spec.accepts),
+            ("returns", &spec.returns),
+            ("cannot", &spec.cannot),
+            ("tools", flag(has_tools)),
+            ("instruction", spec.instruction.trim()),
+        ],
+    )
+    .trim_end()
+    .into()
+}
+
+pub(crate) fn single_agent(name: &AgentName, has_tools: bool) -> Text {
+    fill(include_str!("../prompts/single.md"), &[("name", name.as_str()), ("tools", flag(has_tools))]).trim_end().into()
+}
+
+/// A sub-agent's first message.
+pub(crate) fn brief(conversation: &str, task: &str) -> Text {
+    fill(include_str!("../prompts/brief.md"), &[("conversation", conversation), ("task", task)]).trim_end().into()
+}
+
+/// The control function over the agents that can be asked now.
+pub(crate) fn delegate_function<'a>(agents: impl Iterator<Item = &'a AgentName>) -> Function {
+    let mut prompt: Value = serde_json::from_str(include_str!("../prompts/delegate.json")).unwrap_or_default();
+    let names: Vec<Value> = agents.map(|name| Value::from(name.as_str())).collect();
+    prompt["parameters"]["properties"]["agent"]["enum"] = Value::from(names);
+    Function {
+        name: DELEGATE.into(),
+        description: prompt["description"].as_str().unwrap_or_default().into(),
+        parameters: Arc::new(prompt["parameters"].take()),
+    }
+}
+
+/// What a model is told beside its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notice {
+    LastCall,
+    RoundsSpent,
+    ToolCallsSpent,
+    EveryoneRefused,
+    UnknownAgents,
+    FaultyCalls,
+    Repetition,
+    EmptyReply,
+    StrayRejection,
+}
+
+pub(crate) fn notice(notice: Notice) -> &'static str {
+    match notice {
+        Notice::LastCall => include_str!("../prompts/last_call.md"),
+        Notice::RoundsSpent => include_str!("../prompts/rounds_spent.md"),
+        Notice::ToolCallsSpent => include_str!("../prompts/tool_calls_spent.md"),
+        Notice::EveryoneRefused => include_str!("../prompts/everyone_refused.md"),
+        Notice::UnknownAgents => include_str!("../prompts/unknown_agents.md"),
+        Notice::FaultyCalls => include_str!("../prompts/faulty_calls.md"),
+        Notice::Repetition => include_str!("../prompts/repetition.md"),
+        Notice::EmptyReply => include_str!("../prompts/empty_reply.md"),
+        Notice::StrayRejection => include_str!("../prompts/stray_rejection.md"),
+    }
+    .trim_end()
+}
+
+fn flag(set: bool) -> &'static str {
+    if set { "yes" } else { "" }
+}

@@ -1,0 +1,42 @@
+//! The one reading of `[REJECT]`: as the first words of a reply it is a refusal, anywhere else it is text.
+
+const MARK: &str = "[REJECT]";
+
+/// The reason, if this reply is a refusal.
+pub(crate) fn reason(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let mark = text.get(..MARK.len())?;
+    mark.eq_ignore_ascii_case(MARK).then(|| text[MARK.len()..].trim_start_matches([':', ' ', '-']).trim())
+}
+
+/// Whether more text could still turn this beginning into a refusal, so that it must not be shown yet.
+pub(crate) fn may_become_one(beginning: &str) -> bool {
+    let beginning = beginning.trim_start();
+    let length = beginning.len().min(MARK.len());
+    beginning.get(..length).is_some_and(|start| start.eq_ignore_ascii_case(&MARK[..length]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_the_first_word_of_a_reply() {
+        assert_eq!(reason("[REJECT] not mine"), Some("not mine"));
+        assert_eq!(reason(" \n\t[reject]: not mine\n"), Some("not mine"));
+        assert_eq!(reason("[REJECT]"), Some(""));
+        assert_eq!(reason("the file says [REJECT] x"), None);
+        assert_eq!(reason("[REJECTED] x"), None);
+        assert_eq!(reason("[ré"), None);
+    }
+
+    #[test]
+    fn a_beginning_is_held_back_while_it_may_become_a_refusal() {
+        for beginning in ["", " ", "\n[", "[rej", "[REJECT", "[REJECT] x"] {
+            assert!(may_become_one(beginning), "{beginning:?}");
+        }
+        for beginning in ["H", "[a", "[REJECTS", "é"] {
+            assert!(!may_become_one(beginning), "{beginning:?}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The runner performs what a turn decides, and is the only place that awaits and appends. Append, then show: nothing
+//! reaches the screen that is not in the log, but for drafts, which say of themselves that they are not stored.
+//!
+//! A [`Conversation`] is an open session. It runs one turn at a time, because a turn borrows it.
+
+mod conversation;
+mod draft;
+mod perform;
+mod stop;
+
+use crate::gate::Gate;
+use crate::tree::Tree;
+use crate::turn::Turn;
+pub use conversation::Conversation;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use lango_core::{
+    AgentName, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome, RemoteAgent, SessionId, SessionStore, StoreError,
+    Text, TurnId, Usage, UserId,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+pub use stop::Stop;
+use tokio::sync::mpsc;
+
+/// Everything a runner works with.
+pub struct RunnerParts {
+    /// Who exists.
+    pub tree: Arc<Tree>,
+    /// The tools' code.
+    pub gate: Gate,
+    /// The model of every local agent.
+    pub model: Arc<dyn Model>,
+    /// Agents that run elsewhere.
+    pub remotes: Vec<Arc<dyn RemoteAgent>>,
+    /// The log.
+    pub store: Arc<dyn SessionStore>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Fresh names.
+    pub ids: Arc<dyn Ids>,
+    /// What a turn may spend.
+    pub limits: Limits,
+}
+
+/// Runs turns.
+#[derive(Clone)]
+pub struct Runner {
+    parts: Arc<RunnerParts>,
+}
+
+/// What the edges render.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shown {
+    /// Facts that are in the log now.
+    Stored(Batch),
+    /// More of a text that may become the answer. It is the answer only when a final message with it is stored.
+    Draft {
+        /// Who is writing.
+        author: AgentName,
+        /// The next piece.
+        text: String,
+    },
+    /// The text so far will not become the answer.
+    Withdrawn,
+}
+
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnReport {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The words for the person.
+    pub answer: Option<Text>,
+    /// Whose words they are.
+    pub author: Option<AgentName>,
+    /// Accepted model replies.
+    pub model_calls: u32,
+    /// Tool calls that were allowed to run.
+    pub tool_calls: u32,
+    /// Delegation rounds.
+    pub rounds: u32,
+    /// What the model calls cost.
+    pub usage: Usage,
+}
+
+/// Why a turn could not be run or recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// The log could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The input is longer than a turn takes.
+    #[error("the message has {bytes} bytes; a turn takes {} at most: put it into a file and ask about the file", Runner::INPUT_BYTES)]
+    InputTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The input says nothing.
+    #[error("the message is empty")]
+    InputEmpty,
+}
+
+impl Runner {
+    /// The longest input of a turn.
+    pub const INPUT_BYTES: usize = 1024 * 1024;
+    /// Steps of one turn that are under way at once.
+    const STEPS_AT_ONCE: usize = 16;
+
+    /// A runner over these parts.
+    pub fn new(parts: RunnerParts) -> Self {
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// A new session. Nothing is stored before its first turn.
+    pub fn start(&self, user: UserId) -> Conversation {
+        Conversation::unsaved(Arc::clone(&self.parts), user)
+    }
+
+    /// An existing session. A turn that its process left unfinished is closed first.
+    pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
+        Conversation::open(Arc::clone(&self.parts), session).await
+    }
+}
+
+/// Takes steps until the turn has an outcome, and reports it.
+async fn drive(
+    parts: &RunnerParts,
+    turn: &mut Turn,
+    first: Vec<Event>,
+    stop: &Stop,
+    shown: &mpsc::Sender<Shown>,
+) -> Result<TurnReport, RunnerError> {
+    let deadline = tokio::time::sleep(Duration::from_millis(turn.limits().turn_ms));
+    tokio::pin!(deadline);
+    let mut under_way = FuturesUnordered::new();
+    let mut keys = HashSet::new();
+    let mut batch = append(parts, first, shown).await?;
+    while turn.outcome().is_none() {
+        for step in turn.ready() {
+            if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
+                under_way.push(perform::perform(parts, turn, step, shown.clone()));
+            }
+        }
+        let input = tokio::select! {
+            biased;
+            () = stop.stopped() => crate::turn::Input::Cancelled,
+            () = &mut deadline => crate::turn::Input::TimeSpent,
+            Some((key, input)) = under_way.next() => {
+                keys.remove(&key);
+                input
+            }
+        };
+        let events = turn.accept(input, parts.clock.now());
+        batch = append(parts, events, shown).await?;
+    }
+    Ok(report(&batch))
+}
+
+/// Stores events, then shows them.
+async fn append(parts: &RunnerParts, events: Vec<Event>, shown: &mpsc::Sender<Shown>) -> Result<Batch, RunnerError> {
+    let batch: Batch = events.into();
+    if !batch.is_empty() {
+        parts.store.append(Arc::clone(&batch)).await?;
+        // Nobody looking is no reason to stop.
+        let _ = shown.send(Shown::Stored(Arc::clone(&batch))).await;
+    }
+    Ok(batch)
+}
+
+/// Reads the report out of a turn's last batch, which holds the answer and the end.
+fn report(last: &Batch) -> TurnReport {
+    let mut report = TurnReport {
+        session: SessionId::from(""),
+        turn: TurnId::from(""),
+        outcome: Outcome::Interrupted,
+        answer: None,
+        author: None,
+        model_calls: 0,
+        tool_calls: 0,
+        rounds: 0,
+        usage: Usage::default(),
+    };
+    for event in last.iter() {
+        let EventBody::TurnFinished { outcome, answer, usage, model_calls, tool_calls, rounds } = &event.body else {
+            continue;
+        };
+        let spoken = last.iter().find(|event| Some(event.seq) == *answer);
+        report = TurnReport {
+            session: event.session.clone(),
+            turn: event.turn.clone(),
+            outcome: outcome.clone(),
+            answer: spoken.and_then(words),
+            author: spoken.map(|event| event.author.clone()),
+            model_calls: *model_calls,
+            tool_calls: *tool_calls,
+            rounds: *rounds,
+            usage: *usage,
+        };
+    }
+    report
+}
+
+fn words(event: &Event) -> Option<Text> {
+    match &event.body {
+        EventBody::AgentMessage { text, .. } => Some(Arc::clone(text)),
+        EventBody::RemoteReturned { output, .. } => Some(Arc::clone(output)),
+        _ => None,
+    }
+}

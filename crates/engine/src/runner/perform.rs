@@ -1,0 +1,86 @@
+//! Performing one step: asking a model, running a tool through the gate, asking a remote agent.
+
+use super::draft::Draft;
+use super::{RunnerParts, Shown};
+use crate::turn::{Input, ModelStep, RemoteStep, Step, StepKey, Turn};
+use futures_util::StreamExt;
+use lango_core::{ModelError, ModelEvent, ModelRequest, RemoteError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// What a step needs is taken from the turn now; the future does not hold on to it.
+pub(super) fn perform<'a>(
+    parts: &'a RunnerParts,
+    turn: &Turn,
+    step: Step,
+    shown: mpsc::Sender<Shown>,
+) -> impl Future<Output = (StepKey, Input)> + Send + use<'a> {
+    let request = match &step {
+        Step::CallModel(step) => Some(turn.request(step)),
+        Step::CallTool(_) | Step::CallRemote(_) => None,
+    };
+    let session = turn.session().clone();
+    let time = Duration::from_millis(turn.limits().tool_ms);
+    async move {
+        let key = step.key();
+        let input = match (step, request) {
+            (Step::CallModel(step), Some(request)) => call_model(parts, step, request, shown).await,
+            (Step::CallModel(step), None) => cut_off(parts, step),
+            (Step::CallTool(step), _) => {
+                let (status, output) = parts.gate.run(&step, time).await;
+                Input::ToolReturned { step, status, output }
+            }
+            (Step::CallRemote(step), _) => call_remote(parts, &session, step, time).await,
+        };
+        (key, input)
+    }
+}
+
+async fn call_model(
+    parts: &RunnerParts,
+    step: ModelStep,
+    request: ModelRequest,
+    shown: mpsc::Sender<Shown>,
+) -> Input {
+    let mut draft = Draft::new(step.agent.clone(), step.shown.then_some(shown));
+    let mut stream = parts.model.call(request);
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(ModelEvent::Text(text)) => draft.push(&text).await,
+            Ok(ModelEvent::Reply(reply)) => {
+                if !reply.calls.is_empty() {
+                    draft.withdraw().await;
+                }
+                return Input::ModelReplied { step, reply, model: parts.model.name().into() };
+            }
+            Err(error) => {
+                draft.withdraw().await;
+                return Input::ModelFailed { step, error };
+            }
+        }
+    }
+    draft.withdraw().await;
+    cut_off(parts, step)
+}
+
+fn cut_off(parts: &RunnerParts, step: ModelStep) -> Input {
+    Input::ModelFailed { step, error: ModelError::CutOff { model: parts.model.name().to_owned() } }
+}
+
+async fn call_remote(
+    parts: &RunnerParts,
+    session: &lango_core::SessionId,
+    step: RemoteStep,
+    time: Duration,
+) -> Input {
+    let failed = |detail: String| Err(RemoteError { agent: step.agent.clone(), detail });
+    let result = match parts.remotes.iter().find(|remote| *remote.name() == step.agent) {
+        None => failed("it is not connected".to_owned()),
+        Some(remote) => match tokio::time::timeout(time, remote.call(session, Arc::clone(&step.task))).await {
+            Ok(result) => result,
+            Err(_elapsed) => failed(format!("no answer within {} s", time.as_secs_f32())),
+        },
+    };
+    Input::RemoteReturned { step, result }
+}

@@ -1,0 +1,205 @@
+//! Building the tree: one loop over the topology's specs, whatever the topology.
+
+use super::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};
+use crate::capability::capabilities_of;
+use crate::instruction::{self, DELEGATE, OrchestratorPrompt};
+use crate::partition::{Partition, partition};
+use crate::topology::{AgentSpec, OrchestratorTools, Topology};
+use lango_core::{AgentName, Text, ToolSpec};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::sync::Arc;
+
+impl Tree {
+    /// The name of the flat agent in single-agent mode.
+    pub const SINGLE: &'static str = "lango-agent";
+
+    /// An orchestrator over the agents that the topology gives these tools.
+    pub fn multi(
+        topology: &Topology,
+        tools: Vec<Arc<ToolSpec>>,
+        remotes: Vec<RemoteCard>,
+        settings: &TreeSettings,
+    ) -> Result<Self, TreeError> {
+        check_tools(&tools)?;
+        let root_tools = orchestrator_tools(topology, settings, &tools)?;
+        let Partition { parts, unmatched } = partition(topology, tools);
+        let unmatched: Vec<_> = unmatched.iter().map(|spec| spec.name.clone()).collect();
+        if settings.strict_tools && !unmatched.is_empty() {
+            return Err(TreeError::Unmatched { names: unmatched });
+        }
+
+        let mut agents = Vec::new();
+        let mut skipped = Vec::new();
+        for (spec, (_, part)) in topology.agents.iter().zip(parts) {
+            if part.is_empty() && !spec.always_include {
+                skipped.push(Skipped { name: spec.name.clone(), reason: "no tools".to_owned() });
+            } else {
+                agents.push(local_agent(spec, part));
+            }
+        }
+        let (remotes, refused) = admit_remotes(topology, remotes);
+        skipped.extend(refused);
+
+        let specs_and_agents = agents.iter().filter_map(|agent| {
+            let spec = topology.agents.iter().find(|spec| spec.name == agent.name)?;
+            Some((spec, agent.capabilities.as_slice()))
+        });
+        let instruction = instruction::orchestrator(&OrchestratorPrompt {
+            topology,
+            agents: &specs_and_agents.collect::<Vec<_>>(),
+            remotes: &remotes,
+            holds_tools: !root_tools.is_empty(),
+            has_unmatched: !unmatched.is_empty(),
+            rounds: settings.rounds,
+        });
+        let root = Agent {
+            name: topology.root.clone(),
+            description: "Talks with the user and delegates to the agents below".into(),
+            capabilities: Vec::new(),
+            functions: functions_of(&root_tools),
+            tools: root_tools,
+            instruction,
+            remote: false,
+        };
+        agents.extend(remotes.into_iter().map(remote_agent));
+        Ok(Self::assemble(Mode::Multi, topology.name.as_str().into(), root, agents, skipped, unmatched))
+    }
+
+    /// One flat agent with every tool.
+    pub fn single(tools: Vec<Arc<ToolSpec>>) -> Result<Self, TreeError> {
+        check_tools(&tools)?;
+        let name = AgentName::from(Self::SINGLE);
+        let tools = own(&tools);
+        let root = Agent {
+            instruction: instruction::single_agent(&name, !tools.is_empty()),
+            name,
+            description: "Answers the user and uses every tool itself".into(),
+            capabilities: Vec::new(),
+            functions: functions_of(&tools),
+            tools,
+            remote: false,
+        };
+        Ok(Self::assemble(Mode::Single, "single".into(), root, Vec::new(), Vec::new(), Vec::new()))
+    }
+
+    fn assemble(
+        mode: Mode,
+        topology: Text,
+        root: Agent,
+        agents: Vec<Agent>,
+        skipped: Vec<Skipped>,
+        unmatched: Vec<lango_core::ToolName>,
+    ) -> Self {
+        let owners = agents
+            .iter()
+            .enumerate()
+            .flat_map(|(index, agent)| agent.tools.iter().map(move |tool| (tool.spec.name.clone(), index)))
+            .collect::<HashMap<_, _>>();
+        let delegate_to_all = instruction::delegate_function(agents.iter().map(|agent| &agent.name));
+        let digest = digest(std::iter::once(&root).chain(&agents));
+        Self { mode, topology, root, agents, skipped, unmatched, digest, owners, delegate_to_all }
+    }
+}
+
+fn check_tools(tools: &[Arc<ToolSpec>]) -> Result<(), TreeError> {
+    let mut seen = BTreeSet::new();
+    for spec in tools {
+        let name = spec.name.as_str();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 64 || name == DELEGATE || !name.chars().all(plain) {
+            return Err(TreeError::BadToolName { name: spec.name.clone() });
+        }
+        if !seen.insert(name) {
+            return Err(TreeError::DuplicateTool { name: spec.name.clone() });
+        }
+        if !spec.parameters.is_object() {
+            let detail = "it must be a JSON object".to_owned();
+            return Err(TreeError::BadSchema { name: spec.name.clone(), detail });
+        }
+    }
+    Ok(())
+}
+
+/// A setting may take the orchestrator's tools away; it cannot give tools to one that the topology built without.
+fn orchestrator_tools(
+    topology: &Topology,
+    settings: &TreeSettings,
+    tools: &[Arc<ToolSpec>],
+) -> Result<Vec<Arc<OwnedTool>>, TreeError> {
+    match (topology.orchestrator_tools, settings.orchestrator_tools) {
+        (OrchestratorTools::None, Some(OrchestratorTools::All)) => {
+            Err(TreeError::ToolLessOrchestrator { topology: topology.name.clone() })
+        }
+        (OrchestratorTools::None, _) | (_, Some(OrchestratorTools::None)) => Ok(Vec::new()),
+        (OrchestratorTools::All, _) => Ok(own(tools)),
+    }
+}
+
+fn local_agent(spec: &AgentSpec, part: Vec<Arc<ToolSpec>>) -> Agent {
+    let capabilities = capabilities_of(spec, &part);
+    let tools = own(&part);
+    let mut description = format!("{}.", spec.role);
+    if !capabilities.is_empty() {
+        let _ = write!(description, " Can do: {}.", capabilities.join(", "));
+    }
+    Agent {
+        name: spec.name.clone(),
+        description: description.into(),
+        instruction: instruction::sub_agent(spec, &capabilities, !tools.is_empty()),
+        capabilities,
+        functions: functions_of(&tools),
+        tools,
+        remote: false,
+    }
+}
+
+fn remote_agent(card: RemoteCard) -> Agent {
+    Agent {
+        name: card.name,
+        description: card.description.into(),
+        capabilities: Vec::new(),
+        tools: Vec::new(),
+        instruction: "".into(),
+        functions: Arc::from([]),
+        remote: true,
+    }
+}
+
+/// A remote agent may not take a name that means something here already.
+fn admit_remotes(topology: &Topology, remotes: Vec<RemoteCard>) -> (Vec<RemoteCard>, Vec<Skipped>) {
+    let mut taken: BTreeSet<AgentName> = topology.agents.iter().map(|spec| spec.name.clone()).collect();
+    taken.extend([topology.root.clone(), AgentName::user()]);
+    let (admitted, refused): (Vec<_>, Vec<_>) = remotes.into_iter().partition(|card| taken.insert(card.name.clone()));
+    let skip = |card: RemoteCard| Skipped { name: card.name, reason: "the name of this remote agent is taken".to_owned() };
+    (admitted, refused.into_iter().map(skip).collect())
+}
+
+fn own(tools: &[Arc<ToolSpec>]) -> Vec<Arc<OwnedTool>> {
+    tools.iter().map(|spec| Arc::new(OwnedTool::new(Arc::clone(spec)))).collect()
+}
+
+fn functions_of(tools: &[Arc<OwnedTool>]) -> Arc<[lango_core::Function]> {
+    tools.iter().map(|tool| tool.function()).collect()
+}
+
+fn digest<'a>(agents: impl Iterator<Item = &'a Agent>) -> Text {
+    let mut hasher = Sha256::new();
+    for agent in agents {
+        for part in [agent.name.as_str(), &agent.instruction, &agent.description] {
+            hasher.update(part);
+            hasher.update([0]);
+        }
+        for tool in &agent.tools {
+            hasher.update(tool.spec.name.as_str());
+            hasher.update([0]);
+        }
+        hasher.update([1]);
+    }
+    let mut text = String::new();
+    for byte in &hasher.finalize()[..8] {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.into()
+}

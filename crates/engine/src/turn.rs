@@ -1,0 +1,177 @@
+//! A turn decides everything and performs nothing.
+//!
+//! [`Turn::ready`] gives the steps that can be taken now, and is a pure function of the state. What comes of a step goes
+//! into [`Turn::accept`], which decides what follows and gives the events to store. Only [`State::evolve`] changes the
+//! state, and it looks at nothing but the event: so replaying a turn's events gives the state that living it gave.
+//!
+//! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
+//! when it must conclude, `ending` how the turn ends, `request` what the model is sent.
+
+mod calls;
+mod ending;
+mod frame;
+mod offer;
+mod replies;
+mod repetition;
+mod request;
+mod state;
+mod steps;
+
+use crate::tree::Tree;
+use lango_core::{
+    AgentName, Event, EventBody, Exchange, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId, TurnSettings,
+};
+use offer::Offer;
+use state::State;
+use std::sync::Arc;
+pub use steps::{Input, ModelStep, RemoteStep, Step, StepKey, ToolStep};
+
+/// One input of the user and all that follows until the answer, without I/O.
+pub struct Turn {
+    tree: Arc<Tree>,
+    session: SessionId,
+    id: TurnId,
+    exchanges: Arc<Vec<Exchange>>,
+    state: State,
+    next_seq: u64,
+    now: Timestamp,
+    outbox: Vec<Event>,
+}
+
+/// What a turn begins with.
+#[derive(Debug, Clone)]
+pub struct TurnStart {
+    /// The session.
+    pub session: SessionId,
+    /// The new turn.
+    pub turn: TurnId,
+    /// The `seq` of its first event.
+    pub first_seq: u64,
+    /// Earlier turns, oldest first, as far as they are shown to agents.
+    pub exchanges: Arc<Vec<Exchange>>,
+}
+
+impl Turn {
+    /// Begins a turn. The events hold at least the user's message.
+    pub fn begin(
+        tree: Arc<Tree>,
+        start: TurnStart,
+        question: Text,
+        settings: TurnSettings,
+        now: Timestamp,
+    ) -> (Self, Vec<Event>) {
+        let mut turn = Self::empty(tree, start);
+        turn.now = now;
+        let body = EventBody::UserMessage { text: question, settings: Some(settings) };
+        turn.emit(FrameId::root(), AgentName::user(), body);
+        turn.settle();
+        let events = std::mem::take(&mut turn.outbox);
+        (turn, events)
+    }
+
+    /// The turn that these events tell of.
+    pub fn replay(tree: Arc<Tree>, start: TurnStart, events: &[Event]) -> Self {
+        let mut turn = Self::empty(tree, start);
+        for event in events {
+            turn.state.evolve(event);
+            turn.next_seq = event.seq + 1;
+        }
+        turn
+    }
+
+    fn empty(tree: Arc<Tree>, start: TurnStart) -> Self {
+        let state = State::new(tree.root.name.clone(), Limits::default());
+        Self {
+            tree,
+            session: start.session,
+            id: start.turn,
+            exchanges: start.exchanges,
+            state,
+            next_seq: start.first_seq,
+            now: Timestamp::default(),
+            outbox: Vec::new(),
+        }
+    }
+
+    /// Takes what came of a step, or what happened to the turn, and gives the events to store. What comes after the end
+    /// is ignored.
+    pub fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Event> {
+        if self.outcome().is_some() {
+            return Vec::new();
+        }
+        self.now = now;
+        match input {
+            Input::ModelReplied { step, reply, model } => self.model_replied(&step, reply, &model),
+            Input::ModelFailed { step, error } => self.model_failed(&step, &error),
+            Input::ToolReturned { step, status, output } => self.tool_returned(&step, status, output),
+            Input::RemoteReturned { step, result } => self.remote_returned(&step, result),
+            Input::Cancelled => self.cancel(),
+            Input::TimeSpent => self.time_spent(),
+            Input::Interrupted => self.interrupt(),
+        }
+        self.settle();
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// How the turn ended, if it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.state.finished.as_ref().map(|finished| &finished.outcome)
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// The task of the sub-agent whose answer went to the person as it was.
+    pub(crate) fn task_of_answer(&self, author: &AgentName) -> Option<Text> {
+        let answered = |frame: &&frame::Frame| frame.finish && !frame.is_open() && frame.agent == *author;
+        self.state.frames.iter().rev().find(answered).map(|frame| Arc::clone(&frame.task))
+    }
+
+    /// The limits that hold for it.
+    pub fn limits(&self) -> &Limits {
+        &self.state.limits
+    }
+
+    /// The `seq` that its next event will have.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Decides one fact: it changes the state and waits to be stored.
+    fn emit(&mut self, frame: FrameId, author: AgentName, body: EventBody) -> u64 {
+        let event = Event {
+            seq: self.next_seq,
+            session: self.session.clone(),
+            turn: self.id.clone(),
+            frame,
+            author,
+            time: self.now,
+            body,
+        };
+        self.next_seq += 1;
+        self.state.evolve(&event);
+        let seq = event.seq;
+        self.outbox.push(event);
+        seq
+    }
+
+    /// Decides a fact about the turn, which the root speaks.
+    fn emit_as_root(&mut self, frame: FrameId, body: EventBody) -> u64 {
+        self.emit(frame, self.tree.root.name.clone(), body)
+    }
+}
+
+impl PartialEq for Turn {
+    /// Two turns are the same when they would decide the same.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.session, &self.id, self.next_seq, &self.state) == (&other.session, &other.id, other.next_seq, &other.state)
+    }
+}
+
+impl std::fmt::Debug for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").field("id", &self.id).field("next_seq", &self.next_seq).field("state", &self.state).finish()
+    }
+}

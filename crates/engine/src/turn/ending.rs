@@ -1,0 +1,125 @@
+//! How a turn ends: with an answer, at a limit, in failure, or because it was stopped. When no agent found words, lango
+//! says in its own what was done.
+
+use super::Turn;
+use super::frame::FrameEnd;
+use lango_core::{CallStatus, Effect, EventBody, Fault, FrameId, Limit, Outcome, Text, Usage};
+use std::fmt::Write;
+
+impl Turn {
+    /// Ends what no model call is left for.
+    pub(super) fn settle(&mut self) {
+        while self.outcome().is_none() {
+            let stuck = self.state.frames.iter().find(|frame| frame.awaits_model() && self.offer(frame).is_none());
+            let Some(frame) = stuck.map(|frame| frame.id.clone()) else { return };
+            if frame.is_root() {
+                self.limited(Limit::ModelCalls);
+            } else {
+                let detail = "no model call is left for this agent".to_owned();
+                self.correct(&frame, Fault::ModelCallLimit, None, detail);
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, outcome: Outcome, answer: Option<u64>) {
+        let body = EventBody::TurnFinished {
+            outcome,
+            answer,
+            usage: self.state.usage,
+            model_calls: self.state.model_calls,
+            tool_calls: self.state.tool_calls,
+            rounds: self.state.rounds,
+        };
+        self.emit_as_root(FrameId::root(), body);
+    }
+
+    pub(super) fn fail(&mut self, error: String) {
+        let answer = self.say(&format!("There is no answer: {error}."));
+        self.finish(Outcome::Failed { error: error.into() }, Some(answer));
+    }
+
+    fn limited(&mut self, limit: Limit) {
+        let cause = match limit {
+            Limit::ModelCalls if self.state.limits.model_calls == 0 => {
+                format!("No model was asked, because {} is 0.", limit.key())
+            }
+            _ => format!("There is no answer: a limit of this turn was reached ({}).", limit.key()),
+        };
+        let answer = self.say(&cause);
+        self.finish(Outcome::Limited { limit }, Some(answer));
+    }
+
+    pub(super) fn time_spent(&mut self) {
+        self.stop_calls("stopped: the time of the turn is over");
+        self.correct(&FrameId::root(), Fault::TimeLimit, None, "the time of the turn is over".to_owned());
+        self.limited(Limit::Time);
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.stop_calls("stopped by the user");
+        self.correct(&FrameId::root(), Fault::Cancelled, None, "stopped by the user".to_owned());
+        self.finish(Outcome::Cancelled, None);
+    }
+
+    pub(super) fn interrupt(&mut self) {
+        self.stop_calls("the process ended before a result was stored");
+        let detail = "the process ended in the middle of the turn".to_owned();
+        self.correct(&FrameId::root(), Fault::Interrupted, None, detail);
+        self.finish(Outcome::Interrupted, None);
+    }
+
+    /// Closes every call that was started. Of one with effect nobody can know whether it happened.
+    fn stop_calls(&mut self, detail: &str) {
+        let mut stopped = Vec::new();
+        for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
+            let detail = || Text::from(detail);
+            if frame.remote {
+                let body = EventBody::RemoteReturned { status: CallStatus::Unknown, output: detail(), is_final: false };
+                stopped.push((frame.id.clone(), frame.agent.clone(), body));
+            }
+            for (call, effect) in frame.running() {
+                let status = if effect == Effect::Effect { CallStatus::Unknown } else { CallStatus::Error };
+                let body = EventBody::ToolReturned { call: call.clone(), status, output: detail() };
+                stopped.push((frame.id.clone(), frame.agent.clone(), body));
+            }
+        }
+        for (frame, agent, body) in stopped {
+            self.emit(frame, agent, body);
+        }
+    }
+
+    /// Stores lango's own words: the cause, and what was done until then.
+    fn say(&mut self, cause: &str) -> u64 {
+        let mut text = cause.to_owned();
+        for frame in self.state.frames.iter().filter(|frame| !frame.id.is_root()) {
+            let agent = &frame.agent;
+            let _ = match &frame.end {
+                Some(FrameEnd::Answered(answer)) => write!(text, "\n\n{agent} found:\n{}", beginning(answer)),
+                Some(FrameEnd::Rejected(reason)) => write!(text, "\n\n{agent} could not do it: {}", beginning(reason)),
+                Some(FrameEnd::Limited(_)) => write!(text, "\n\n{agent} could not finish."),
+                Some(FrameEnd::Failed(detail)) => write!(text, "\n\n{agent} failed: {}", beginning(detail)),
+                None => write!(text, "\n\n{agent} was still at work."),
+            };
+        }
+        if self.state.tool_calls > 0 {
+            let _ = write!(text, "\n\nTool calls that were made: {}.", self.state.tool_calls);
+        }
+        let body = EventBody::AgentMessage {
+            text: text.into(),
+            calls: Vec::new(),
+            is_final: true,
+            model: None,
+            usage: Usage::default(),
+        };
+        self.emit_as_root(FrameId::root(), body)
+    }
+}
+
+fn beginning(text: &str) -> String {
+    const MOST: usize = 2000;
+    let mut beginning: String = text.chars().take(MOST).collect();
+    if beginning.len() < text.len() {
+        beginning.push('…');
+    }
+    beginning
+}

@@ -1,0 +1,108 @@
+//! One agent's run inside a turn: its task, what it said and called, and how it ended.
+
+use super::repetition::Repetition;
+use crate::instruction::Notice;
+use lango_core::{AgentName, Call, CallId, Effect, FrameId, Limit, Text, ToolName};
+use serde_json::Value;
+use std::sync::Arc;
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Frame {
+    pub id: FrameId,
+    pub agent: AgentName,
+    pub remote: bool,
+    pub task: Text,
+    /// Whether its answer is the person's.
+    pub finish: bool,
+    pub entries: Vec<Entry>,
+    /// When it last became ready for its model, counted in the turn's events: those who waited longest go first.
+    pub waiting_since: u32,
+    /// Whether it was asked once more after a reply that was no reply.
+    pub asked_again: bool,
+    /// Replies in a row in which a call could not be run.
+    pub faulty_replies: u32,
+    /// Whether the reply under way had such a call.
+    pub reply_is_faulty: bool,
+    pub repetition: Repetition,
+    pub end: Option<FrameEnd>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Entry {
+    Reply { text: Text, slots: Vec<Slot> },
+    Notice(Notice),
+}
+
+/// A call and its result, which are never parted.
+#[derive(Debug, PartialEq)]
+pub(super) struct Slot {
+    pub call: Call,
+    pub state: SlotState,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum SlotState {
+    Open,
+    Running { tool: ToolName, arguments: Arc<Value>, effect: Effect },
+    Delegated,
+    Answered { text: Text, failed: bool },
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum FrameEnd {
+    Answered(Text),
+    Rejected(Text),
+    Limited(Limit),
+    Failed(Text),
+}
+
+impl Frame {
+    pub fn new(id: FrameId, agent: AgentName, task: Text) -> Self {
+        Self {
+            id,
+            agent,
+            remote: false,
+            task,
+            finish: false,
+            entries: Vec::new(),
+            waiting_since: 0,
+            asked_again: false,
+            faulty_replies: 0,
+            reply_is_faulty: false,
+            repetition: Repetition::default(),
+            end: None,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Whether its next step is to ask its model.
+    pub fn awaits_model(&self) -> bool {
+        self.is_open() && !self.remote && self.slots().iter().all(|slot| matches!(slot.state, SlotState::Answered { .. }))
+    }
+
+    /// The calls of its last reply.
+    pub fn slots(&self) -> &[Slot] {
+        match self.entries.last() {
+            Some(Entry::Reply { slots, .. }) => slots,
+            _ => &[],
+        }
+    }
+
+    pub fn slot_mut(&mut self, call: &CallId) -> Option<&mut Slot> {
+        match self.entries.last_mut() {
+            Some(Entry::Reply { slots, .. }) => slots.iter_mut().find(|slot| slot.call.id == *call),
+            _ => None,
+        }
+    }
+
+    /// Calls of its last reply that are running.
+    pub fn running(&self) -> impl Iterator<Item = (&CallId, Effect)> {
+        self.slots().iter().filter_map(|slot| match &slot.state {
+            SlotState::Running { effect, .. } => Some((&slot.call.id, *effect)),
+            _ => None,
+        })
+    }
+}

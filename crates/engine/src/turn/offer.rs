@@ -1,0 +1,104 @@
+//! What an agent may call next, and when it must conclude.
+//!
+//! The model calls of a turn are shared by all its frames, and the last one is kept for whoever answers the person: it is
+//! offered nothing to call. Frames that wait for their model are served in the order in which they began to wait, so a
+//! call that was started is never overtaken by one that would have spent its place.
+
+use super::Turn;
+use super::frame::Frame;
+use crate::instruction::Notice;
+use crate::tree::Mode;
+use lango_core::Limit;
+
+/// What a model is offered, and told, in one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Offer {
+    pub delegate: bool,
+    pub tools: bool,
+    /// Why it is offered less than usual.
+    pub notice: Option<Notice>,
+    /// The limit behind that.
+    pub limit: Option<Limit>,
+}
+
+/// How many model calls are left to a frame.
+enum Allowance {
+    None,
+    Last,
+    More,
+}
+
+impl Turn {
+    /// Replies in a row with calls that cannot run, after which an agent must conclude.
+    const FAULTY_REPLIES: u32 = 3;
+    /// Replies with unknown agent names, after which delegation is withdrawn.
+    const UNKNOWN_AGENT_REPLIES: u32 = 2;
+
+    /// What a frame that waits for its model is offered; nothing if no model call is left for it.
+    pub(super) fn offer(&self, frame: &Frame) -> Option<Offer> {
+        let conclude = |notice, limit| Some(Offer { notice: Some(notice), limit, ..Offer::default() });
+        match self.allowance(frame) {
+            Allowance::None => return None,
+            Allowance::Last => return conclude(Notice::LastCall, Some(Limit::ModelCalls)),
+            Allowance::More => {}
+        }
+        if frame.repetition.found {
+            return conclude(Notice::Repetition, None);
+        }
+        if frame.id.is_root() && self.state.unknown_agent_replies >= Self::UNKNOWN_AGENT_REPLIES {
+            return conclude(Notice::UnknownAgents, None);
+        }
+        if frame.faulty_replies >= Self::FAULTY_REPLIES {
+            return conclude(Notice::FaultyCalls, None);
+        }
+        Some(self.open_offer(frame))
+    }
+
+    fn open_offer(&self, frame: &Frame) -> Offer {
+        let mut offer = Offer::default();
+        let holds_tools = self.tree.agent(frame.agent.as_str()).is_some_and(|agent| !agent.tools.is_empty());
+        if holds_tools {
+            offer.tools = self.state.tool_calls < self.state.limits.tool_calls;
+            if !offer.tools {
+                (offer.notice, offer.limit) = (Some(Notice::ToolCallsSpent), Some(Limit::ToolCalls));
+            }
+        }
+        if frame.id.is_root() && self.tree.mode == Mode::Multi {
+            let anyone_left = self.tree.live(&self.state.refused).next().is_some();
+            if self.state.rounds >= self.state.limits.rounds {
+                (offer.notice, offer.limit) = (Some(Notice::RoundsSpent), Some(Limit::Rounds));
+            } else if anyone_left {
+                offer.delegate = true;
+            } else if !self.state.refused.is_empty() {
+                offer.notice = Some(Notice::EveryoneRefused);
+            }
+        }
+        offer
+    }
+
+    fn allowance(&self, frame: &Frame) -> Allowance {
+        let left = self.state.limits.model_calls.saturating_sub(self.state.model_calls);
+        // The root, and a frame whose answer is the person's, may spend the last call. They never wait beside others.
+        if frame.id.is_root() || frame.finish {
+            return match left {
+                0 => Allowance::None,
+                1 => Allowance::Last,
+                _ => Allowance::More,
+            };
+        }
+        let left = count(left.saturating_sub(1));
+        let waits_longer =
+            |other: &&Frame| other.awaits_model() && (other.waiting_since, &other.id) < (frame.waiting_since, &frame.id);
+        let ahead = self.state.frames.iter().filter(waits_longer).count();
+        let open = self.state.frames.iter().filter(|other| other.is_open() && !other.id.is_root() && !other.remote).count();
+        match () {
+            () if ahead >= left => Allowance::None,
+            () if open >= left => Allowance::Last,
+            () => Allowance::More,
+        }
+    }
+}
+
+fn count(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

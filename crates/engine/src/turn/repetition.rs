@@ -1,0 +1,73 @@
+//! Notices when an agent goes in circles: the same calls with the same results, again and again. A call whose answer
+//! changes, such as a look at something that is still running, is no repetition.
+
+use lango_core::{Text, ToolName};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The last results of one frame.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Repetition {
+    window: VecDeque<Round>,
+    pub found: bool,
+}
+
+#[derive(Debug, PartialEq)]
+struct Round {
+    tool: ToolName,
+    arguments: Arc<Value>,
+    output: Text,
+}
+
+impl Repetition {
+    /// A-A-A, A-B-A-B and A-B-C-A-B-C are circles: a length, and how often it must have been gone round.
+    const CIRCLES: [(usize, usize); 3] = [(1, 3), (2, 2), (3, 2)];
+    const WINDOW: usize = 6;
+
+    pub fn push(&mut self, tool: ToolName, arguments: Arc<Value>, output: Text) {
+        if self.window.len() == Self::WINDOW {
+            self.window.pop_front();
+        }
+        self.window.push_back(Round { tool, arguments, output });
+    }
+
+    pub fn is_circle(&self) -> bool {
+        Self::CIRCLES.iter().any(|&(length, times)| self.ends_with_circle(length, times))
+    }
+
+    fn ends_with_circle(&self, length: usize, times: usize) -> bool {
+        let span = length * times;
+        let Some(first) = self.window.len().checked_sub(span) else { return false };
+        (first + length..self.window.len()).all(|at| self.window[at] == self.window[at - length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circle(rounds: &[&str]) -> bool {
+        let mut repetition = Repetition::default();
+        for round in rounds {
+            let (tool, output) = round.split_once(':').unwrap_or((round, ""));
+            repetition.push(tool.into(), Arc::new(Value::Null), output.into());
+        }
+        repetition.is_circle()
+    }
+
+    #[test]
+    fn the_same_calls_with_the_same_results_are_a_circle() {
+        assert!(circle(&["a", "a", "a"]));
+        assert!(circle(&["x", "a", "b", "a", "b"]));
+        assert!(circle(&["a", "b", "c", "a", "b", "c"]));
+    }
+
+    #[test]
+    fn progress_is_not_a_circle() {
+        assert!(!circle(&["a", "a"]));
+        assert!(!circle(&["a", "b", "a"]));
+        assert!(!circle(&["a:running", "a:running", "a:done"]));
+        assert!(!circle(&["a", "b", "a", "c"]));
+    }
+}

@@ -1,0 +1,166 @@
+//! Judging what came back: a reply of a model, the word of a remote agent, the result of a tool.
+
+use super::frame::FrameEnd;
+use super::steps::{ModelStep, RemoteStep, ToolStep};
+use super::Turn;
+use crate::rejection;
+use lango_core::{
+    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Limit, ModelError, ModelReply, Outcome, RemoteError,
+    Text,
+};
+
+/// What a reply without calls is.
+enum Verdict {
+    Answer,
+    Rejection(Text),
+    /// A refusal by the one who cannot refuse.
+    StrayRejection,
+    Nothing,
+}
+
+impl Turn {
+    pub(super) fn model_replied(&mut self, step: &ModelStep, reply: ModelReply, model: &Text) {
+        if !self.state.frame(&step.frame).is_some_and(|frame| frame.awaits_model()) {
+            return;
+        }
+        let ModelReply { text, calls, usage } = reply;
+        let offers_nothing = !step.offer.delegate && !step.offer.tools;
+        let dropped = if offers_nothing { calls.len() } else { 0 };
+        let (calls, surplus) = if offers_nothing { (Vec::new(), 0) } else { self.readable_calls(calls) };
+
+        let verdict = self.judge(&step.frame, &text);
+        let is_final = calls.is_empty() && matches!(verdict, Verdict::Answer);
+        let text: Text = text.into();
+        let message = EventBody::AgentMessage {
+            text,
+            calls: calls.clone(),
+            is_final,
+            model: Some(Text::clone(model)),
+            usage,
+        };
+        let seq = self.emit(step.frame.clone(), step.agent.clone(), message);
+        if dropped > 0 {
+            let detail = format!("{dropped} calls were left out: nothing could be called any more");
+            self.correct(&step.frame, Fault::CallsNotOffered, None, detail);
+        }
+        if surplus > 0 {
+            let detail = format!("{surplus} calls were left out: a reply may hold {} at most", Self::CALLS_PER_REPLY);
+            self.correct(&step.frame, Fault::TooManyCalls, None, detail);
+        }
+        if calls.is_empty() {
+            self.frame_replied(&step.frame, &step.agent, verdict, seq, step.offer.limit);
+        } else {
+            self.take_calls(step, &calls);
+        }
+    }
+
+    pub(super) fn model_failed(&mut self, step: &ModelStep, error: &ModelError) {
+        if !self.state.frame(&step.frame).is_some_and(|frame| frame.awaits_model()) {
+            return;
+        }
+        self.correct(&step.frame, Fault::ModelFailed, None, error.to_string());
+        if step.frame.is_root() {
+            self.fail(error.to_string());
+        }
+    }
+
+    pub(super) fn tool_returned(&mut self, step: &ToolStep, status: CallStatus, output: Text) {
+        let running = |frame: &super::frame::Frame| frame.running().any(|(call, _)| *call == step.call);
+        if !self.state.frame(&step.frame).is_some_and(running) {
+            return;
+        }
+        let body = EventBody::ToolReturned { call: step.call.clone(), status, output };
+        self.emit(step.frame.clone(), step.agent.clone(), body);
+        let in_circle = |frame: &super::frame::Frame| {
+            frame.awaits_model() && !frame.repetition.found && frame.repetition.is_circle()
+        };
+        if self.state.frame(&step.frame).is_some_and(in_circle) {
+            let detail = "the same calls gave the same results again and again".to_owned();
+            self.correct(&step.frame, Fault::Repetition, None, detail);
+        }
+    }
+
+    pub(super) fn remote_returned(&mut self, step: &RemoteStep, result: Result<String, RemoteError>) {
+        if !self.state.frame(&step.frame).is_some_and(|frame| frame.remote && frame.is_open()) {
+            return;
+        }
+        let (status, output, verdict) = match result {
+            Ok(text) => {
+                let verdict = self.judge(&step.frame, &text);
+                (CallStatus::Ok, Text::from(text), verdict)
+            }
+            Err(error) => (CallStatus::Error, error.detail.into(), Verdict::Nothing),
+        };
+        let is_final = matches!(verdict, Verdict::Answer);
+        let body = EventBody::RemoteReturned { status, output, is_final };
+        let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
+        match verdict {
+            Verdict::Answer | Verdict::Rejection(_) => self.frame_replied(&step.frame, &step.agent, verdict, seq, None),
+            // The event itself ended the frame.
+            Verdict::Nothing | Verdict::StrayRejection => {}
+        }
+    }
+
+    fn judge(&self, frame: &FrameId, text: &str) -> Verdict {
+        match rejection::reason(text) {
+            Some(_) if frame.is_root() => Verdict::StrayRejection,
+            Some("") => Verdict::Rejection("no reason given".into()),
+            Some(reason) => Verdict::Rejection(reason.into()),
+            None if text.trim().is_empty() => Verdict::Nothing,
+            None => Verdict::Answer,
+        }
+    }
+
+    /// What follows from a reply that calls nothing.
+    fn frame_replied(&mut self, frame: &FrameId, agent: &AgentName, verdict: Verdict, seq: u64, limit: Option<Limit>) {
+        match verdict {
+            Verdict::Answer => {
+                let answers_the_person = self.state.frame(frame).is_some_and(|frame| frame.id.is_root() || frame.finish);
+                if answers_the_person {
+                    let limit = limit.or(self.state.limit_hit);
+                    self.finish(Outcome::Answered { limit }, Some(seq));
+                }
+            }
+            Verdict::Rejection(reason) => {
+                self.emit(frame.clone(), agent.clone(), EventBody::AgentRejected { reason });
+            }
+            Verdict::Nothing => self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing"),
+            Verdict::StrayRejection => {
+                self.no_reply(frame, Fault::StrayRejection, "the model refused where only an answer is possible");
+            }
+        }
+    }
+
+    /// Asks once more; the second time the frame has failed, and with the root's frame the turn.
+    fn no_reply(&mut self, frame: &FrameId, fault: Fault, detail: &str) {
+        self.correct(frame, fault, None, detail.to_owned());
+        let failed = self.state.frame(frame).is_some_and(|frame| matches!(frame.end, Some(FrameEnd::Failed(_))));
+        if failed && frame.is_root() {
+            self.fail(format!("{detail}, twice"));
+        }
+    }
+
+    /// Gives every call an id that is its own within the turn, and leaves out what is past the bound.
+    fn readable_calls(&self, mut calls: Vec<Call>) -> (Vec<Call>, usize) {
+        let surplus = calls.len().saturating_sub(Self::CALLS_PER_REPLY);
+        calls.truncate(Self::CALLS_PER_REPLY);
+        let mut number = self.state.calls_seen.len();
+        for at in 0..calls.len() {
+            let (before, rest) = calls.split_at_mut(at);
+            let taken = |id: &CallId| self.state.calls_seen.contains(id) || before.iter().any(|call| call.id == *id);
+            let id = &mut rest[0].id;
+            while id.as_str().is_empty() || id.as_str().len() > 128 || taken(id) {
+                number += 1;
+                *id = CallId::new(format!("call_{number}"));
+            }
+        }
+        (calls, surplus)
+    }
+
+    /// Calls that are read of one reply; the rest is left out.
+    const CALLS_PER_REPLY: usize = 32;
+
+    pub(super) fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<CallId>, detail: String) {
+        self.emit_as_root(frame.clone(), EventBody::TurnCorrected { fault, call, detail: detail.into() });
+    }
+}

@@ -1,0 +1,127 @@
+//! What a model is sent: a pure function of the log and the configuration.
+//!
+//! The orchestrator sees the earlier turns and its own delegations with their results, not the tool chatter. A sub-agent
+//! sees the conversation as data, its task, and its own calls. Nobody's words are shown to another as its own or as the
+//! person's: an answer that a sub-agent gave the person itself comes back as the result of the delegation that it was.
+
+use super::Turn;
+use super::frame::{Entry, Frame, SlotState};
+use super::offer::Offer;
+use super::steps::ModelStep;
+use crate::instruction::{self, DELEGATE};
+use crate::tree::Agent;
+use lango_core::{Call, CallId, Exchange, Function, Message, ModelRequest, Text};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// One message of the conversation as a sub-agent sees it.
+#[derive(Serialize)]
+struct Said<'a> {
+    author: &'a str,
+    text: &'a str,
+}
+
+impl Turn {
+    /// Earlier exchanges that a sub-agent is shown; the orchestrator's task is to carry the rest.
+    const BRIEF_EXCHANGES: usize = 4;
+    /// The beginning of an earlier message that a sub-agent is shown.
+    const BRIEF_BYTES: usize = 2000;
+
+    /// What the model of this step is sent.
+    pub fn request(&self, step: &ModelStep) -> ModelRequest {
+        let (Some(agent), Some(frame)) = (self.tree.agent(step.agent.as_str()), self.state.frame(&step.frame)) else {
+            return ModelRequest { instruction: "".into(), messages: Vec::new(), functions: Arc::from([]) };
+        };
+        let mut messages = Vec::with_capacity(self.exchanges.len() * 2 + frame.entries.len() * 2 + 2);
+        if frame.id.is_root() {
+            self.earlier_turns(&mut messages);
+            messages.push(Message::User { text: Arc::clone(&self.state.question) });
+        } else {
+            messages.push(Message::User { text: self.brief(frame) });
+        }
+        own_steps(frame, &mut messages);
+        if let Some(notice) = step.offer.notice {
+            messages.push(Message::Notice { text: instruction::notice(notice).into() });
+        }
+        ModelRequest { instruction: Arc::clone(&agent.instruction), messages, functions: self.functions(agent, step.offer) }
+    }
+
+    fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {
+        let delegate = || self.tree.delegate_function(&self.state.refused);
+        match (offer.delegate, offer.tools) {
+            (false, false) => Arc::from([]),
+            (false, true) => Arc::clone(&agent.functions),
+            (true, false) => Arc::from([delegate()]),
+            (true, true) => std::iter::once(delegate()).chain(agent.functions.iter().cloned()).collect(),
+        }
+    }
+
+    fn earlier_turns(&self, messages: &mut Vec<Message>) {
+        for exchange in self.exchanges.iter() {
+            messages.push(Message::User { text: Arc::clone(&exchange.question) });
+            let Some(answer) = &exchange.answer else { continue };
+            if answer.author == self.tree.root.name {
+                messages.push(Message::Assistant { text: Arc::clone(&answer.text), calls: Vec::new() });
+            } else {
+                messages.extend(earlier_delegation(exchange, answer));
+            }
+        }
+    }
+
+    /// A sub-agent's first message: what was said, as JSON in which nothing can pose as the end of the data, and its task.
+    fn brief(&self, frame: &Frame) -> Text {
+        let first = self.exchanges.len().saturating_sub(Self::BRIEF_EXCHANGES);
+        let mut said = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
+        for exchange in &self.exchanges[first..] {
+            said.push(Said { author: "user", text: shorten(&exchange.question, Self::BRIEF_BYTES) });
+            said.extend(exchange.answer.as_ref().map(|answer| Said {
+                author: answer.author.as_str(),
+                text: shorten(&answer.text, Self::BRIEF_BYTES),
+            }));
+        }
+        said.push(Said { author: "user", text: &self.state.question });
+        let conversation = serde_json::to_string(&said).unwrap_or_default();
+        instruction::brief(&conversation, &frame.task)
+    }
+}
+
+/// An earlier answer of a sub-agent, told as what it was: the result of a delegation.
+fn earlier_delegation(exchange: &Exchange, answer: &lango_core::ExchangeAnswer) -> [Message; 2] {
+    let id = CallId::from(exchange.turn.as_str());
+    let task = answer.task.as_ref().unwrap_or(&exchange.question);
+    let arguments = serde_json::json!({ "agent": answer.author, "task": task, "finish": true }).to_string();
+    let call = Call { id: id.clone(), name: DELEGATE.into(), arguments: arguments.into() };
+    [
+        Message::Assistant { text: "".into(), calls: vec![call] },
+        Message::Result { call: id, name: DELEGATE.into(), text: Arc::clone(&answer.text), failed: false },
+    ]
+}
+
+fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
+    for entry in &frame.entries {
+        match entry {
+            Entry::Notice(notice) => messages.push(Message::Notice { text: instruction::notice(*notice).into() }),
+            Entry::Reply { text, slots } => {
+                let calls = slots.iter().map(|slot| slot.call.clone()).collect();
+                messages.push(Message::Assistant { text: Arc::clone(text), calls });
+                messages.extend(slots.iter().filter_map(|slot| match &slot.state {
+                    SlotState::Answered { text, failed } => Some(Message::Result {
+                        call: slot.call.id.clone(),
+                        name: Arc::clone(&slot.call.name),
+                        text: Arc::clone(text),
+                        failed: *failed,
+                    }),
+                    _ => None,
+                }));
+            }
+        }
+    }
+}
+
+fn shorten(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,227 @@
+//! The state of a turn. It changes in one way only: by an event.
+
+use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
+use crate::instruction::Notice;
+use crate::rejection;
+use lango_core::{
+    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Text, Usage,
+};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+#[derive(Debug, PartialEq)]
+pub(super) struct State {
+    root: AgentName,
+    pub limits: Limits,
+    pub question: Text,
+    /// The root's first, then the others in the order in which they were opened.
+    pub frames: Vec<Frame>,
+    pub refused: BTreeSet<AgentName>,
+    /// Replies that named an agent which is not there, and the last such reply by its number.
+    pub unknown_agent_replies: u32,
+    last_unknown_agent_reply: u32,
+    pub calls_seen: HashSet<CallId>,
+    pub model_calls: u32,
+    pub tool_calls: u32,
+    pub rounds: u32,
+    pub usage: Usage,
+    /// A limit that cut some work short.
+    pub limit_hit: Option<Limit>,
+    pub finished: Option<Finished>,
+    events: u32,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Finished {
+    pub outcome: Outcome,
+    pub answer: Option<u64>,
+}
+
+impl State {
+    pub fn new(root: AgentName, limits: Limits) -> Self {
+        Self {
+            root,
+            limits,
+            question: "".into(),
+            frames: Vec::new(),
+            refused: BTreeSet::new(),
+            unknown_agent_replies: 0,
+            last_unknown_agent_reply: 0,
+            calls_seen: HashSet::new(),
+            model_calls: 0,
+            tool_calls: 0,
+            rounds: 0,
+            usage: Usage::default(),
+            limit_hit: None,
+            finished: None,
+            events: 0,
+        }
+    }
+
+    pub fn frame(&self, id: &FrameId) -> Option<&Frame> {
+        self.frames.iter().find(|frame| frame.id == *id)
+    }
+
+    /// The only way in which the state changes. It looks at the event and at nothing else.
+    pub fn evolve(&mut self, event: &Event) {
+        self.events += 1;
+        match &event.body {
+            EventBody::UserMessage { text, settings } => {
+                if let Some(settings) = settings {
+                    self.limits = settings.limits;
+                }
+                self.question = Arc::clone(text);
+                self.frames.push(Frame::new(FrameId::root(), self.root.clone(), Arc::clone(text)));
+            }
+            EventBody::AgentMessage { model: None, .. } => {}
+            EventBody::AgentMessage { text, calls, is_final, usage, .. } => {
+                self.model_calls += 1;
+                self.usage += *usage;
+                self.calls_seen.extend(calls.iter().map(|call| call.id.clone()));
+                let now = self.events;
+                self.change(&event.frame, |frame| {
+                    frame.reply_is_faulty = false;
+                    if !calls.is_empty() {
+                        let open = |call: &lango_core::Call| Slot { call: call.clone(), state: SlotState::Open };
+                        let slots = calls.iter().map(open).collect();
+                        frame.entries.push(Entry::Reply { text: Arc::clone(text), slots });
+                    }
+                    frame.waiting_since = now;
+                });
+                if *is_final {
+                    self.end(&event.frame, FrameEnd::Answered(Arc::clone(text)));
+                }
+            }
+            EventBody::AgentDelegated { call, agent, task, round, finish } => {
+                self.rounds = self.rounds.max(*round);
+                let mut frame = Frame::new(FrameId::from(call), agent.clone(), Arc::clone(task));
+                frame.finish = *finish;
+                frame.waiting_since = self.events;
+                self.frames.push(frame);
+                self.change(&event.frame, |root| {
+                    if let Some(slot) = root.slot_mut(call) {
+                        slot.state = SlotState::Delegated;
+                    }
+                });
+            }
+            EventBody::AgentRejected { reason } => {
+                self.refused.insert(event.author.clone());
+                self.end(&event.frame, FrameEnd::Rejected(Arc::clone(reason)));
+            }
+            EventBody::ToolCalled { call, tool, arguments, effect } => {
+                self.tool_calls += 1;
+                let running =
+                    SlotState::Running { tool: tool.clone(), arguments: Arc::clone(arguments), effect: *effect };
+                self.change(&event.frame, |frame| {
+                    if let Some(slot) = frame.slot_mut(call) {
+                        slot.state = running;
+                    }
+                });
+            }
+            EventBody::ToolReturned { call, status, output } => {
+                let failed = *status != CallStatus::Ok;
+                self.answer(&event.frame, call, Arc::clone(output), failed);
+            }
+            EventBody::RemoteCalled { .. } => self.change(&event.frame, |frame| frame.remote = true),
+            EventBody::RemoteReturned { status, output, is_final } => match (is_final, status) {
+                (true, _) => self.end(&event.frame, FrameEnd::Answered(Arc::clone(output))),
+                // The refusal itself is the event that follows.
+                (false, CallStatus::Ok) if rejection::reason(output).is_some() => {}
+                (false, CallStatus::Ok) => self.end(&event.frame, FrameEnd::Failed("it answered nothing".into())),
+                (false, _) => self.end(&event.frame, FrameEnd::Failed(Arc::clone(output))),
+            },
+            EventBody::TurnCorrected { fault, call, detail } => {
+                self.correct(&event.frame, *fault, call.as_ref(), detail);
+            }
+            EventBody::TurnFinished { outcome, answer, .. } => {
+                self.finished = Some(Finished { outcome: outcome.clone(), answer: *answer });
+            }
+        }
+    }
+
+    fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<&CallId>, detail: &Text) {
+        if let Some(call) = call {
+            self.answer(frame, call, Arc::clone(detail), true);
+            self.count_fault(frame, fault);
+            return;
+        }
+        match fault {
+            Fault::EmptyReply => self.ask_again(frame, Notice::EmptyReply, detail),
+            Fault::StrayRejection => self.ask_again(frame, Notice::StrayRejection, detail),
+            Fault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
+            Fault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
+            Fault::ModelCallLimit => {
+                self.limit_hit = Some(Limit::ModelCalls);
+                self.end(frame, FrameEnd::Limited(Limit::ModelCalls));
+            }
+            _ => {}
+        }
+    }
+
+    /// Faults are counted by replies, not by calls: a reply with three wrong calls is wrong once.
+    fn count_fault(&mut self, frame: &FrameId, fault: Fault) {
+        match fault {
+            Fault::ToolCallLimit => self.limit_hit = Some(Limit::ToolCalls),
+            Fault::TooManyCalls => {}
+            _ => self.change(frame, |frame| {
+                let was_faulty = std::mem::replace(&mut frame.reply_is_faulty, true);
+                frame.faulty_replies += u32::from(!was_faulty);
+            }),
+        }
+        if fault == Fault::UnknownAgent && self.last_unknown_agent_reply != self.model_calls {
+            self.last_unknown_agent_reply = self.model_calls;
+            self.unknown_agent_replies += 1;
+        }
+    }
+
+    fn ask_again(&mut self, frame: &FrameId, notice: Notice, detail: &Text) {
+        let asked = self.frame(frame).is_some_and(|frame| frame.asked_again);
+        if asked {
+            self.end(frame, FrameEnd::Failed(Arc::clone(detail)));
+        } else {
+            self.change(frame, |frame| {
+                frame.asked_again = true;
+                frame.entries.push(Entry::Notice(notice));
+            });
+        }
+    }
+
+    /// Puts a result to its call, in the frame that made it.
+    fn answer(&mut self, frame: &FrameId, call: &CallId, text: Text, failed: bool) {
+        let now = self.events;
+        self.change(frame, |frame| {
+            let Some(slot) = frame.slot_mut(call) else { return };
+            let answered = SlotState::Answered { text: Arc::clone(&text), failed };
+            match std::mem::replace(&mut slot.state, answered) {
+                SlotState::Running { tool, arguments, .. } => {
+                    frame.repetition.push(tool, arguments, text);
+                    frame.faulty_replies = 0;
+                }
+                SlotState::Delegated => frame.faulty_replies = 0,
+                SlotState::Open | SlotState::Answered { .. } => {}
+            }
+            frame.waiting_since = now;
+        });
+    }
+
+    /// Ends a frame; a sub-agent's end answers the call that opened it.
+    fn end(&mut self, frame: &FrameId, end: FrameEnd) {
+        if !frame.is_root() {
+            let agent = self.frame(frame).map(|frame| frame.agent.clone()).unwrap_or_else(|| self.root.clone());
+            let (text, failed) = match &end {
+                FrameEnd::Answered(text) => (Arc::clone(text), false),
+                FrameEnd::Rejected(reason) => (format!("{agent} rejected the task: {reason}").into(), true),
+                FrameEnd::Limited(_) => (format!("{agent} was stopped: the model calls of this turn are spent").into(), true),
+                FrameEnd::Failed(detail) => (format!("{agent} gave no answer: {detail}").into(), true),
+            };
+            self.answer(&FrameId::root(), &CallId::from(frame), text, failed);
+        }
+        self.change(frame, |frame| frame.end = Some(end));
+    }
+
+    fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {
+        if let Some(frame) = self.frames.iter_mut().find(|frame| frame.id == *id) {
+            change(frame);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a turn asks for, and what it is told.
+
+use super::Offer;
+use super::Turn;
+use super::frame::{Frame, SlotState};
+use lango_core::{
+    AgentName, CallId, CallStatus, Effect, FrameId, ModelError, ModelReply, RemoteError, Text, ToolName,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Something that can be done now. Steps that are ready together may run side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask an agent's model.
+    CallModel(ModelStep),
+    /// Run a tool.
+    CallTool(ToolStep),
+    /// Ask a remote agent.
+    CallRemote(RemoteStep),
+}
+
+/// Asking an agent's model. [`Turn::request`] gives what it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelStep {
+    /// The agent's run.
+    pub frame: FrameId,
+    /// The agent.
+    pub agent: AgentName,
+    /// Whether the words may become the person's answer, so that they can be shown as they come.
+    pub shown: bool,
+    pub(super) offer: Offer,
+}
+
+/// Running a tool whose call is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolStep {
+    /// The agent's run.
+    pub frame: FrameId,
+    /// The agent that called it.
+    pub agent: AgentName,
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: ToolName,
+    /// The arguments, checked.
+    pub arguments: Arc<Value>,
+}
+
+/// Asking a remote agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemoteStep {
+    /// The agent's run.
+    pub frame: FrameId,
+    /// The agent.
+    pub agent: AgentName,
+    /// What it is to do.
+    pub task: Text,
+}
+
+/// What tells one step of a turn from another while it is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StepKey {
+    /// A frame's model or remote call; there is one at a time.
+    Frame(FrameId),
+    /// A tool call.
+    Call(CallId),
+}
+
+/// What came of a step, or happened to the turn.
+#[derive(Debug)]
+pub enum Input {
+    /// A model replied.
+    ModelReplied {
+        /// The step.
+        step: ModelStep,
+        /// The reply.
+        reply: ModelReply,
+        /// The model.
+        model: Text,
+    },
+    /// A model gave no reply.
+    ModelFailed {
+        /// The step.
+        step: ModelStep,
+        /// Why.
+        error: ModelError,
+    },
+    /// A tool came back.
+    ToolReturned {
+        /// The step.
+        step: ToolStep,
+        /// How it went.
+        status: CallStatus,
+        /// What the model is told.
+        output: Text,
+    },
+    /// A remote agent came back.
+    RemoteReturned {
+        /// The step.
+        step: RemoteStep,
+        /// What it said, or why it said nothing.
+        result: Result<String, RemoteError>,
+    },
+    /// The person stopped the turn.
+    Cancelled,
+    /// The turn's time is over.
+    TimeSpent,
+    /// A later start found the turn unfinished.
+    Interrupted,
+}
+
+impl Step {
+    /// What tells it from the other steps under way.
+    pub fn key(&self) -> StepKey {
+        match self {
+            Self::CallModel(step) => StepKey::Frame(step.frame.clone()),
+            Self::CallRemote(step) => StepKey::Frame(step.frame.clone()),
+            Self::CallTool(step) => StepKey::Call(step.call.clone()),
+        }
+    }
+}
+
+impl Turn {
+    /// The steps that can be taken now, those under way included.
+    pub fn ready(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if self.outcome().is_some() {
+            return steps;
+        }
+        for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
+            if frame.remote {
+                steps.push(Step::CallRemote(RemoteStep {
+                    frame: frame.id.clone(),
+                    agent: frame.agent.clone(),
+                    task: Arc::clone(&frame.task),
+                }));
+            } else if frame.awaits_model() {
+                steps.extend(self.offer(frame).map(|offer| {
+                    Step::CallModel(ModelStep {
+                        frame: frame.id.clone(),
+                        agent: frame.agent.clone(),
+                        shown: frame.id.is_root() || frame.finish,
+                        offer,
+                    })
+                }));
+            } else {
+                steps.extend(ready_tools(frame));
+            }
+        }
+        steps
+    }
+}
+
+/// A frame's tool calls that can run now: side by side, but one with effect waits for those before it, and those after it
+/// wait for it.
+fn ready_tools(frame: &Frame) -> Vec<Step> {
+    let mut ready = Vec::new();
+    for slot in frame.slots() {
+        let SlotState::Running { tool, arguments, effect } = &slot.state else { continue };
+        let waits = *effect == Effect::Effect && !ready.is_empty();
+        if !waits {
+            ready.push(Step::CallTool(ToolStep {
+                frame: frame.id.clone(),
+                agent: frame.agent.clone(),
+                call: slot.call.id.clone(),
+                tool: tool.clone(),
+                arguments: Arc::clone(arguments),
+            }));
+        }
+        if *effect == Effect::Effect {
+            break;
+        }
+    }
+    ready
+}

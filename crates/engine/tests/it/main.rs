@@ -1,0 +1,1 @@
+//! The engine, driven from outside.

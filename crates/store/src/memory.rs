@@ -1,0 +1,199 @@
+//! Sessions that end with the process: the same contract as the file, without one.
+//!
+//! A lock guards the whole map. It is taken and released within each call, never across an await.
+
+use crate::batch::target_of;
+use crate::title::title_of;
+use lango_core::{
+    Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer, FrameId, NewSession, Page, SessionCatalog,
+    SessionHead, SessionId, SessionStore, SessionSummary, StoreError, Text, TurnId, UserId,
+};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Sessions in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
+}
+
+impl MemoryStore {
+    /// A store without sessions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemorySession>> {
+        // Every change is made after its last check, so a panic cannot leave half a change behind.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_session<T>(&self, id: &SessionId, look: impl FnOnce(&MemorySession) -> T) -> Result<T, StoreError> {
+        self.sessions().get(id).map(look).ok_or_else(|| StoreError::NotFound { id: id.clone() })
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut sessions = self.sessions();
+            if sessions.contains_key(&session.id) {
+                return Err(StoreError::Exists { id: session.id });
+            }
+            sessions.insert(session.id.clone(), MemorySession::new(session));
+            Ok(())
+        })
+    }
+
+    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move { self.with_session(&session, MemorySession::head) })
+    }
+
+    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let Some((id, first_seq)) = target_of(&events)? else { return Ok(()) };
+            let mut sessions = self.sessions();
+            let session = sessions.get_mut(id).ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+            if first_seq != session.next_seq() {
+                return Err(StoreError::Conflict { id: id.clone() });
+            }
+            events.iter().for_each(|event| session.push(event));
+            Ok(())
+        })
+    }
+
+    fn read(&self, session: &SessionId, page: Page) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move { self.with_session(&session, |found| found.page(page)) })
+    }
+}
+
+impl SessionCatalog for MemoryStore {
+    fn list(&self, user: &UserId, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let user = user.clone();
+        Box::pin(async move {
+            let sessions = self.sessions();
+            let mut found: Vec<_> = sessions.values().map(|session| &session.summary).collect();
+            found.retain(|summary| summary.user == user);
+            found.sort_by(|left, right| right.updated.cmp(&left.updated).then_with(|| left.id.cmp(&right.id)));
+            Ok(found.into_iter().take(limit).cloned().collect())
+        })
+    }
+
+    fn find(
+        &self,
+        user: &UserId,
+        prefix: &str,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let (user, prefix) = (user.clone(), SessionId::from(prefix));
+        Box::pin(async move {
+            let sessions = self.sessions();
+            let found = sessions.range(prefix.clone()..).map(|(_, session)| &session.summary);
+            let found = found.take_while(|summary| summary.id.as_str().starts_with(prefix.as_str()));
+            Ok(found.filter(|summary| summary.user == user).take(limit).cloned().collect())
+        })
+    }
+}
+
+#[derive(Debug)]
+struct MemorySession {
+    summary: SessionSummary,
+    events: Vec<Event>,
+    turns: Vec<MemoryTurn>,
+}
+
+/// Where the parts of a turn are in the log, as `seq`.
+#[derive(Debug)]
+struct MemoryTurn {
+    turn: TurnId,
+    question: u64,
+    delegation: Option<u64>,
+    answer: Option<u64>,
+    finished: bool,
+}
+
+impl MemoryTurn {
+    fn new(question: &Event) -> Self {
+        let turn = question.turn.clone();
+        Self { turn, question: question.seq, delegation: None, answer: None, finished: false }
+    }
+}
+
+impl MemorySession {
+    fn new(session: NewSession) -> Self {
+        let NewSession { id, user, created } = session;
+        let summary = SessionSummary { id, user, title: String::new(), created, updated: created, turns: 0 };
+        Self { summary, events: Vec::new(), turns: Vec::new() }
+    }
+
+    fn next_seq(&self) -> u64 {
+        self.events.len() as u64 + 1
+    }
+
+    fn event(&self, seq: u64) -> Option<&Event> {
+        self.events.get(usize::try_from(seq.checked_sub(1)?).ok()?)
+    }
+
+    fn push(&mut self, event: &Event) {
+        if let EventBody::UserMessage { text, .. } = &event.body {
+            if self.turns.is_empty() {
+                self.summary.title = title_of(text).to_owned();
+            }
+            self.turns.push(MemoryTurn::new(event));
+            self.summary.turns += 1;
+        } else if let Some(turn) = self.turns.last_mut().filter(|turn| turn.turn == event.turn) {
+            match &event.body {
+                EventBody::AgentDelegated { finish: true, .. } => turn.delegation = Some(event.seq),
+                EventBody::TurnFinished { answer, .. } => (turn.finished, turn.answer) = (true, *answer),
+                _ => {}
+            }
+        }
+        self.summary.updated = event.time;
+        self.events.push(event.clone());
+    }
+
+    fn head(&self) -> SessionHead {
+        let turns = self.turns.len() as u64;
+        let start = usize::try_from(SessionHead::look_back_start(turns)).unwrap_or(usize::MAX);
+        let shown = self.turns.iter().skip(start).filter(|turn| turn.finished);
+        SessionHead {
+            user: self.summary.user.clone(),
+            next_seq: self.next_seq(),
+            turns,
+            exchanges: shown.filter_map(|turn| self.exchange(turn)).collect(),
+            unfinished: self.turns.last().filter(|turn| !turn.finished).map(|turn| turn.question),
+        }
+    }
+
+    fn exchange(&self, turn: &MemoryTurn) -> Option<Exchange> {
+        let EventBody::UserMessage { text, .. } = &self.event(turn.question)?.body else { return None };
+        let answer = turn.answer.and_then(|seq| self.answer(turn, seq));
+        Some(Exchange { turn: turn.turn.clone(), question: text.clone(), answer })
+    }
+
+    fn answer(&self, turn: &MemoryTurn, seq: u64) -> Option<ExchangeAnswer> {
+        let event = self.event(seq)?;
+        let text = match &event.body {
+            EventBody::AgentMessage { text, .. } => text,
+            EventBody::RemoteReturned { output, .. } => output,
+            _ => return None,
+        };
+        let task = turn.delegation.and_then(|seq| self.task(seq, &event.frame));
+        Some(ExchangeAnswer { author: event.author.clone(), text: text.clone(), task })
+    }
+
+    /// The task that opened `frame`, if the delegation at `seq` did.
+    fn task(&self, seq: u64, frame: &FrameId) -> Option<Text> {
+        match &self.event(seq)?.body {
+            EventBody::AgentDelegated { call, task, .. } if FrameId::from(call) == *frame => Some(task.clone()),
+            _ => None,
+        }
+    }
+
+    fn page(&self, page: Page) -> Vec<Event> {
+        let skipped = usize::try_from(page.from.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.events.iter().skip(skipped).take(page.limit).cloned().collect()
+    }
+}

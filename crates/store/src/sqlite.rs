@@ -1,0 +1,92 @@
+//! Sessions in one SQLite file.
+//!
+//! One thread owns the only connection that writes and commits what is queued in groups, one disk sync for all of them;
+//! an append is answered after that sync. Readers stand beside it on connections of their own, opened when first needed,
+//! and see what was committed before they began. Several processes may use one file: each append is checked against
+//! the end of the log inside its transaction.
+
+mod chain;
+mod connection;
+mod failure;
+mod log;
+mod look_back;
+mod migrations;
+mod place;
+mod readers;
+mod rows;
+mod statements;
+mod writer;
+
+use lango_core::{
+    AgentName, Batch, BoxFuture, Event, NewSession, Page, SessionCatalog, SessionHead, SessionId, SessionStore,
+    SessionSummary, StoreError, UserId,
+};
+use readers::Readers;
+use std::path::Path;
+use std::sync::Arc;
+use writer::{Work, Writer};
+
+/// Sessions in one SQLite file.
+///
+/// Its futures need a tokio runtime. Dropping the store finishes what is queued, then closes the file.
+pub struct SqliteStore {
+    // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
+    readers: Arc<Readers>,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens the database, or makes a new one that only its owner can read. Older schemas are brought up to date.
+    ///
+    /// `root_agent` is the author of stored messages that have none because they are older than authors.
+    pub fn open(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
+        let path = place::absolute(path.as_ref())?;
+        let connection = connection::open_writer(&path)?;
+        let writer = Writer::start(connection, path.clone())?;
+        Ok(Self { readers: Readers::new(path, root_agent), writer })
+    }
+
+    /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
+    /// the first one that is not what was once written.
+    pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
+        let session = session.clone();
+        self.readers.read(move |reader| chain::verify(reader.connection, &session)).await
+    }
+}
+
+impl SessionStore for SqliteStore {
+    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.writer.submit(Work::Create(session)))
+    }
+
+    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
+        let session = session.clone();
+        Box::pin(self.readers.read(move |reader| look_back::head(reader, &session)))
+    }
+
+    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.writer.submit(Work::Append(events)))
+    }
+
+    fn read(&self, session: &SessionId, page: Page) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+        let session = session.clone();
+        Box::pin(self.readers.read(move |reader| rows::events(reader, &session, page)))
+    }
+}
+
+impl SessionCatalog for SqliteStore {
+    fn list(&self, user: &UserId, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let user = user.clone();
+        Box::pin(self.readers.read(move |reader| rows::summaries(reader, &user, limit)))
+    }
+
+    fn find(
+        &self,
+        user: &UserId,
+        prefix: &str,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let (user, prefix) = (user.clone(), prefix.to_owned());
+        Box::pin(self.readers.read(move |reader| rows::summaries_with_prefix(reader, &user, &prefix, limit)))
+    }
+}

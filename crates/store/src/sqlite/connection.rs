@@ -1,0 +1,62 @@
+//! Connections to the file and how they are set up: one that writes, and any number that read.
+
+use super::failure::{Failure, sqlite_error};
+use super::migrations;
+use super::place::{self, APPLICATION_ID, Found};
+use lango_core::StoreError;
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a connection waits for another process before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many prepared statements a connection keeps; more than there are.
+const STATEMENTS: usize = 32;
+
+/// Opens the database for the writer: finds or makes the file, checks that it is ours, and migrates it.
+pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    let found = place::prepare(path)?;
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| sqlite_error(path, &error))?;
+    if connection.is_readonly(MAIN_DB).map_err(|error| sqlite_error(path, &error))? {
+        let detail = "it can be read but not written".to_owned();
+        return Err(StoreError::ReadOnly { path: path.to_owned(), detail });
+    }
+    migrations::refuse_newer(&connection, path)?;
+    set_up(&connection, found).map_err(|failure| failure.about(path))?;
+    migrations::migrate(&mut connection).map_err(|error| sqlite_error(path, &error))?;
+    Ok(connection)
+}
+
+/// Opens a connection that can only read. The writer's must be open already.
+pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.execute_batch("PRAGMA cache_size = -1024")?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+fn set_up(connection: &Connection, found: Found) -> Result<(), Failure> {
+    if found == Found::Fresh {
+        // Before the write-ahead log is turned on, so that the file itself says whose it is from its first page on.
+        connection.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
+    }
+    let journal: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if journal != "wal" {
+        return Err(Failure::other("the file system has no room for a write-ahead log (is it a network share?)"));
+    }
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -2048;
+         PRAGMA journal_size_limit = 4194304;",
+    )?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! From what SQLite and the system say to what a caller can do about it. The one place that reads their codes.
+
+use lango_core::StoreError;
+use rusqlite::{Error, ErrorCode, ffi};
+use std::io;
+use std::path::Path;
+
+/// What went wrong below: still in SQLite's words, or said already.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// SQLite's words.
+    Sqlite(Error),
+    /// Ours.
+    Said(StoreError),
+}
+
+impl Failure {
+    /// In our words, about the database at `path`.
+    pub(super) fn about(self, path: &Path) -> StoreError {
+        match self {
+            Self::Sqlite(error) => sqlite_error(path, &error),
+            Self::Said(error) => error,
+        }
+    }
+
+    /// A failure that only words can describe.
+    pub(super) fn other(detail: impl Into<String>) -> Self {
+        Self::Said(StoreError::Failed { detail: detail.into() })
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Said(error)
+    }
+}
+
+/// SQLite's error in our words.
+pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
+    let (path, detail) = (path.to_owned(), error.to_string());
+    if error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
+        // The index of the write-ahead log could not grow.
+        return StoreError::Full { path };
+    }
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path, detail },
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::CannotOpen) => {
+            StoreError::Unreadable { path, detail }
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Failed { detail: format!("`{}` is held by another process; try again", path.display()) }
+        }
+        _ => StoreError::Failed { detail },
+    }
+}
+
+/// The system's error on making the file, in our words.
+pub(super) fn creation_error(path: &Path, error: &io::Error) -> StoreError {
+    let (path, detail) = (path.to_owned(), error.to_string());
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => StoreError::ReadOnly { path, detail },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
+        _ => StoreError::Unreadable { path, detail },
+    }
+}

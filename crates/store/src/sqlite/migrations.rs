@@ -1,0 +1,47 @@
+//! From any older schema to the newest, one numbered file at a time.
+//!
+//! `user_version` counts the files that were applied. Each one is applied in a transaction of its own together with its
+//! count, so that a process that ends in the middle has migrated or has not, and two that start at once do it once.
+
+use super::failure::sqlite_error;
+use lango_core::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+
+/// The files in their order. They are never edited once released, only added to.
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
+    include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
+    include_str!("../../migrations/sqlite/0003_turns.sql"),
+];
+
+/// The newest schema we know.
+const KNOWN: u32 = MIGRATIONS.len() as u32;
+
+/// Refuses a database that a newer lango wrote.
+pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let found = schema(connection).map_err(|error| sqlite_error(path, &error))?;
+    if found > KNOWN {
+        return Err(StoreError::TooNew { path: path.to_owned(), found, known: KNOWN });
+    }
+    Ok(())
+}
+
+/// Applies what is missing.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    while schema(connection)? < KNOWN {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been faster while this one waited for its turn.
+        let version = schema(&transaction)?;
+        if let Some(migration) = MIGRATIONS.get(version as usize) {
+            transaction.execute_batch(migration)?;
+            transaction.pragma_update(None, "user_version", version + 1)?;
+        }
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn schema(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}

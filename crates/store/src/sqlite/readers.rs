@@ -1,0 +1,71 @@
+//! The connections that read, beside the writer.
+//!
+//! There are at most two, opened when they are first needed, and used on the runtime's threads for blocking work. A
+//! third reader waits for one of them.
+
+use super::connection::open_reader;
+use super::failure::Failure;
+use lango_core::{AgentName, StoreError};
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
+
+/// How many connections read at once.
+const READERS: usize = 2;
+
+/// The connections and what every reader has to know.
+pub(super) struct Readers {
+    path: PathBuf,
+    root_agent: AgentName,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection for the time of one reading.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    /// It sees what was committed before its transaction began.
+    pub connection: &'a Connection,
+    /// The author of messages that are older than authors.
+    pub root_agent: &'a AgentName,
+}
+
+impl Readers {
+    /// No connection yet.
+    pub(super) fn new(path: PathBuf, root_agent: AgentName) -> Arc<Self> {
+        let permits = Arc::new(Semaphore::new(READERS));
+        Arc::new(Self { path, root_agent, permits, idle: Mutex::default() })
+    }
+
+    /// Looks something up on a free connection.
+    pub(super) async fn read<T, F>(self: &Arc<Self>, look: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
+    {
+        let stopped = |detail: String| StoreError::Failed { detail: format!("a reader has stopped: {detail}") };
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|error| stopped(error.to_string()))?;
+        let readers = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || {
+            let result = readers.look(look);
+            drop(permit);
+            result
+        });
+        reading.await.map_err(|error| stopped(error.to_string()))?
+    }
+
+    fn look<T>(&self, look: impl FnOnce(Reader<'_>) -> Result<T, Failure>) -> Result<T, StoreError> {
+        let idle = self.idle().pop();
+        let result = idle.map_or_else(|| open_reader(&self.path), Ok).map_err(Failure::from).and_then(|connection| {
+            let result = look(Reader { connection: &connection, root_agent: &self.root_agent });
+            self.idle().push(connection);
+            result
+        });
+        result.map_err(|failure| failure.about(&self.path))
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,113 @@
+//! From rows to values: events and the list of sessions.
+
+use super::failure::Failure;
+use super::readers::Reader;
+use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX};
+use lango_core::{
+    AgentName, Event, EventBody, FrameId, Page, SessionId, SessionSummary, StoreError, Text, Timestamp, TurnId, UserId,
+};
+use rusqlite::{OptionalExtension as _, Params, Row, params};
+
+/// Events of a session in their order.
+pub(super) fn events(reader: Reader<'_>, session: &SessionId, page: Page) -> Result<Vec<Event>, Failure> {
+    let mut statement = reader.connection.prepare_cached(EVENTS)?;
+    let mut rows = statement.query(params![session.as_str(), bound(page.from), limit(page.limit)])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(event(row, session, reader.root_agent)?);
+    }
+    if events.is_empty() {
+        let known = reader.connection.prepare_cached(SESSION)?.query_row([session.as_str()], |_| Ok(())).optional()?;
+        known.ok_or_else(|| StoreError::NotFound { id: session.clone() })?;
+    }
+    Ok(events)
+}
+
+/// A user's sessions, the one used last first.
+pub(super) fn summaries(reader: Reader<'_>, user: &UserId, most: usize) -> Result<Vec<SessionSummary>, Failure> {
+    summaries_of(reader, SESSIONS, params![user.as_str(), limit(most)])
+}
+
+/// A user's sessions whose id begins with `prefix`.
+pub(super) fn summaries_with_prefix(
+    reader: Reader<'_>,
+    user: &UserId,
+    prefix: &str,
+    most: usize,
+) -> Result<Vec<SessionSummary>, Failure> {
+    summaries_of(reader, SESSIONS_WITH_PREFIX, params![user.as_str(), prefix, limit(most)])
+}
+
+/// The author of a stored message: the one place that knows what an empty one means.
+///
+/// Rows from before authors were stored have none. What the person said is the user's, all else the root agent's. A
+/// stored author is taken as it is, in the tree or not.
+pub(super) fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> AgentName {
+    match (stored, speaker) {
+        ("", Speaker::User) => AgentName::user(),
+        ("", Speaker::Agent) => root_agent.clone(),
+        (name, _) => AgentName::from(name),
+    }
+}
+
+/// Which side a message is from, whoever its author is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Agent,
+}
+
+/// A column that is never negative.
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+/// A row whose JSON is not what was once written.
+pub(super) fn damaged(session: &SessionId, seq: u64, error: &serde_json::Error) -> Failure {
+    StoreError::Damaged { id: session.clone(), seq, detail: error.to_string() }.into()
+}
+
+fn event(row: &Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event, Failure> {
+    let seq = unsigned(row, 0)?;
+    let body: EventBody =
+        serde_json::from_str(text(row, 5)?).map_err(|error| damaged(session, seq, &error))?;
+    let speaker = if matches!(body, EventBody::UserMessage { .. }) { Speaker::User } else { Speaker::Agent };
+    Ok(Event {
+        seq,
+        session: session.clone(),
+        turn: TurnId::from(text(row, 1)?),
+        frame: FrameId::from(text(row, 2)?),
+        author: author(text(row, 3)?, speaker, root_agent),
+        time: Timestamp(unsigned(row, 4)?),
+        body,
+    })
+}
+
+fn summaries_of(reader: Reader<'_>, query: &str, values: impl Params) -> Result<Vec<SessionSummary>, Failure> {
+    let mut statement = reader.connection.prepare_cached(query)?;
+    let summaries = statement.query_map(values, |row| {
+        Ok(SessionSummary {
+            id: SessionId::new(row.get::<_, Text>(0)?),
+            user: UserId::new(row.get::<_, Text>(1)?),
+            title: row.get(2)?,
+            created: Timestamp(unsigned(row, 3)?),
+            updated: Timestamp(unsigned(row, 4)?),
+            turns: unsigned(row, 5)?,
+        })
+    })?;
+    Ok(summaries.collect::<rusqlite::Result<_>>()?)
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
+    Ok(row.get_ref(column)?.as_str()?)
+}
+
+/// A bound as SQLite takes it; beyond its largest number there are no rows.
+fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn limit(most: usize) -> i64 {
+    bound(most as u64)
+}

@@ -1,0 +1,111 @@
+//! How a tool comes to be: a declaration joined with a function of one argument type.
+//!
+//! The argument type says everything about the arguments: its JSON schema is what the model sees (the doc comments of
+//! its fields are the descriptions), and the function receives it parsed. Adding a tool is writing that type, the
+//! function, and one declaration.
+
+use lango_core::{BoxFuture, CallId, Effect, Risk, Tool, ToolError, ToolOutput, ToolSpec};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// What a tool says of itself besides its arguments.
+pub(crate) struct Declaration {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) effect: Effect,
+    pub(crate) risk: Risk,
+}
+
+impl Declaration {
+    /// The tool whose code is an asynchronous function. The call's id is the key under which an effect must not
+    /// happen twice.
+    pub(crate) fn with_code<A, F, R>(self, code: F) -> Arc<dyn Tool>
+    where
+        A: JsonSchema + DeserializeOwned + 'static,
+        F: Fn(CallId, A) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, ToolError>> + Send + 'static,
+    {
+        let spec = ToolSpec {
+            name: self.name.into(),
+            description: self.description.into(),
+            parameters: Arc::new(schema_of::<A>()),
+            effect: self.effect,
+            risk: self.risk,
+        };
+        Arc::new(DeclaredTool {
+            spec,
+            code,
+            arguments: PhantomData,
+        })
+    }
+
+    /// The tool whose code blocks its thread: it runs where that disturbs no one.
+    pub(crate) fn with_blocking_code<A, F>(self, code: F) -> Arc<dyn Tool>
+    where
+        A: JsonSchema + DeserializeOwned + Send + 'static,
+        F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
+    {
+        let name = self.name;
+        let code = Arc::new(code);
+        self.with_code(move |_call, arguments: A| {
+            let code = Arc::clone(&code);
+            let work = tokio::task::spawn_blocking(move || code(arguments));
+            async move {
+                work.await.unwrap_or_else(|failure| {
+                    let message = format!("`{name}` broke down: {failure}; do without this call");
+                    Err(ToolError::new(message))
+                })
+            }
+        })
+    }
+}
+
+struct DeclaredTool<A, F> {
+    spec: ToolSpec,
+    code: F,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A, F, R> Tool for DeclaredTool<A, F>
+where
+    A: DeserializeOwned,
+    F: Fn(CallId, A) -> R + Send + Sync,
+    R: Future<Output = Result<String, ToolError>> + Send + 'static,
+{
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(
+        &'a self,
+        call: &'a CallId,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments = A::deserialize(&*arguments).map_err(|error| {
+                let name = &self.spec.name;
+                ToolError::new(format!(
+                    "the arguments do not fit `{name}`: {error}; see its schema"
+                ))
+            })?;
+            (self.code)(call.clone(), arguments)
+                .await
+                .map(ToolOutput::from)
+        })
+    }
+}
+
+/// The schema of `A` without what a model has no use for: the dialect, the Rust name and references.
+fn schema_of<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    schema.remove("title");
+    schema.remove("description");
+    schema.to_value()
+}

@@ -1,0 +1,206 @@
+//! No path leads out of the workspace.
+
+use crate::support::{Bench, SECRET};
+use lango_tools::{Workspace, file_tools};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn assert_outside(bench: &Bench, path: &str) {
+    for tool in ["fs_read", "fs_list"] {
+        let error = bench.error(tool, json!({"path": path}));
+        assert!(
+            error.contains("leads outside the workspace"),
+            "{tool} {path}: {error}"
+        );
+        assert!(
+            error.contains("files outside it cannot be reached"),
+            "{tool} {path}: {error}"
+        );
+    }
+}
+
+#[test]
+fn dots_and_absolute_paths_do_not_lead_out() {
+    let bench = Bench::new();
+    bench.write("src/a.txt", "");
+    let workspace = bench
+        .inside("")
+        .to_str()
+        .unwrap()
+        .trim_end_matches('/')
+        .to_owned();
+    let paths = [
+        "..".to_owned(),
+        "../outside/secret.txt".to_owned(),
+        "src/../../outside/secret.txt".to_owned(),
+        "./././../outside".to_owned(),
+        "/".to_owned(),
+        "/etc/passwd".to_owned(),
+        bench.outside("secret.txt").to_str().unwrap().to_owned(),
+        format!("{workspace}/../outside/secret.txt"),
+        format!("{workspace}x"),
+    ];
+    for path in paths {
+        assert_outside(&bench, &path);
+        let error = bench.error("fs_stat", json!({"path": path}));
+        assert!(
+            error.contains("leads outside the workspace"),
+            "fs_stat {path}: {error}"
+        );
+    }
+}
+
+#[test]
+fn links_do_not_lead_out() {
+    let bench = Bench::new();
+    bench.link("file", bench.outside("secret.txt"));
+    bench.link("relative-file", "../outside/secret.txt");
+    bench.link("folder", bench.outside(""));
+    bench.link("relative-folder", "../outside");
+    bench.link("chain", "relative-folder");
+    bench.link("root", "/");
+    bench.link("process", "/proc/self/root");
+    let paths = [
+        "file",
+        "relative-file",
+        "folder/secret.txt",
+        "relative-folder/secret.txt",
+    ];
+    for path in paths
+        .into_iter()
+        .chain(["chain/secret.txt", "chain", "root/etc", "process/etc"])
+    {
+        assert_outside(&bench, path);
+    }
+    for path in ["folder/secret.txt", "chain/secret.txt", "root/etc"] {
+        let error = bench.error("fs_stat", json!({"path": path}));
+        assert!(
+            error.contains("leads outside the workspace"),
+            "fs_stat {path}: {error}"
+        );
+    }
+}
+
+#[test]
+fn links_and_dots_that_stay_inside_are_followed() {
+    let bench = Bench::new();
+    bench.write("data/a.txt", "inside");
+    bench.link("data/up", "..");
+    bench.link("short", "data/a.txt");
+    for path in [
+        "short",
+        "data/../data/a.txt",
+        "data/up/short",
+        "data/up/data/up/data/a.txt",
+    ] {
+        assert_eq!(
+            bench.text("fs_read", json!({"path": path})),
+            "inside",
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_broken_or_circular_link_is_explained() {
+    let bench = Bench::new();
+    bench.link("broken", "nowhere");
+    bench.link("circle", "circle");
+    let broken = bench.error("fs_read", json!({"path": "broken"}));
+    assert_eq!(
+        broken,
+        "`broken` is a link to `nowhere`, which does not exist"
+    );
+    let circle = bench.error("fs_read", json!({"path": "circle"}));
+    assert!(
+        circle.starts_with("`circle` cannot be opened: "),
+        "{circle}"
+    );
+}
+
+#[test]
+fn an_absolute_path_inside_the_workspace_is_taken_as_a_relative_one() {
+    let bench = Bench::new();
+    bench.write("src/a.txt", "inside");
+    let path = bench.inside("src/a.txt");
+    assert_eq!(bench.text("fs_read", json!({"path": path})), "inside");
+    let listing = bench.text("fs_list", json!({"path": bench.inside("")}));
+    assert_eq!(listing, "1 folder, 0 files in .\nsrc/\n");
+}
+
+#[test]
+fn a_workspace_given_by_a_link_is_known_by_both_paths() {
+    let bench = Bench::new();
+    bench.write("real/a.txt", "inside");
+    bench.link("alias", "real");
+    let workspace = Workspace::open(bench.inside("alias")).unwrap();
+    assert_eq!(
+        workspace.path(),
+        bench.inside("real").canonicalize().unwrap()
+    );
+    let stat = Arc::clone(&file_tools(&workspace)[2]);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    for name in ["alias/a.txt", "real/a.txt"] {
+        let arguments = Arc::new(json!({"path": bench.inside(name)}));
+        let output = runtime
+            .block_on(stat.run(&"call_1".into(), arguments))
+            .unwrap();
+        assert!(
+            output.text.starts_with("a.txt\nkind: file\n"),
+            "{}",
+            output.text
+        );
+    }
+}
+
+#[test]
+fn a_link_swapped_in_while_reading_never_leads_out() {
+    let bench = Bench::new();
+    bench.write("real/secret.txt", "inside");
+    let stop = Arc::new(AtomicBool::new(false));
+    let door = bench.inside("door");
+    let (outside, inside) = (bench.outside(""), bench.inside("real"));
+    std::os::unix::fs::symlink("real", &door).unwrap();
+    let swapper = std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                swap_in_link(&door, &outside);
+                swap_in_link(&door, Path::new(inside.file_name().unwrap()));
+            }
+        }
+    });
+    let (mut allowed, mut refused) = (0, 0);
+    for _ in 0..3000 {
+        match bench.call("fs_read", json!({"path": "door/secret.txt"})) {
+            Ok(text) => {
+                assert_ne!(text, SECRET);
+                assert_eq!(text, "inside");
+                allowed += 1;
+            }
+            Err(error) => {
+                assert!(
+                    error.message.contains("leads outside the workspace"),
+                    "{error}"
+                );
+                refused += 1;
+            }
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    swapper.join().unwrap();
+    assert!(
+        allowed > 0 && refused > 0,
+        "the swapping was not seen: {allowed} allowed, {refused} refused"
+    );
+}
+
+fn swap_in_link(door: &Path, target: &Path) {
+    let fresh = door.with_extension("new");
+    std::os::unix::fs::symlink(target, &fresh).unwrap();
+    std::fs::rename(&fresh, door).unwrap();
+}

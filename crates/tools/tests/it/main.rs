@@ -1,0 +1,11 @@
+//! The file tools, run through their seam on real files.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod confined;
+mod list;
+mod read;
+mod spec;
+mod special;
+mod stat;
+mod support;

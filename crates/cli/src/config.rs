@@ -71,5 +71,9 @@ pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
     overlay.read_environment();
     overlay.read_flags();
     let (settings, values) = overlay.finish()?;
-    Ok(Loaded { settings, values, paths })
+    Ok(Loaded {
+        settings,
+        values,
+        paths,
+    })
 }

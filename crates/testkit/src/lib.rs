@@ -1,1 +1,8 @@
-//! testkit
+//! What lango's tests share: models that follow a script, tools and remote agents that count, a clock and names that tests
+//! decide, and contract suites that every implementation of a seam passes. A dev-dependency only.
+
+pub mod ambient;
+pub mod model;
+pub mod remote;
+pub mod session_store_contract;
+pub mod tool;

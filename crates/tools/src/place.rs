@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
             .metadata(&self.path)
             .map_err(|error| self.explain(error))?;
         self.expect_file(&before)?;
-        let options = OpenOptions::new().read(true).nonblock(false).clone();
+        let options = OpenOptions::new().read(true).nonblock(true).clone();
         let file = self
             .workspace
             .open_with(&self.path, &options)

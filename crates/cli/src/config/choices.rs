@@ -18,9 +18,15 @@ pub enum Topology {
 impl Setting for Topology {
     fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
         *self = match value.as_str() {
-            Some(path) if path.contains('/') || path.ends_with(".toml") => Self::File(base.resolve(path)?),
+            Some(path) if path.contains('/') || path.ends_with(".toml") => {
+                Self::File(base.resolve(path)?)
+            }
             Some(name) if !name.is_empty() => Self::Named(name.into()),
-            _ => return Err("`specialists`, `classic`, or the name or path of a topology file".into()),
+            _ => {
+                return Err(
+                    "`specialists`, `classic`, or the name or path of a topology file".into(),
+                );
+            }
         };
         Ok(())
     }
@@ -69,7 +75,10 @@ pub enum StoreLocation {
 
 impl Setting for StoreLocation {
     fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        let path = value.as_str().and_then(|text| text.strip_prefix("sqlite:")).filter(|path| !path.is_empty());
+        let path = value
+            .as_str()
+            .and_then(|text| text.strip_prefix("sqlite:"))
+            .filter(|path| !path.is_empty());
         *self = Self::Sqlite(base.resolve(path.ok_or("`sqlite:` and the path of a file")?)?);
         Ok(())
     }

@@ -7,7 +7,12 @@ use toml::de::DeValue;
 use super::setting::{Base, Expected, Setting};
 
 /// The units, smallest first, with their length in milliseconds.
-const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60 * 1000), ("h", 60 * 60 * 1000)];
+const UNITS: [(&str, u64); 4] = [
+    ("ms", 1),
+    ("s", 1000),
+    ("m", 60 * 1000),
+    ("h", 60 * 60 * 1000),
+];
 
 /// A year: longer than anything waits, short enough that adding it to a clock never overflows.
 const LONGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
@@ -33,12 +38,20 @@ impl Setting for Duration {
 const FORM: &str = "a duration such as `500ms`, `30s`, `15m` or `2h`";
 
 fn parse(text: &str) -> Result<Duration, Expected> {
-    let unit_start = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let unit_start = text
+        .find(|letter: char| !letter.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_start);
     if unit.is_empty() && !number.is_empty() {
-        return Err(format!("a duration with its unit, such as `{number}s` or `{number}ms`").into());
+        return Err(
+            format!("a duration with its unit, such as `{number}s` or `{number}ms`").into(),
+        );
     }
-    let length = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, length)| length).ok_or(FORM)?;
+    let length = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .map(|(_, length)| length)
+        .ok_or(FORM)?;
     if number.is_empty() {
         return Err(FORM.into());
     }
@@ -67,7 +80,10 @@ mod tests {
 
     #[test]
     fn a_bare_number_is_refused_with_the_form_it_should_have() {
-        assert_eq!(parse("900").unwrap_err(), "a duration with its unit, such as `900s` or `900ms`");
+        assert_eq!(
+            parse("900").unwrap_err(),
+            "a duration with its unit, such as `900s` or `900ms`"
+        );
     }
 
     #[test]
@@ -76,7 +92,11 @@ mod tests {
             assert_eq!(parse(text).unwrap_err(), FORM, "{text}");
         }
         for text in ["8761h", "99999999999999999999h", "18446744073709551615h"] {
-            assert_eq!(parse(text).unwrap_err(), "a duration of at most `8760h`", "{text}");
+            assert_eq!(
+                parse(text).unwrap_err(),
+                "a duration of at most `8760h`",
+                "{text}"
+            );
         }
     }
 

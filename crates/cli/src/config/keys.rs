@@ -17,7 +17,7 @@ pub struct Key {
 }
 
 /// All keys, in the order in which they are shown.
-pub const KEYS: &[Key] = &[
+pub static KEYS: &[Key] = &[
     Key {
         name: "agent.multiAgent",
         help: "delegate to sub-agents; false runs a single agent that holds all tools",
@@ -123,7 +123,11 @@ pub(super) fn by_variable(words: &str) -> Option<&'static Key> {
 
 /// Whether some key lies below `name`, as `agent.model` lies below `agent`.
 pub(super) fn is_section(name: &str) -> bool {
-    KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+    KEYS.iter().any(|key| {
+        key.name
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with('.'))
+    })
 }
 
 /// The key that somebody who wrote `name` most likely meant, if one is near enough.
@@ -141,7 +145,10 @@ pub(super) fn nearest(name: &str) -> Option<&'static Key> {
 }
 
 fn folded(name: &str) -> String {
-    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    name.chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 fn last_part(name: &str) -> String {
@@ -162,8 +169,17 @@ mod tests {
     #[test]
     fn no_two_keys_share_a_name_or_a_variable_however_it_is_spelled() {
         for (index, key) in KEYS.iter().enumerate() {
-            assert!(KEYS[..index].iter().all(|other| folded(other.name) != folded(key.name)), "{}", key.name);
-            assert!(std::ptr::eq(by_variable(&key.variable()["LANGO_".len()..]).unwrap(), key));
+            assert!(
+                KEYS[..index]
+                    .iter()
+                    .all(|other| folded(other.name) != folded(key.name)),
+                "{}",
+                key.name
+            );
+            assert!(std::ptr::eq(
+                by_variable(&key.variable()["LANGO_".len()..]).unwrap(),
+                key
+            ));
             assert!(!is_section(key.name), "{} is a key and a section", key.name);
         }
     }

@@ -24,7 +24,7 @@ const PREFIX: &str = "LANGO_";
 const NOT_KEYS: [&str; 2] = ["LANGO_HOME", "LANGO_LOG"];
 
 /// The largest file that is read. Nobody writes a longer one by hand.
-const LARGEST_FILE: u64 = 1024 * 1024;
+const LARGEST_FILE: u64 = 64 * 1024;
 
 /// The settings so far.
 pub(super) struct Overlay<'a> {
@@ -37,7 +37,12 @@ pub(super) struct Overlay<'a> {
 impl<'a> Overlay<'a> {
     /// Starts with the defaults.
     pub fn new(surroundings: &'a Surroundings, defaults: Settings) -> Self {
-        Self { surroundings, settings: defaults, origins: BTreeMap::new(), problems: Vec::new() }
+        Self {
+            surroundings,
+            settings: defaults,
+            origins: BTreeMap::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// Lays a file over it. A file that is not there says nothing.
@@ -45,15 +50,34 @@ impl<'a> Overlay<'a> {
         let text = match contents(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,
-            Err(cause) => return self.problems.push(Problem::Unreadable { path: path.into(), cause }),
-        };
-        match DeTable::parse(&text) {
-            Ok(table) => self.read_table(&Document { path, text: &text }, "", table.get_ref()),
-            Err(error) => {
-                let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
-                let message = error.message().replace('\n', ", ");
-                self.problems.push(Problem::Unparsable { path: path.into(), line, column, message });
+            Err(cause) => {
+                return self.problems.push(Problem::Unreadable {
+                    path: path.into(),
+                    cause,
+                });
             }
+        };
+        let (table, errors) = DeTable::parse_recoverable(&text);
+        if errors.is_empty() {
+            self.read_table(&Document { path, text: &text }, "", table.get_ref());
+        }
+        // One slip can be several errors to the parser; the first of a line is the one to know.
+        let mut first_of_line = BTreeMap::new();
+        for error in &errors {
+            let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
+            let first = first_of_line
+                .entry(line)
+                .or_insert((column, error.message()));
+            *first = (*first).min((column, error.message()));
+        }
+        for (line, (column, message)) in first_of_line {
+            let message = message.replace('\n', ", ");
+            self.problems.push(Problem::Unparsable {
+                path: path.into(),
+                line,
+                column,
+                message,
+            });
         }
     }
 
@@ -62,17 +86,28 @@ impl<'a> Overlay<'a> {
         let mut seen: BTreeMap<&str, String> = BTreeMap::new();
         for (name, value) in &self.surroundings.env {
             let name = name.to_string_lossy();
-            let Some(words) = name.strip_prefix(PREFIX).filter(|_| !NOT_KEYS.contains(&&*name)) else { continue };
+            let Some(words) = name
+                .strip_prefix(PREFIX)
+                .filter(|_| !NOT_KEYS.contains(&&*name))
+            else {
+                continue;
+            };
             let Some(key) = keys::by_variable(words) else {
                 let nearest = keys::nearest(words).map(Key::variable);
-                self.problems.push(Problem::UnknownVariable { name: quote::shortened(&name), nearest });
+                self.problems.push(Problem::UnknownVariable {
+                    name: quote::shortened(&name),
+                    nearest,
+                });
                 continue;
             };
             if value.is_empty() {
                 continue;
             }
             if let Some(other) = seen.insert(key.name, name.to_string()) {
-                self.problems.push(Problem::AmbiguousVariable { name: name.into(), other });
+                self.problems.push(Problem::AmbiguousVariable {
+                    name: name.into(),
+                    other,
+                });
                 continue;
             }
             self.set_text(key, &value.to_string_lossy(), Origin::Variable(name.into()));
@@ -82,9 +117,13 @@ impl<'a> Overlay<'a> {
     /// Lays the `-c` flags over it.
     pub fn read_flags(&mut self) {
         for flag in &self.surroundings.flags {
-            let pair = flag.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+            let pair = flag
+                .split_once('=')
+                .map(|(name, value)| (name.trim(), value.trim()));
             let Some((name, value)) = pair.filter(|(name, _)| !name.is_empty()) else {
-                self.problems.push(Problem::MalformedFlag { flag: quote::shortened(flag) });
+                self.problems.push(Problem::MalformedFlag {
+                    flag: quote::shortened(flag),
+                });
                 continue;
             };
             match keys::by_name(name) {
@@ -145,20 +184,38 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn set(&mut self, key: &'static Key, value: &DeValue<'_>, folder: &Path, origin: Origin) -> Result<(), Expected> {
-        let base = Base { folder, home: self.surroundings.home() };
+    fn set(
+        &mut self,
+        key: &'static Key,
+        value: &DeValue<'_>,
+        folder: &Path,
+        origin: Origin,
+    ) -> Result<(), Expected> {
+        let base = Base {
+            folder,
+            home: self.surroundings.home(),
+        };
         (key.field)(&mut self.settings).assign(value, &base)?;
         self.origins.insert(key.name, origin);
         Ok(())
     }
 
     fn refuse(&mut self, key: &str, found: String, expected: Expected, origin: Origin) {
-        self.problems.push(Problem::WrongValue { key: key.into(), origin, expected: expected.into(), found });
+        self.problems.push(Problem::WrongValue {
+            key: key.into(),
+            origin,
+            expected: expected.into(),
+            found,
+        });
     }
 
     fn unknown(&mut self, name: &str, shown: String, origin: Origin) {
         let nearest = keys::nearest(name).map(|key| key.name.into());
-        self.problems.push(Problem::UnknownKey { name: shown, origin, nearest });
+        self.problems.push(Problem::UnknownKey {
+            name: shown,
+            origin,
+            nearest,
+        });
     }
 }
 
@@ -170,7 +227,10 @@ struct Document<'a> {
 
 impl Document<'_> {
     fn origin<T>(&self, place: &Spanned<T>) -> Origin {
-        Origin::File { path: self.path.into(), line: position(self.text, place.span().start).0 }
+        Origin::File {
+            path: self.path.into(),
+            line: position(self.text, place.span().start).0,
+        }
     }
 }
 
@@ -178,7 +238,10 @@ impl Document<'_> {
 fn position(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(byte)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
 }
 
 fn contents(path: &Path) -> io::Result<Option<String>> {
@@ -189,7 +252,7 @@ fn contents(path: &Path) -> io::Result<Option<String>> {
     let mut text = String::new();
     let length = file.take(LARGEST_FILE + 1).read_to_string(&mut text)? as u64;
     if length > LARGEST_FILE {
-        return Err(io::Error::other("the file is larger than 1 MiB"));
+        return Err(io::Error::other("the file is larger than 64 KiB"));
     }
     Ok(Some(text))
 }

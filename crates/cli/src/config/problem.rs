@@ -73,10 +73,14 @@ pub enum Problem {
     #[error("cannot tell the working folder")]
     NoWorkingFolder(#[source] io::Error),
     /// Nothing says where files belong.
-    #[error("cannot tell where lango keeps its files: `HOME` is not set; set `LANGO_HOME` to a folder")]
+    #[error(
+        "cannot tell where lango keeps its files: `HOME` is not set; set `LANGO_HOME` to a folder"
+    )]
     NoHome,
     /// A `-c` flag that is not `key=value`.
-    #[error("-c: `{flag}` is not of the form `key=value`; write for example `-c agent.maxToolCalls=10`")]
+    #[error(
+        "-c: `{flag}` is not of the form `key=value`; write for example `-c agent.maxToolCalls=10`"
+    )]
     MalformedFlag {
         /// What was given.
         flag: String,
@@ -88,11 +92,16 @@ impl Problem {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::MalformedFlag { .. } => true,
-            Self::UnknownKey { origin, .. } | Self::WrongValue { origin, .. } => *origin == Origin::Flag,
+            Self::UnknownKey { origin, .. } | Self::WrongValue { origin, .. } => {
+                *origin == Origin::Flag
+            }
             _ => false,
         }
     }
 }
+
+/// How many problems are shown before the rest is only counted.
+const MOST_SHOWN: usize = 20;
 
 /// Everything that is wrong; at least one thing. Shown one a line.
 #[derive(Debug)]
@@ -101,7 +110,11 @@ pub struct Problems(Vec<Problem>);
 impl Problems {
     /// Refuses if there is anything to report.
     pub(super) fn refuse_if_any(problems: Vec<Problem>) -> Result<(), Self> {
-        if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(problems))
+        }
     }
 
     /// Each of them, weakest layer first.
@@ -123,7 +136,7 @@ impl From<Problem> for Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
+        for (index, problem) in self.0.iter().take(MOST_SHOWN).enumerate() {
             if index > 0 {
                 formatter.write_str("\n")?;
             }
@@ -132,12 +145,17 @@ impl fmt::Display for Problems {
                 write!(formatter, ": {cause}")?;
             }
         }
-        Ok(())
+        match self.0.len().saturating_sub(MOST_SHOWN) {
+            0 => Ok(()),
+            more => write!(formatter, "\n… and {more} more"),
+        }
     }
 }
 
 impl Error for Problems {}
 
 fn hint(nearest: Option<&str>) -> String {
-    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+    nearest
+        .map(|nearest| format!("; did you mean `{nearest}`?"))
+        .unwrap_or_default()
 }

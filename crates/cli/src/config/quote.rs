@@ -39,7 +39,11 @@ pub(super) fn shortened(text: &str) -> String {
 /// A name as TOML wants it in a dotted key: bare if it can be, else quoted.
 pub(super) fn segment(name: &str) -> String {
     let is_bare = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-    if !name.is_empty() && name.chars().all(is_bare) { name.into() } else { format!("\"{}\"", escaped(name)) }
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.into()
+    } else {
+        format!("\"{}\"", escaped(name))
+    }
 }
 
 fn escaped(text: &str) -> String {

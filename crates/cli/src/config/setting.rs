@@ -41,7 +41,8 @@ impl Base<'_> {
     }
 
     fn home(&self) -> Result<&Path, Expected> {
-        self.home.ok_or("a path without `~`, since `HOME` is not set".into())
+        self.home
+            .ok_or("a path without `~`, since `HOME` is not set".into())
     }
 }
 
@@ -72,7 +73,10 @@ impl Setting for u32 {
 
 impl Setting for Option<String> {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        let text = value.as_str().filter(|text| !text.is_empty()).ok_or("text that is not empty")?;
+        let text = value
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .ok_or("text that is not empty")?;
         *self = Some(text.into());
         Ok(())
     }
@@ -89,6 +93,7 @@ impl Setting for Option<PathBuf> {
     }
 
     fn shown(&self) -> Option<toml::Value> {
-        self.as_ref().map(|path| path.to_string_lossy().into_owned().into())
+        self.as_ref()
+            .map(|path| path.to_string_lossy().into_owned().into())
     }
 }

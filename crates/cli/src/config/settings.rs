@@ -71,7 +71,9 @@ impl Settings {
                 strict_tools: false,
                 agents_dir: None,
             },
-            session: SessionSettings { store: StoreLocation::Sqlite(paths.database()) },
+            session: SessionSettings {
+                store: StoreLocation::Sqlite(paths.database()),
+            },
         }
     }
 }

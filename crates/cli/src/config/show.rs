@@ -25,12 +25,22 @@ pub fn show(loaded: &Loaded, layout: Layout) -> String {
 }
 
 fn toml_text(values: &[Value]) -> String {
-    values.iter().map(|value| format!("# {}\n{}\n", value.key.help, assignment(value))).collect()
+    values
+        .iter()
+        .map(|value| format!("# {}\n{}\n", value.key.help, assignment(value)))
+        .collect()
 }
 
 fn columns(values: &[Value]) -> String {
-    let width = values.iter().map(|value| assignment(value).chars().count()).max().unwrap_or(0);
-    values.iter().map(|value| format!("{:width$}  {}\n", assignment(value), value.origin)).collect()
+    let width = values
+        .iter()
+        .map(|value| assignment(value).chars().count())
+        .max()
+        .unwrap_or(0);
+    values
+        .iter()
+        .map(|value| format!("{:width$}  {}\n", assignment(value), value.origin))
+        .collect()
 }
 
 fn json_text(values: &[Value]) -> String {

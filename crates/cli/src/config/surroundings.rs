@@ -30,7 +30,11 @@ impl Surroundings {
     /// The working folder does not exist any more, or may not be read.
     pub fn from_process(flags: Vec<String>) -> Result<Self, Problems> {
         let cwd = env::current_dir().map_err(Problem::NoWorkingFolder)?;
-        Ok(Self { env: env::vars_os().collect(), cwd, flags })
+        Ok(Self {
+            env: env::vars_os().collect(),
+            cwd,
+            flags,
+        })
     }
 
     /// The home of the user, if there is one.
@@ -40,11 +44,16 @@ impl Surroundings {
 
     /// A variable that holds an absolute path. The XDG rules say to ignore a relative one.
     fn folder(&self, variable: &str) -> Option<&Path> {
-        self.variable(variable).map(Path::new).filter(|path| path.is_absolute())
+        self.variable(variable)
+            .map(Path::new)
+            .filter(|path| path.is_absolute())
     }
 
     fn variable(&self, name: &str) -> Option<&OsStr> {
-        self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+        self.env
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
     }
 }
 
@@ -74,7 +83,9 @@ impl Paths {
 
     /// Finds them: all in `LANGO_HOME`, or else each where XDG wants it.
     pub(super) fn locate(surroundings: &Surroundings) -> Result<Self, Problem> {
-        let all = surroundings.variable("LANGO_HOME").map(|folder| surroundings.cwd.join(folder));
+        let all = surroundings
+            .variable("LANGO_HOME")
+            .map(|folder| surroundings.cwd.join(folder));
         let place = |variable: &str, below_home: &str| {
             let own = || surroundings.folder(variable).map(Path::to_path_buf);
             let usual = || surroundings.home().map(|home| home.join(below_home));

@@ -1,1 +1,5 @@
 //! The engine, driven from outside.
+mod support;
+mod behaviour;
+mod misbehaviour;
+mod property;

@@ -1,30 +1,45 @@
 //! Connections to the file and how they are set up: one that writes, and any number that read.
 
-use super::failure::{Failure, sqlite_error};
+use super::failure::Failure;
 use super::migrations;
 use super::place::{self, APPLICATION_ID, Found};
 use lango_core::StoreError;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How long a connection waits for another process before it gives up.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long it waits between two tries where SQLite does not wait by itself.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// How many prepared statements a connection keeps; more than there are.
 const STATEMENTS: usize = 32;
 
 /// Opens the database for the writer: finds or makes the file, checks that it is ours, and migrates it.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    let give_up = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match try_open(path) {
+            // While another process makes the same database, SQLite says so at once instead of waiting.
+            Err(failure) if failure.is_busy() && Instant::now() < give_up => thread::sleep(BUSY_PAUSE),
+            result => return result.map_err(|failure| failure.about(path)),
+        }
+    }
+}
+
+fn try_open(path: &Path) -> Result<Connection, Failure> {
     let found = place::prepare(path)?;
-    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| sqlite_error(path, &error))?;
-    if connection.is_readonly(MAIN_DB).map_err(|error| sqlite_error(path, &error))? {
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    if connection.is_readonly(MAIN_DB)? {
         let detail = "it can be read but not written".to_owned();
-        return Err(StoreError::ReadOnly { path: path.to_owned(), detail });
+        return Err(StoreError::ReadOnly { path: path.to_owned(), detail }.into());
     }
     migrations::refuse_newer(&connection, path)?;
-    set_up(&connection, found).map_err(|failure| failure.about(path))?;
-    migrations::migrate(&mut connection).map_err(|error| sqlite_error(path, &error))?;
+    set_up(&connection, found)?;
+    migrations::migrate(&mut connection)?;
     Ok(connection)
 }
 

@@ -23,6 +23,12 @@ impl Failure {
         }
     }
 
+    /// Whether another process is in the way, so that a later try may succeed.
+    pub(super) fn is_busy(&self) -> bool {
+        let Self::Sqlite(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
     /// A failure that only words can describe.
     pub(super) fn other(detail: impl Into<String>) -> Self {
         Self::Said(StoreError::Failed { detail: detail.into() })

@@ -3,7 +3,7 @@
 //! `user_version` counts the files that were applied. Each one is applied in a transaction of its own together with its
 //! count, so that a process that ends in the middle has migrated or has not, and two that start at once do it once.
 
-use super::failure::sqlite_error;
+use super::failure::Failure;
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -19,10 +19,10 @@ const MIGRATIONS: [&str; 3] = [
 const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Refuses a database that a newer lango wrote.
-pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let found = schema(connection).map_err(|error| sqlite_error(path, &error))?;
+pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), Failure> {
+    let found = schema(connection)?;
     if found > KNOWN {
-        return Err(StoreError::TooNew { path: path.to_owned(), found, known: KNOWN });
+        return Err(StoreError::TooNew { path: path.to_owned(), found, known: KNOWN }.into());
     }
     Ok(())
 }

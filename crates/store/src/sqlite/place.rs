@@ -81,16 +81,22 @@ fn close_to_others(path: &Path) -> io::Result<()> {
 }
 
 fn recognise(path: &Path) -> Result<(), StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let application_id = Connection::open_with_flags(immutable_address(path), flags)
-        .and_then(|connection| connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0)));
-    let detail = match application_id {
+    let detail = match application_id(path) {
         Ok(APPLICATION_ID) => return Ok(()),
         Ok(_) => "it is the SQLite database of another program",
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => "it is not a SQLite database",
         Err(error) => return Err(sqlite_error(path, &error)),
     };
     Err(StoreError::Foreign { path: path.to_owned(), detail: detail.to_owned() })
+}
+
+fn application_id(path: &Path) -> rusqlite::Result<i32> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(immutable_address(path), flags)?;
+    // The file may be shorter than it says while the rest is still in its write-ahead log. This keeps SQLite from
+    // calling that malformed before it has looked at the log.
+    connection.execute_batch("PRAGMA writable_schema = ON")?;
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
 /// The path as an address that tells SQLite to read the file as it is, without locks and without its log.

@@ -1,0 +1,56 @@
+//! The request as the rules see it: who asks for what, what is offered, and what has come back so far.
+
+use lango_core::{Message, ModelRequest};
+
+pub(super) struct Request<'a> {
+    pub instruction: &'a str,
+    /// The words of the person, or the task of a sub-agent.
+    pub task: &'a str,
+    /// Whether the reply goes to another agent, which is told `[REJECT]` when the task does not fit.
+    pub may_reject: bool,
+    /// Results of the calls that were made for this task, in order.
+    pub results: Vec<Returned<'a>>,
+    functions: Vec<&'a str>,
+}
+
+pub(super) struct Returned<'a> {
+    pub name: &'a str,
+    pub arguments: &'a str,
+    pub text: &'a str,
+    pub failed: bool,
+}
+
+impl<'a> Request<'a> {
+    pub fn read(request: &'a ModelRequest) -> Self {
+        let asked = request.messages.iter().rposition(|message| matches!(message, Message::User { .. })).unwrap_or(0);
+        let (task, may_reject) = match request.messages.get(asked) {
+            Some(Message::User { text }) => match text.split_once("\n## Task\n") {
+                Some((_, task)) => (task, true),
+                None => (&**text, false),
+            },
+            _ => ("", false),
+        };
+        let since = request.messages.get(asked + 1..).unwrap_or_default();
+        Self {
+            instruction: &request.instruction,
+            task: task.trim(),
+            may_reject,
+            results: since.iter().filter_map(|message| returned(message, since)).collect(),
+            functions: request.functions.iter().map(|function| &*function.name).collect(),
+        }
+    }
+
+    pub fn offers(&self, function: &str) -> bool {
+        self.functions.contains(&function)
+    }
+}
+
+fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>> {
+    let Message::Result { call, name, text, failed } = message else { return None };
+    let calls = all.iter().filter_map(|message| match message {
+        Message::Assistant { calls, .. } => Some(calls),
+        _ => None,
+    });
+    let made = calls.flatten().find(|made| made.id == *call);
+    Some(Returned { name, arguments: made.map_or("{}", |made| &*made.arguments), text, failed: *failed })
+}

@@ -1,0 +1,80 @@
+//! Words and phrases in a request, found as a person would: whole words, whatever the case, singular or plural.
+
+/// The words of a text in lower case.
+pub(super) fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// Whether the phrase stands in the text.
+pub(super) fn has_phrase(text: &[String], phrase: &str) -> bool {
+    let phrase = words(phrase);
+    !phrase.is_empty() && text.windows(phrase.len()).any(|window| window.iter().zip(&phrase).all(|(a, b)| same(a, b)))
+}
+
+fn same(word: &str, other: &str) -> bool {
+    let stem = |word: &str| word.strip_suffix('s').map_or(word.len(), str::len);
+    word == other || (word.len() > 3 && other.len() > 3 && word[..stem(word)] == other[..stem(other)])
+}
+
+/// The parts of a request that can be asked of different agents. `stands_alone` says whether a part means something by
+/// itself: only then does an "and" part it from its neighbour.
+pub(super) fn parts(text: &str, stands_alone: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for sentence in sentences(text) {
+        let mut pending = String::new();
+        for piece in sentence.split(" and ").flat_map(|piece| piece.split(", then ")) {
+            let piece = piece.trim().trim_start_matches("then ").trim_end_matches(',').trim();
+            if !pending.is_empty() && stands_alone(&pending) && stands_alone(piece) {
+                parts.push(std::mem::take(&mut pending));
+            }
+            if !pending.is_empty() {
+                pending.push_str(" and ");
+            }
+            pending.push_str(piece);
+        }
+        if !pending.is_empty() {
+            parts.push(pending);
+        }
+    }
+    parts
+}
+
+/// A mark ends a sentence when space follows it, so that `notes.md` stays whole.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let ends = matches!(c, '.' | '?' | '!' | ';') && characters.peek().is_none_or(|(_, next)| next.is_whitespace());
+        if ends || c == '\n' {
+            sentences.push(text[start..at].trim());
+            start = at + c.len_utf8();
+        }
+    }
+    sentences.push(text[start..].trim());
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_are_whole_words_in_any_number() {
+        let text = words("What FILES are here?");
+        assert!(has_phrase(&text, "file") && has_phrase(&text, "are here"));
+        assert!(!has_phrase(&text, "fil") && !has_phrase(&text, "her"));
+    }
+
+    #[test]
+    fn a_request_parts_where_both_sides_mean_something() {
+        let alone = |part: &str| part.contains("list") || part.contains("plan");
+        assert_eq!(parts("list files and folders", alone), ["list files and folders"]);
+        assert_eq!(parts("list files, and plan my day", alone), ["list files", "plan my day"]);
+        assert_eq!(parts("read notes.md. Then list all", alone), ["read notes.md", "Then list all"]);
+    }
+}

@@ -1,0 +1,22 @@
+//! The contract of a session store, over every store there is.
+
+use lango_store::{MemoryStore, SqliteStore};
+use lango_testkit::session_store_contract::Subject;
+
+mod memory {
+    lango_testkit::session_store_contract!(super::memory_store);
+}
+
+mod sqlite {
+    lango_testkit::session_store_contract!(super::sqlite_store);
+}
+
+async fn memory_store() -> Subject {
+    Subject::new(MemoryStore::new(), ())
+}
+
+async fn sqlite_store() -> Subject {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("lango.db"), "sketch-root".into()).unwrap();
+    Subject::new(store, folder)
+}

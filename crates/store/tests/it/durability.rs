@@ -1,0 +1,104 @@
+//! What was acknowledged is there: after a restart, beside another process, and for whoever stopped waiting.
+
+use super::{ROOT, append, create, log, open};
+use lango_core::{SessionStore, StoreError};
+use lango_store::SqliteStore;
+use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[tokio::test]
+async fn a05_after_a_restart_every_message_has_the_author_it_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let store = open(&path);
+    let session = create(&store, "s_1").await;
+    append(&store, every_kind_of_event(&session)).await;
+    let before = log(&store, &session).await;
+    let head = SessionStore::open(&store, &session).await.unwrap();
+    drop(store);
+    let store = open(&path);
+    assert_eq!(log(&store, &session).await, before);
+    assert_eq!(SessionStore::open(&store, &session).await.unwrap(), head);
+}
+
+#[tokio::test]
+async fn a07_another_root_agent_changes_no_stored_author() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let store = open(&path);
+    let session = create(&store, "s_1").await;
+    let mut sketch = Sketch::of(&session).ask("go").say("gone-remote", "c_1", "half").say(ROOT, "", "done").finish();
+    append(&store, sketch.batch()).await;
+    drop(store);
+    let store = SqliteStore::open(&path, "somebody-else".into()).unwrap();
+    let authors: Vec<_> = log(&store, &session).await.into_iter().map(|event| event.author).collect();
+    assert_eq!(authors, ["user", "gone-remote", ROOT, "sketch-root"]);
+    let head = SessionStore::open(&store, &session).await.unwrap();
+    assert_eq!(head.exchanges[0].answer.as_ref().unwrap().author, ROOT);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whatever_was_acknowledged_is_seen_by_the_next_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let store = Arc::new(open(&path));
+    let stored = Arc::new(AtomicU64::new(0));
+    let writers = (0..8).map(|number| {
+        let (store, stored) = (Arc::clone(&store), Arc::clone(&stored));
+        tokio::spawn(async move {
+            let session = create(&store, &format!("s_{number}")).await;
+            let mut sketch = Sketch::of(&session);
+            for turn in 1..=20 {
+                sketch = sketch.exchange("one", "1");
+                append(&store, sketch.batch()).await;
+                let head = SessionStore::open(&*store, &session).await.unwrap();
+                assert_eq!((head.turns, head.next_seq), (turn, 3 * turn + 1));
+                stored.fetch_add(3, Ordering::Relaxed);
+            }
+            store.verify(&session).await.unwrap()
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        assert_eq!(writer.await.unwrap(), 60);
+    }
+    assert_eq!(stored.load(Ordering::Relaxed), 480);
+}
+
+#[tokio::test]
+async fn two_processes_on_one_file_never_write_the_same_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let (left, right) = (open(&path), open(&path));
+    let session = create(&left, "s_1").await;
+    let mut sketch = Sketch::of(&session).exchange("one", "1");
+    let batch = sketch.batch();
+    append(&left, batch.clone()).await;
+    let error = right.append(batch).await.unwrap_err();
+    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    assert_eq!(log(&right, &session).await.len(), 3);
+    append(&right, sketch.exchange("two", "2").batch()).await;
+    drop(left);
+    assert_eq!(right.verify(&session).await.unwrap(), 6);
+}
+
+#[tokio::test]
+async fn what_was_queued_is_stored_though_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let store = open(&path);
+    let session = create(&store, "s_1").await;
+    let mut sketch = Sketch::of(&session);
+    for _ in 0..30 {
+        sketch = sketch.exchange("one", "1");
+        // One poll queues the batch; then the future is dropped.
+        tokio::select! {
+            biased;
+            _ = store.append(sketch.batch()) => {}
+            () = std::future::ready(()) => {}
+        }
+    }
+    drop(store);
+    let store = open(&path);
+    assert_eq!(store.verify(&session).await.unwrap(), 90);
+}

@@ -1,0 +1,103 @@
+//! What every store of sessions has to do, as one suite over any implementation.
+//!
+//! A case is an async function over a fresh [`Subject`]. The macro of the same name turns all of them into tests; it
+//! wants an async function that opens an empty store:
+//!
+//! ```text
+//! lango_testkit::session_store_contract!(open_memory_store);
+//! ```
+//!
+//! What only one implementation can promise (files, reopening, damage) is tested beside that implementation.
+
+mod catalog;
+mod log;
+mod look_back;
+mod samples;
+
+pub use catalog::*;
+pub use log::*;
+pub use look_back::*;
+pub use samples::{Sketch, every_kind_of_event};
+
+use lango_core::{Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, Timestamp, UserId};
+use std::any::Any;
+use std::sync::Arc;
+
+/// An empty store under test.
+pub struct Subject {
+    /// Its sessions.
+    pub store: Arc<dyn SessionStore>,
+    /// The list of them.
+    pub catalog: Arc<dyn SessionCatalog>,
+    /// What has to live as long, such as a temporary folder. Dropped last.
+    pub keep: Box<dyn Any + Send + Sync>,
+}
+
+impl Subject {
+    /// A store that is both sides of the seam.
+    pub fn new<S: SessionStore + SessionCatalog + 'static>(store: S, keep: impl Any + Send + Sync) -> Self {
+        let store = Arc::new(store);
+        Self { store: store.clone(), catalog: store, keep: Box::new(keep) }
+    }
+
+    /// A new session of the user `local`.
+    pub async fn session(&self, id: &str) -> SessionId {
+        self.session_of("local", id).await
+    }
+
+    /// A new session of this user, made at the time 1000.
+    pub async fn session_of(&self, user: &str, id: &str) -> SessionId {
+        let id = SessionId::from(id);
+        let session = NewSession { id: id.clone(), user: UserId::from(user), created: Timestamp(1000) };
+        self.store.create(session).await.expect("a session can be made");
+        id
+    }
+
+    /// All events of a session.
+    pub async fn log(&self, session: &SessionId) -> Vec<Event> {
+        let page = Page { from: 1, limit: usize::MAX };
+        self.store.read(session, page).await.expect("a log can be read")
+    }
+}
+
+/// Turns every case of the contract into a test. Takes an async function that opens an empty store as a [`Subject`].
+#[macro_export]
+macro_rules! session_store_contract {
+    ($open:path) => {
+        $crate::session_store_contract! { $open =>
+            a_new_session_is_empty
+            a_session_id_can_be_taken_once
+            a_session_that_is_not_there_is_not_found
+            every_kind_of_event_reads_back_as_it_was_written
+            words_of_any_kind_and_length_read_back_as_they_were_written
+            a_page_begins_and_ends_where_it_is_told
+            an_append_anywhere_but_at_the_end_is_a_conflict
+            a_batch_is_stored_whole_or_not_at_all
+            an_empty_batch_changes_nothing
+            of_two_appends_to_the_same_place_one_wins
+            appends_to_fifty_sessions_at_once_all_arrive
+            a05_consecutive_messages_of_different_authors_are_never_merged
+            a07_an_author_that_is_in_no_tree_is_kept
+            the_look_back_moves_in_blocks
+            an_unfinished_turn_is_named_and_not_shown
+            an_unfinished_turn_that_is_finished_later_is_shown
+            a_turn_that_ended_without_a_word_has_no_answer
+            the_answer_of_a_sub_agent_carries_its_task
+            the_answer_of_a_remote_agent_carries_its_task
+            the_answer_of_the_root_carries_no_task
+            the_session_used_last_is_listed_first
+            a_list_is_no_longer_than_asked
+            a_user_sees_no_session_of_another
+            a_session_is_found_by_the_beginning_of_its_id
+            a_session_is_called_by_the_first_thing_that_was_said
+        }
+    };
+    ($open:path => $($case:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                $crate::session_store_contract::$case($open().await).await;
+            }
+        )*
+    };
+}

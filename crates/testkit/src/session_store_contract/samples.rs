@@ -1,0 +1,156 @@
+//! Logs to store: a small sketch of a conversation, and one event of every kind.
+
+use lango_core::{
+    AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome,
+    SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The root agent of the sketches.
+pub const ROOT: &str = "sketch-root";
+
+/// A log in the making: numbers the events, keeps turn and time.
+#[derive(Debug, Clone)]
+pub struct Sketch {
+    session: SessionId,
+    turn: TurnId,
+    next_seq: u64,
+    events: Vec<Event>,
+}
+
+impl Sketch {
+    /// The log of a session from its first event on.
+    pub fn of(session: &SessionId) -> Self {
+        Self { session: session.clone(), turn: TurnId::from("t_0"), next_seq: 1, events: Vec::new() }
+    }
+
+    /// The same log with another `seq` for the next event.
+    pub fn at(mut self, seq: u64) -> Self {
+        self.next_seq = seq;
+        self
+    }
+
+    /// Any event. Its time is 1000 and its `seq`.
+    pub fn add(mut self, author: &str, frame: &str, body: EventBody) -> Self {
+        self.events.push(Event {
+            seq: self.next_seq,
+            session: self.session.clone(),
+            turn: self.turn.clone(),
+            frame: FrameId::from(frame),
+            author: AgentName::from(author),
+            time: Timestamp(1000 + self.next_seq),
+            body,
+        });
+        self.next_seq += 1;
+        self
+    }
+
+    /// The person says something: a turn begins.
+    pub fn ask(mut self, text: &str) -> Self {
+        self.turn = TurnId::new(format!("t_{}", self.next_seq));
+        self.add(AgentName::USER, "", EventBody::UserMessage { text: text.into(), settings: None })
+    }
+
+    /// An agent says something that ends its frame.
+    pub fn say(self, author: &str, frame: &str, text: &str) -> Self {
+        self.add(author, frame, message(text))
+    }
+
+    /// The root gives an agent a task, in a frame under this id.
+    pub fn delegate(self, frame: &str, agent: &str, task: &str, finish: bool) -> Self {
+        let (call, agent) = (CallId::from(frame), AgentName::from(agent));
+        self.add(ROOT, "", EventBody::AgentDelegated { call, agent, task: task.into(), round: 1, finish })
+    }
+
+    /// The turn is over, and the event before holds the answer.
+    pub fn finish(self) -> Self {
+        let answer = Some(self.next_seq - 1);
+        self.add(ROOT, "", finished(Outcome::Answered { limit: None }, answer))
+    }
+
+    /// The turn is over without a word.
+    pub fn fall_silent(self) -> Self {
+        self.add(ROOT, "", finished(Outcome::Cancelled, None))
+    }
+
+    /// A whole turn of three events.
+    pub fn exchange(self, question: &str, answer: &str) -> Self {
+        self.ask(question).say(ROOT, "", answer).finish()
+    }
+
+    /// What was sketched since the last time, ready to be stored.
+    pub fn batch(&mut self) -> Batch {
+        std::mem::take(&mut self.events).into()
+    }
+}
+
+/// A log with every kind of event in it, and with values that are easily lost on the way.
+pub fn every_kind_of_event(session: &SessionId) -> Batch {
+    let text = |words: &str| Text::from(words);
+    let call = Call { id: CallId::from("c_1"), name: text("fs_read"), arguments: text("{\"path\": \"a\\u0000b\"}") };
+    let settings = TurnSettings { limits: Limits::default(), model: text("offline/rules"), topology: text("d1") };
+    let usage = Usage { input_tokens: u64::MAX, output_tokens: 1 };
+    let arguments = json!({ "path": "ä\n😀", "deep": [null, -1, u64::MAX, 1.1e-7, 5e-324, 6.02214076e23], "": {} });
+    let sketch = Sketch::of(session)
+        .ask("what is in the file?")
+        .add("user", "", EventBody::UserMessage { text: text(""), settings: Some(settings) })
+        .add(ROOT, "", message("let me see"))
+        .add(
+            ROOT,
+            "",
+            EventBody::AgentMessage {
+                text: text(""),
+                calls: vec![call.clone(), Call { id: CallId::from("c_2"), ..call }],
+                is_final: false,
+                model: Some(text("offline/rules")),
+                usage,
+            },
+        )
+        .delegate("c_1", "operator", "read it", true)
+        .add("operator", "c_1", EventBody::AgentRejected { reason: text("not mine") })
+        .add(
+            "operator",
+            "c_1",
+            EventBody::ToolCalled {
+                call: CallId::from("c_1/1"),
+                tool: ToolName::from("fs_read"),
+                arguments: Arc::new(arguments),
+                effect: Effect::Pure,
+            },
+        )
+        .add("distant", "c_2", EventBody::RemoteCalled { task: text("find it") })
+        .add(
+            "distant",
+            "c_2",
+            EventBody::RemoteReturned { status: CallStatus::Ok, output: text("found"), is_final: true },
+        );
+    let returns = [CallStatus::Ok, CallStatus::Error, CallStatus::Denied, CallStatus::Unknown];
+    let sketch = returns.into_iter().fold(sketch, |sketch, status| {
+        sketch.add("operator", "c_1", EventBody::ToolReturned { call: CallId::from("c_1/1"), status, output: text("\0") })
+    });
+    let corrections = [None, Some(CallId::from("c_9"))];
+    let sketch = corrections.into_iter().fold(sketch, |sketch, call| {
+        sketch.add(ROOT, "", EventBody::TurnCorrected { fault: Fault::UnknownAgent, call, detail: text("no such agent") })
+    });
+    let outcomes = [
+        Outcome::Answered { limit: None },
+        Outcome::Answered { limit: Some(Limit::Rounds) },
+        Outcome::Limited { limit: Limit::Time },
+        Outcome::Failed { error: text("the model is gone") },
+        Outcome::Cancelled,
+        Outcome::Interrupted,
+    ];
+    let sketch = outcomes.into_iter().fold(sketch, |sketch, outcome| sketch.add(ROOT, "", finished(outcome, Some(3))));
+    let mut sketch = sketch.fall_silent();
+    sketch.batch()
+}
+
+fn message(text: &str) -> EventBody {
+    EventBody::AgentMessage { text: text.into(), calls: vec![], is_final: true, model: None, usage: Usage::default() }
+}
+
+fn finished(outcome: Outcome, answer: Option<u64>) -> EventBody {
+    let usage = Usage { input_tokens: 12, output_tokens: 3 };
+    EventBody::TurnFinished { outcome, answer, usage, model_calls: 1, tool_calls: 0, rounds: 0 }
+}

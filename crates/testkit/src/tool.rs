@@ -1,0 +1,77 @@
+//! Tools that say what they were given and count how often they ran.
+
+use lango_core::{BoxFuture, CallId, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+type Run = Box<dyn Fn(&Value) -> Result<String, ToolError> + Send + Sync>;
+
+/// A tool for tests.
+pub struct CountingTool {
+    spec: ToolSpec,
+    run: Run,
+    runs: AtomicUsize,
+}
+
+impl CountingTool {
+    /// A tool that takes any object and gives its name and arguments back.
+    pub fn new(name: &str) -> Self {
+        let own_name = name.to_owned();
+        Self {
+            spec: spec(name),
+            run: Box::new(move |arguments| Ok(format!("{own_name} ran with {arguments}"))),
+            runs: AtomicUsize::new(0),
+        }
+    }
+
+    /// The same with another schema.
+    pub fn with_schema(mut self, schema: Value) -> Self {
+        self.spec.parameters = Arc::new(schema);
+        self
+    }
+
+    /// The same with another effect.
+    pub fn with_effect(mut self, effect: Effect) -> Self {
+        self.spec.effect = effect;
+        self
+    }
+
+    /// The same with other code.
+    pub fn with_run(mut self, run: impl Fn(&Value) -> Result<String, ToolError> + Send + Sync + 'static) -> Self {
+        self.run = Box::new(run);
+        self
+    }
+
+    /// How often it ran.
+    pub fn runs(&self) -> usize {
+        self.runs.load(Ordering::SeqCst)
+    }
+}
+
+impl Tool for CountingTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, _call: &'a CallId, arguments: Arc<Value>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { (self.run)(&arguments).map(ToolOutput::from) })
+    }
+}
+
+/// The spec of a tool that takes any object.
+pub fn spec(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: ToolName::from(name),
+        description: format!("Does what {name} says").into(),
+        parameters: Arc::new(json!({ "type": "object" })),
+        effect: Effect::Pure,
+        risk: Risk::Safe,
+    }
+}
+
+/// Specs of tools that take any object.
+pub fn specs(names: &[&str]) -> Vec<Arc<ToolSpec>> {
+    names.iter().map(|name| Arc::new(spec(name))).collect()
+}

@@ -1,5 +1,10 @@
-//! The parts of the binary `lango` that its commands and its tests share: the configuration, and what is shown on a
-//! terminal.
+//! The binary `lango` as a library: configuration, wiring, commands, and what is shown on a terminal. The binary itself is
+//! a few lines, so that the tests reach everything.
 
+pub mod app;
+pub mod args;
+pub mod commands;
 pub mod config;
+pub mod exit;
 pub mod markdown;
+pub mod screen;

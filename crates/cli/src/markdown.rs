@@ -25,7 +25,7 @@ use pulldown_cmark::{Options, Parser};
 pub enum Style {
     /// Into a file or a pipe: the text as it is, byte for byte.
     Plain,
-    /// To a terminal that shall not be coloured: the markdown itself, [sanitized](sanitize).
+    /// To a terminal that shall not be coloured: the markdown itself, [sanitized](sanitize()).
     Uncoloured,
     /// To a terminal: laid out and coloured.
     Coloured,

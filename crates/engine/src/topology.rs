@@ -158,7 +158,7 @@ impl Topology {
 }
 
 /// Names go into prompts, schemas and logs, so they are plain.
-fn check_name(name: &AgentName) -> Result<(), String> {
+pub(crate) fn check_name(name: &AgentName) -> Result<(), String> {
     let text = name.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {

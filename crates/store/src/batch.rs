@@ -6,7 +6,9 @@ use lango_core::{Event, SessionId, StoreError};
 ///
 /// An empty batch is none: there is nothing to store.
 pub(crate) fn target_of(events: &[Event]) -> Result<Option<(&SessionId, u64)>, StoreError> {
-    let Some(first) = events.first() else { return Ok(None) };
+    let Some(first) = events.first() else {
+        return Ok(None);
+    };
     for (index, event) in events.iter().enumerate() {
         let expected = first.seq.saturating_add(index as u64);
         if event.session != first.session {

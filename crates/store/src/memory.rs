@@ -5,8 +5,9 @@
 use crate::batch::target_of;
 use crate::title::title_of;
 use lango_core::{
-    Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer, FrameId, NewSession, Page, SessionCatalog,
-    SessionHead, SessionId, SessionStore, SessionSummary, StoreError, Text, TurnId, UserId,
+    Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer, FrameId, NewSession, Page,
+    SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, Text, TurnId,
+    UserId,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,8 +29,15 @@ impl MemoryStore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with_session<T>(&self, id: &SessionId, look: impl FnOnce(&MemorySession) -> T) -> Result<T, StoreError> {
-        self.sessions().get(id).map(look).ok_or_else(|| StoreError::NotFound { id: id.clone() })
+    fn with_session<T>(
+        &self,
+        id: &SessionId,
+        look: impl FnOnce(&MemorySession) -> T,
+    ) -> Result<T, StoreError> {
+        self.sessions()
+            .get(id)
+            .map(look)
+            .ok_or_else(|| StoreError::NotFound { id: id.clone() })
     }
 }
 
@@ -52,9 +60,13 @@ impl SessionStore for MemoryStore {
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let Some((id, first_seq)) = target_of(&events)? else { return Ok(()) };
+            let Some((id, first_seq)) = target_of(&events)? else {
+                return Ok(());
+            };
             let mut sessions = self.sessions();
-            let session = sessions.get_mut(id).ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+            let session = sessions
+                .get_mut(id)
+                .ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
             if first_seq != session.next_seq() {
                 return Err(StoreError::Conflict { id: id.clone() });
             }
@@ -63,20 +75,33 @@ impl SessionStore for MemoryStore {
         })
     }
 
-    fn read(&self, session: &SessionId, page: Page) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+    fn read(
+        &self,
+        session: &SessionId,
+        page: Page,
+    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
         let session = session.clone();
         Box::pin(async move { self.with_session(&session, |found| found.page(page)) })
     }
 }
 
 impl SessionCatalog for MemoryStore {
-    fn list(&self, user: &UserId, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn list(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         let user = user.clone();
         Box::pin(async move {
             let sessions = self.sessions();
             let mut found: Vec<_> = sessions.values().map(|session| &session.summary).collect();
             found.retain(|summary| summary.user == user);
-            found.sort_by(|left, right| right.updated.cmp(&left.updated).then_with(|| left.id.cmp(&right.id)));
+            found.sort_by(|left, right| {
+                right
+                    .updated
+                    .cmp(&left.updated)
+                    .then_with(|| left.id.cmp(&right.id))
+            });
             Ok(found.into_iter().take(limit).cloned().collect())
         })
     }
@@ -90,9 +115,16 @@ impl SessionCatalog for MemoryStore {
         let (user, prefix) = (user.clone(), SessionId::from(prefix));
         Box::pin(async move {
             let sessions = self.sessions();
-            let found = sessions.range(prefix.clone()..).map(|(_, session)| &session.summary);
-            let found = found.take_while(|summary| summary.id.as_str().starts_with(prefix.as_str()));
-            Ok(found.filter(|summary| summary.user == user).take(limit).cloned().collect())
+            let found = sessions
+                .range(prefix.clone()..)
+                .map(|(_, session)| &session.summary);
+            let found =
+                found.take_while(|summary| summary.id.as_str().starts_with(prefix.as_str()));
+            Ok(found
+                .filter(|summary| summary.user == user)
+                .take(limit)
+                .cloned()
+                .collect())
         })
     }
 }
@@ -117,15 +149,32 @@ struct MemoryTurn {
 impl MemoryTurn {
     fn new(question: &Event) -> Self {
         let turn = question.turn.clone();
-        Self { turn, question: question.seq, delegation: None, answer: None, finished: false }
+        Self {
+            turn,
+            question: question.seq,
+            delegation: None,
+            answer: None,
+            finished: false,
+        }
     }
 }
 
 impl MemorySession {
     fn new(session: NewSession) -> Self {
         let NewSession { id, user, created } = session;
-        let summary = SessionSummary { id, user, title: String::new(), created, updated: created, turns: 0 };
-        Self { summary, events: Vec::new(), turns: Vec::new() }
+        let summary = SessionSummary {
+            id,
+            user,
+            title: String::new(),
+            created,
+            updated: created,
+            turns: 0,
+        };
+        Self {
+            summary,
+            events: Vec::new(),
+            turns: Vec::new(),
+        }
     }
 
     fn next_seq(&self) -> u64 {
@@ -146,7 +195,9 @@ impl MemorySession {
         } else if let Some(turn) = self.turns.last_mut().filter(|turn| turn.turn == event.turn) {
             match &event.body {
                 EventBody::AgentDelegated { finish: true, .. } => turn.delegation = Some(event.seq),
-                EventBody::TurnFinished { answer, .. } => (turn.finished, turn.answer) = (true, *answer),
+                EventBody::TurnFinished { answer, .. } => {
+                    (turn.finished, turn.answer) = (true, *answer)
+                }
                 _ => {}
             }
         }
@@ -163,14 +214,24 @@ impl MemorySession {
             next_seq: self.next_seq(),
             turns,
             exchanges: shown.filter_map(|turn| self.exchange(turn)).collect(),
-            unfinished: self.turns.last().filter(|turn| !turn.finished).map(|turn| turn.question),
+            unfinished: self
+                .turns
+                .last()
+                .filter(|turn| !turn.finished)
+                .map(|turn| turn.question),
         }
     }
 
     fn exchange(&self, turn: &MemoryTurn) -> Option<Exchange> {
-        let EventBody::UserMessage { text, .. } = &self.event(turn.question)?.body else { return None };
+        let EventBody::UserMessage { text, .. } = &self.event(turn.question)?.body else {
+            return None;
+        };
         let answer = turn.answer.and_then(|seq| self.answer(turn, seq));
-        Some(Exchange { turn: turn.turn.clone(), question: text.clone(), answer })
+        Some(Exchange {
+            turn: turn.turn.clone(),
+            question: text.clone(),
+            answer,
+        })
     }
 
     fn answer(&self, turn: &MemoryTurn, seq: u64) -> Option<ExchangeAnswer> {
@@ -181,19 +242,30 @@ impl MemorySession {
             _ => return None,
         };
         let task = turn.delegation.and_then(|seq| self.task(seq, &event.frame));
-        Some(ExchangeAnswer { author: event.author.clone(), text: text.clone(), task })
+        Some(ExchangeAnswer {
+            author: event.author.clone(),
+            text: text.clone(),
+            task,
+        })
     }
 
     /// The task that opened `frame`, if the delegation at `seq` did.
     fn task(&self, seq: u64, frame: &FrameId) -> Option<Text> {
         match &self.event(seq)?.body {
-            EventBody::AgentDelegated { call, task, .. } if FrameId::from(call) == *frame => Some(task.clone()),
+            EventBody::AgentDelegated { call, task, .. } if FrameId::from(call) == *frame => {
+                Some(task.clone())
+            }
             _ => None,
         }
     }
 
     fn page(&self, page: Page) -> Vec<Event> {
         let skipped = usize::try_from(page.from.saturating_sub(1)).unwrap_or(usize::MAX);
-        self.events.iter().skip(skipped).take(page.limit).cloned().collect()
+        self.events
+            .iter()
+            .skip(skipped)
+            .take(page.limit)
+            .cloned()
+            .collect()
     }
 }

@@ -18,8 +18,8 @@ mod statements;
 mod writer;
 
 use lango_core::{
-    AgentName, Batch, BoxFuture, Event, NewSession, Page, SessionCatalog, SessionHead, SessionId, SessionStore,
-    SessionSummary, StoreError, UserId,
+    AgentName, Batch, BoxFuture, Event, NewSession, Page, SessionCatalog, SessionHead, SessionId,
+    SessionStore, SessionSummary, StoreError, UserId,
 };
 use readers::Readers;
 use std::path::Path;
@@ -43,14 +43,19 @@ impl SqliteStore {
         let path = place::absolute(path.as_ref())?;
         let connection = connection::open_writer(&path)?;
         let writer = Writer::start(connection, path.clone())?;
-        Ok(Self { readers: Readers::new(path, root_agent), writer })
+        Ok(Self {
+            readers: Readers::new(path, root_agent),
+            writer,
+        })
     }
 
     /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
     /// the first one that is not what was once written.
     pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
         let session = session.clone();
-        self.readers.read(move |reader| chain::verify(reader.connection, &session)).await
+        self.readers
+            .read(move |reader| chain::verify(reader.connection, &session))
+            .await
     }
 }
 
@@ -61,23 +66,40 @@ impl SessionStore for SqliteStore {
 
     fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
         let session = session.clone();
-        Box::pin(self.readers.read(move |reader| look_back::head(reader, &session)))
+        Box::pin(
+            self.readers
+                .read(move |reader| look_back::head(reader, &session)),
+        )
     }
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(self.writer.submit(Work::Append(events)))
     }
 
-    fn read(&self, session: &SessionId, page: Page) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+    fn read(
+        &self,
+        session: &SessionId,
+        page: Page,
+    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
         let session = session.clone();
-        Box::pin(self.readers.read(move |reader| rows::events(reader, &session, page)))
+        Box::pin(
+            self.readers
+                .read(move |reader| rows::events(reader, &session, page)),
+        )
     }
 }
 
 impl SessionCatalog for SqliteStore {
-    fn list(&self, user: &UserId, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn list(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         let user = user.clone();
-        Box::pin(self.readers.read(move |reader| rows::summaries(reader, &user, limit)))
+        Box::pin(
+            self.readers
+                .read(move |reader| rows::summaries(reader, &user, limit)),
+        )
     }
 
     fn find(
@@ -87,6 +109,9 @@ impl SessionCatalog for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         let (user, prefix) = (user.clone(), prefix.to_owned());
-        Box::pin(self.readers.read(move |reader| rows::summaries_with_prefix(reader, &user, &prefix, limit)))
+        Box::pin(
+            self.readers
+                .read(move |reader| rows::summaries_with_prefix(reader, &user, &prefix, limit)),
+        )
     }
 }

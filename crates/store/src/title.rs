@@ -5,7 +5,12 @@ const TITLE_CHARS: usize = 80;
 
 /// The title that a session gets from its first message: the first line with words in it, cut between characters.
 pub(crate) fn title_of(message: &str) -> &str {
-    let line = message.trim_start().lines().next().unwrap_or_default().trim_end();
+    let line = message
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_end();
     match line.char_indices().nth(TITLE_CHARS) {
         Some((end, _)) => &line[..end],
         None => line,
@@ -18,7 +23,10 @@ mod tests {
 
     #[test]
     fn a_title_is_the_first_line_that_has_words() {
-        assert_eq!(title_of("\n  \n  list the files \r\nand more"), "list the files");
+        assert_eq!(
+            title_of("\n  \n  list the files \r\nand more"),
+            "list the files"
+        );
         assert_eq!(title_of(" \n "), "");
     }
 

@@ -2,7 +2,9 @@
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use lango_core::{BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage};
+use lango_core::{
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage,
+};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +23,10 @@ impl ScriptedModel {
     pub fn replies(replies: impl IntoIterator<Item = ModelReply>) -> Self {
         let replies: Mutex<VecDeque<_>> = Mutex::new(replies.into_iter().collect());
         Self::new(move |_| {
-            let next = replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = replies
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
             next.ok_or_else(|| ModelError::Unreachable {
                 model: "scripted".to_owned(),
                 detail: "the script is over".to_owned(),
@@ -35,8 +40,14 @@ impl ScriptedModel {
     }
 
     /// Replies or fails as a function of the request.
-    pub fn new(answer: impl Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync + 'static) -> Self {
-        Self { answer: Box::new(answer), asked: Some(Mutex::default()), piece: usize::MAX }
+    pub fn new(
+        answer: impl Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            answer: Box::new(answer),
+            asked: Some(Mutex::default()),
+            piece: usize::MAX,
+        }
     }
 
     /// Streams its text in pieces of this many characters.
@@ -53,7 +64,10 @@ impl ScriptedModel {
 
     /// What it was asked, in order.
     pub fn asked(&self) -> Vec<ModelRequest> {
-        let asked = self.asked.as_ref().map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let asked = self
+            .asked
+            .as_ref()
+            .map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner).clone());
         asked.unwrap_or_default()
     }
 }
@@ -66,7 +80,10 @@ impl Model for ScriptedModel {
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let result = (self.answer)(&request);
         if let Some(asked) = &self.asked {
-            asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+            asked
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(request);
         }
         let reply = match result {
             Ok(reply) => reply,
@@ -83,13 +100,23 @@ impl Model for ScriptedModel {
 
 /// A reply of words.
 pub fn say(text: &str) -> ModelReply {
-    ModelReply { text: text.to_owned(), calls: Vec::new(), usage: Usage { input_tokens: 10, output_tokens: 5 } }
+    ModelReply {
+        text: text.to_owned(),
+        calls: Vec::new(),
+        usage: Usage {
+            input_tokens: 10,
+            output_tokens: 5,
+        },
+    }
 }
 
 /// A reply that makes calls. Their ids are empty, which the engine must mend.
 pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> ModelReply {
     let call = |(name, arguments): (&str, Value)| raw_call("", name, &arguments.to_string());
-    ModelReply { calls: calls.into_iter().map(call).collect(), ..say("") }
+    ModelReply {
+        calls: calls.into_iter().map(call).collect(),
+        ..say("")
+    }
 }
 
 /// A reply that makes one call.
@@ -99,7 +126,11 @@ pub fn call(name: &str, arguments: Value) -> ModelReply {
 
 /// A call as a model might write it, well or not.
 pub fn raw_call(id: &str, name: &str, arguments: &str) -> Call {
-    Call { id: CallId::from(id), name: name.into(), arguments: arguments.into() }
+    Call {
+        id: CallId::from(id),
+        name: name.into(),
+        arguments: arguments.into(),
+    }
 }
 
 /// A reply that delegates one task.
@@ -109,5 +140,8 @@ pub fn delegate(agent: &str, task: &str) -> ModelReply {
 
 /// A reply that delegates one task whose answer is the person's.
 pub fn delegate_and_finish(agent: &str, task: &str) -> ModelReply {
-    call("delegate", json!({ "agent": agent, "task": task, "finish": true }))
+    call(
+        "delegate",
+        json!({ "agent": agent, "task": task, "finish": true }),
+    )
 }

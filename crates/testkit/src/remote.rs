@@ -11,7 +11,10 @@ pub struct ScriptedRemote {
 impl ScriptedRemote {
     /// One that always answers this, or fails with it.
     pub fn new(name: &str, answer: Result<&str, &str>) -> Self {
-        Self { name: AgentName::from(name), answer: answer.map(str::to_owned).map_err(str::to_owned) }
+        Self {
+            name: AgentName::from(name),
+            answer: answer.map(str::to_owned).map_err(str::to_owned),
+        }
     }
 }
 
@@ -24,8 +27,15 @@ impl RemoteAgent for ScriptedRemote {
         "Answers from elsewhere"
     }
 
-    fn call<'a>(&'a self, _session: &'a SessionId, _task: Text) -> BoxFuture<'a, Result<String, RemoteError>> {
-        let answer = self.answer.clone().map_err(|detail| RemoteError { agent: self.name.clone(), detail });
+    fn call<'a>(
+        &'a self,
+        _session: &'a SessionId,
+        _task: Text,
+    ) -> BoxFuture<'a, Result<String, RemoteError>> {
+        let answer = self.answer.clone().map_err(|detail| RemoteError {
+            agent: self.name.clone(),
+            detail,
+        });
         Box::pin(async move { answer })
     }
 }

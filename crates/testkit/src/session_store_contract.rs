@@ -19,7 +19,9 @@ pub use log::*;
 pub use look_back::*;
 pub use samples::{Sketch, every_kind_of_event};
 
-use lango_core::{Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, Timestamp, UserId};
+use lango_core::{
+    Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, Timestamp, UserId,
+};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -35,9 +37,16 @@ pub struct Subject {
 
 impl Subject {
     /// A store that is both sides of the seam.
-    pub fn new<S: SessionStore + SessionCatalog + 'static>(store: S, keep: impl Any + Send + Sync) -> Self {
+    pub fn new<S: SessionStore + SessionCatalog + 'static>(
+        store: S,
+        keep: impl Any + Send + Sync,
+    ) -> Self {
         let store = Arc::new(store);
-        Self { store: store.clone(), catalog: store, keep: Box::new(keep) }
+        Self {
+            store: store.clone(),
+            catalog: store,
+            keep: Box::new(keep),
+        }
     }
 
     /// A new session of the user `local`.
@@ -48,15 +57,28 @@ impl Subject {
     /// A new session of this user, made at the time 1000.
     pub async fn session_of(&self, user: &str, id: &str) -> SessionId {
         let id = SessionId::from(id);
-        let session = NewSession { id: id.clone(), user: UserId::from(user), created: Timestamp(1000) };
-        self.store.create(session).await.expect("a session can be made");
+        let session = NewSession {
+            id: id.clone(),
+            user: UserId::from(user),
+            created: Timestamp(1000),
+        };
+        self.store
+            .create(session)
+            .await
+            .expect("a session can be made");
         id
     }
 
     /// All events of a session.
     pub async fn log(&self, session: &SessionId) -> Vec<Event> {
-        let page = Page { from: 1, limit: usize::MAX };
-        self.store.read(session, page).await.expect("a log can be read")
+        let page = Page {
+            from: 1,
+            limit: usize::MAX,
+        };
+        self.store
+            .read(session, page)
+            .await
+            .expect("a log can be read")
     }
 }
 

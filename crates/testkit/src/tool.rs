@@ -1,6 +1,8 @@
 //! Tools that say what they were given and count how often they ran.
 
-use lango_core::{BoxFuture, CallId, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec};
+use lango_core::{
+    BoxFuture, CallId, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +40,10 @@ impl CountingTool {
     }
 
     /// The same with other code.
-    pub fn with_run(mut self, run: impl Fn(&Value) -> Result<String, ToolError> + Send + Sync + 'static) -> Self {
+    pub fn with_run(
+        mut self,
+        run: impl Fn(&Value) -> Result<String, ToolError> + Send + Sync + 'static,
+    ) -> Self {
         self.run = Box::new(run);
         self
     }
@@ -54,7 +59,11 @@ impl Tool for CountingTool {
         &self.spec
     }
 
-    fn run<'a>(&'a self, _call: &'a CallId, arguments: Arc<Value>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(
+        &'a self,
+        _call: &'a CallId,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { (self.run)(&arguments).map(ToolOutput::from) })
     }

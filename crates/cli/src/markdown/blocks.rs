@@ -53,6 +53,8 @@ impl Blocks {
         }
         let cut = match (self.fence, is_blank) {
             (Some(_), _) => None,
+            // Of several blank lines the first decides.
+            (None, true) if self.after_blank => None,
             (None, true) => self.ends_with_blank_line(line_end).then_some(line_end),
             (None, false) => self.begins_block(line_end).then_some(self.line_start),
         };
@@ -115,11 +117,11 @@ struct Block {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A paragraph, a table, a quote and the like.
+    /// A paragraph, a table, a quote and the like; HTML too, unless the parser says that it is open.
     EndsAtBlankLine,
     /// A code block between fences; a blank line ends it only if its fence is closed.
     Fenced,
-    /// A list, indented code, HTML: what comes after the blank line may still belong to it.
+    /// A list, indented code: what comes after the blank line may still belong to it.
     MayGoOn,
 }
 
@@ -161,7 +163,7 @@ fn top_level(text: &str) -> Vec<Block> {
 fn kind(tag: &Tag<'_>) -> Kind {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(_)) => Kind::Fenced,
-        Tag::CodeBlock(CodeBlockKind::Indented) | Tag::List(_) | Tag::HtmlBlock => Kind::MayGoOn,
+        Tag::CodeBlock(CodeBlockKind::Indented) | Tag::List(_) => Kind::MayGoOn,
         _ => Kind::EndsAtBlankLine,
     }
 }

@@ -4,8 +4,8 @@ use super::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSe
 use crate::capability::capabilities_of;
 use crate::instruction::{self, DELEGATE, OrchestratorPrompt};
 use crate::partition::{Partition, partition};
-use crate::topology::{AgentSpec, OrchestratorTools, Topology};
-use lango_core::{AgentName, Text, ToolSpec};
+use crate::topology::{AgentSpec, OrchestratorTools, Topology, check_name};
+use lango_core::{AgentName, Limits, Text, ToolSpec};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -52,7 +52,7 @@ impl Tree {
             remotes: &remotes,
             holds_tools: !root_tools.is_empty(),
             has_unmatched: !unmatched.is_empty(),
-            rounds: settings.rounds,
+            rounds: Limits::default().with_rounds(settings.rounds).rounds,
         });
         let root = Agent {
             name: topology.root.clone(),
@@ -167,13 +167,24 @@ fn remote_agent(card: RemoteCard) -> Agent {
     }
 }
 
-/// A remote agent may not take a name that means something here already.
+/// A remote agent needs a name that a prompt can hold and that means nothing here already.
 fn admit_remotes(topology: &Topology, remotes: Vec<RemoteCard>) -> (Vec<RemoteCard>, Vec<Skipped>) {
     let mut taken: BTreeSet<AgentName> = topology.agents.iter().map(|spec| spec.name.clone()).collect();
     taken.extend([topology.root.clone(), AgentName::user()]);
-    let (admitted, refused): (Vec<_>, Vec<_>) = remotes.into_iter().partition(|card| taken.insert(card.name.clone()));
-    let skip = |card: RemoteCard| Skipped { name: card.name, reason: "the name of this remote agent is taken".to_owned() };
-    (admitted, refused.into_iter().map(skip).collect())
+    let mut admitted = Vec::new();
+    let mut refused = Vec::new();
+    for card in remotes {
+        if taken.contains(&card.name) {
+            let reason = "the name of this remote agent is taken".to_owned();
+            refused.push(Skipped { name: card.name, reason });
+        } else if let Err(reason) = check_name(&card.name) {
+            refused.push(Skipped { name: card.name, reason });
+        } else {
+            taken.insert(card.name.clone());
+            admitted.push(card);
+        }
+    }
+    (admitted, refused)
 }
 
 fn own(tools: &[Arc<ToolSpec>]) -> Vec<Arc<OwnedTool>> {

@@ -25,7 +25,8 @@ impl<'a> StoredEvent<'a> {
     /// The hash of this row after a row with the hash `previous`; empty if there is none.
     pub(super) fn hash(&self, previous: &[u8]) -> [u8; 32] {
         let (seq, time) = (self.seq.to_be_bytes(), self.time.to_be_bytes());
-        let texts = [self.session, self.turn, self.frame, self.author, self.body].map(str::as_bytes);
+        let texts =
+            [self.session, self.turn, self.frame, self.author, self.body].map(str::as_bytes);
         let mut hasher = Sha256::new();
         for field in [previous, &seq, &time].into_iter().chain(texts) {
             hasher.update((field.len() as u64).to_be_bytes());
@@ -49,8 +50,13 @@ impl<'a> StoredEvent<'a> {
 
 /// Checks the whole log of a session and gives the number of its events.
 pub(super) fn verify(connection: &Connection, session: &SessionId) -> Result<u64, Failure> {
-    let known = connection.prepare_cached(SESSION)?.query_row([session.as_str()], |_| Ok(())).optional()?;
-    known.ok_or_else(|| StoreError::NotFound { id: session.clone() })?;
+    let known = connection
+        .prepare_cached(SESSION)?
+        .query_row([session.as_str()], |_| Ok(()))
+        .optional()?;
+    known.ok_or_else(|| StoreError::NotFound {
+        id: session.clone(),
+    })?;
 
     let mut statement = connection.prepare_cached(CHAIN)?;
     let mut rows = statement.query([session.as_str()])?;
@@ -76,5 +82,9 @@ pub(super) fn verify(connection: &Connection, session: &SessionId) -> Result<u64
 }
 
 fn damaged(session: &SessionId, seq: i64, detail: &str) -> StoreError {
-    StoreError::Damaged { id: session.clone(), seq: seq.unsigned_abs(), detail: detail.to_owned() }
+    StoreError::Damaged {
+        id: session.clone(),
+        seq: seq.unsigned_abs(),
+        detail: detail.to_owned(),
+    }
 }

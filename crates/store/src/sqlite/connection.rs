@@ -4,6 +4,7 @@ use super::failure::Failure;
 use super::migrations;
 use super::place::{self, APPLICATION_ID, Found};
 use lango_core::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::path::Path;
 use std::thread;
@@ -24,7 +25,9 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     loop {
         match try_open(path) {
             // While another process makes the same database, SQLite says so at once instead of waiting.
-            Err(failure) if failure.is_busy() && Instant::now() < give_up => thread::sleep(BUSY_PAUSE),
+            Err(failure) if failure.is_busy() && Instant::now() < give_up => {
+                thread::sleep(BUSY_PAUSE)
+            }
             result => return result.map_err(|failure| failure.about(path)),
         }
     }
@@ -35,7 +38,11 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if connection.is_readonly(MAIN_DB)? {
         let detail = "it can be read but not written".to_owned();
-        return Err(StoreError::ReadOnly { path: path.to_owned(), detail }.into());
+        return Err(StoreError::ReadOnly {
+            path: path.to_owned(),
+            detail,
+        }
+        .into());
     }
     migrations::refuse_newer(&connection, path)?;
     set_up(&connection, found)?;
@@ -50,9 +57,17 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Runs a statement without values or rows, kept prepared for the next time.
+pub(super) fn execute(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(statement)?.execute([])?;
+    Ok(())
+}
+
 fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Plans that do not depend on bound values; else SQLite plans many a cached statement anew for each value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
@@ -62,9 +77,12 @@ fn set_up(connection: &Connection, found: Found) -> Result<(), Failure> {
         // Before the write-ahead log is turned on, so that the file itself says whose it is from its first page on.
         connection.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
     }
-    let journal: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    let journal: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if journal != "wal" {
-        return Err(Failure::other("the file system has no room for a write-ahead log (is it a network share?)"));
+        return Err(Failure::other(
+            "the file system has no room for a write-ahead log (is it a network share?)",
+        ));
     }
     connection.execute_batch(
         "PRAGMA synchronous = FULL;

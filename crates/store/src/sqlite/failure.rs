@@ -25,13 +25,20 @@ impl Failure {
 
     /// Whether another process is in the way, so that a later try may succeed.
     pub(super) fn is_busy(&self) -> bool {
-        let Self::Sqlite(error) = self else { return false };
-        matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+        let Self::Sqlite(error) = self else {
+            return false;
+        };
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+        )
     }
 
     /// A failure that only words can describe.
     pub(super) fn other(detail: impl Into<String>) -> Self {
-        Self::Said(StoreError::Failed { detail: detail.into() })
+        Self::Said(StoreError::Failed {
+            detail: detail.into(),
+        })
     }
 }
 
@@ -50,7 +57,10 @@ impl From<StoreError> for Failure {
 /// SQLite's error in our words.
 pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
     let (path, detail) = (path.to_owned(), error.to_string());
-    if error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
+    if error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
+    {
         // The index of the write-ahead log could not grow.
         return StoreError::Full { path };
     }
@@ -60,9 +70,9 @@ pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::CannotOpen) => {
             StoreError::Unreadable { path, detail }
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError::Failed { detail: format!("`{}` is held by another process; try again", path.display()) }
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Failed {
+            detail: format!("`{}` is held by another process; try again", path.display()),
+        },
         _ => StoreError::Failed { detail },
     }
 }
@@ -71,7 +81,9 @@ pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
 pub(super) fn creation_error(path: &Path, error: &io::Error) -> StoreError {
     let (path, detail) = (path.to_owned(), error.to_string());
     match error.kind() {
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => StoreError::ReadOnly { path, detail },
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            StoreError::ReadOnly { path, detail }
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
         _ => StoreError::Unreadable { path, detail },
     }

@@ -5,7 +5,8 @@
 use super::chain::StoredEvent;
 use super::failure::Failure;
 use super::statements::{
-    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, LOG_END, SESSION, SET_DELEGATION, UPDATE_SESSION,
+    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, LOG_END, SESSION, SET_DELEGATION,
+    UPDATE_SESSION,
 };
 use crate::batch::target_of;
 use crate::title::title_of;
@@ -21,17 +22,25 @@ pub(super) fn create(connection: &Connection, session: &NewSession) -> Result<()
         created
     ])?;
     if inserted == 0 {
-        return Err(StoreError::Exists { id: session.id.clone() }.into());
+        return Err(StoreError::Exists {
+            id: session.id.clone(),
+        }
+        .into());
     }
     Ok(())
 }
 
 /// Appends events to the log of their session.
 pub(super) fn append(connection: &Connection, events: &[Event]) -> Result<(), Failure> {
-    let Some((session, first_seq)) = target_of(events)? else { return Ok(()) };
+    let Some((session, first_seq)) = target_of(events)? else {
+        return Ok(());
+    };
     let mut log = Log::find(connection, session)?;
     if first_seq != log.next_seq {
-        return Err(StoreError::Conflict { id: session.clone() }.into());
+        return Err(StoreError::Conflict {
+            id: session.clone(),
+        }
+        .into());
     }
     events.iter().try_for_each(|event| log.push(event))?;
     log.update_session(events)
@@ -50,20 +59,32 @@ struct Log<'a> {
 
 impl<'a> Log<'a> {
     fn find(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
-        let turns: Option<i64> =
-            connection.prepare_cached(SESSION)?.query_row([session.as_str()], |row| row.get(1)).optional()?;
-        let turns = turns.ok_or_else(|| StoreError::NotFound { id: session.clone() })?;
+        let turns: Option<i64> = connection
+            .prepare_cached(SESSION)?
+            .query_row([session.as_str()], |row| row.get(1))
+            .optional()?;
+        let turns = turns.ok_or_else(|| StoreError::NotFound {
+            id: session.clone(),
+        })?;
         let (last_seq, hash): (i64, Vec<u8>) = connection
             .prepare_cached(LOG_END)?
             .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?
             .unwrap_or_default();
-        Ok(Self { connection, session, next_seq: last_seq.unsigned_abs() + 1, hash, turns, title: None })
+        Ok(Self {
+            connection,
+            session,
+            next_seq: last_seq.unsigned_abs() + 1,
+            hash,
+            turns,
+            title: None,
+        })
     }
 
     fn push(&mut self, event: &'a Event) -> Result<(), Failure> {
-        let body = serde_json::to_string(&event.body)
-            .map_err(|error| Failure::other(format!("event {} cannot be written: {error}", event.seq)))?;
+        let body = serde_json::to_string(&event.body).map_err(|error| {
+            Failure::other(format!("event {} cannot be written: {error}", event.seq))
+        })?;
         let row = StoredEvent {
             session: self.session.as_str(),
             seq: stored(event.seq)?,
@@ -76,7 +97,16 @@ impl<'a> Log<'a> {
         let hash = row.hash(&self.hash);
         self.connection
             .prepare_cached(INSERT_EVENT)?
-            .execute(params![row.session, row.seq, row.turn, row.frame, row.time, row.body, row.author, hash])?;
+            .execute(params![
+                row.session,
+                row.seq,
+                row.turn,
+                row.frame,
+                row.time,
+                row.body,
+                row.author,
+                hash
+            ])?;
         self.hash.clear();
         self.hash.extend_from_slice(&hash);
         self.note_turn(event, &row)
@@ -112,15 +142,24 @@ impl<'a> Log<'a> {
     }
 
     fn update_session(&self, events: &[Event]) -> Result<(), Failure> {
-        let updated = events.last().map(|event| stored(event.time.0)).transpose()?;
+        let updated = events
+            .last()
+            .map(|event| stored(event.time.0))
+            .transpose()?;
         self.connection
             .prepare_cached(UPDATE_SESSION)?
-            .execute(params![self.session.as_str(), updated, self.turns, self.title])?;
+            .execute(params![
+                self.session.as_str(),
+                updated,
+                self.turns,
+                self.title
+            ])?;
         Ok(())
     }
 }
 
 /// A number as SQLite stores it, which has one bit less.
 fn stored(number: u64) -> Result<i64, Failure> {
-    i64::try_from(number).map_err(|_| Failure::other(format!("{number} is more than the database can hold")))
+    i64::try_from(number)
+        .map_err(|_| Failure::other(format!("{number} is more than the database can hold")))
 }

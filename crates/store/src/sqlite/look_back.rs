@@ -2,40 +2,65 @@
 //!
 //! Of an event's JSON only the words are taken out; the rest is skipped.
 
+use super::connection::execute;
 use super::failure::Failure;
 use super::readers::Reader;
 use super::rows::{Speaker, author, damaged, unsigned};
 use super::statements::{LOG_END, LOOK_BACK, SESSION};
 use lango_core::{
-    CallId, Exchange, ExchangeAnswer, FrameId, SessionHead, SessionId, StoreError, Text, TurnId, UserId,
+    CallId, Exchange, ExchangeAnswer, FrameId, SessionHead, SessionId, StoreError, Text, TurnId,
+    UserId,
 };
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Deserialize;
 
 /// The head of a session, all of it as of one moment.
 pub(super) fn head(reader: Reader<'_>, session: &SessionId) -> Result<SessionHead, Failure> {
-    let moment = reader.connection.unchecked_transaction()?;
-    let (user, turns) = moment
+    execute(reader.connection, "BEGIN")?;
+    let head = head_of_this_moment(reader, session);
+    execute(reader.connection, "COMMIT")?;
+    head
+}
+
+fn head_of_this_moment(reader: Reader<'_>, session: &SessionId) -> Result<SessionHead, Failure> {
+    let connection = reader.connection;
+    let (user, turns) = connection
         .prepare_cached(SESSION)?
-        .query_row([session.as_str()], |row| Ok((UserId::new(row.get::<_, Text>(0)?), unsigned(row, 1)?)))
+        .query_row([session.as_str()], |row| {
+            Ok((UserId::new(row.get::<_, Text>(0)?), unsigned(row, 1)?))
+        })
         .optional()?
-        .ok_or_else(|| StoreError::NotFound { id: session.clone() })?;
-    let last_seq =
-        moment.prepare_cached(LOG_END)?.query_row([session.as_str()], |row| unsigned(row, 0)).optional()?;
+        .ok_or_else(|| StoreError::NotFound {
+            id: session.clone(),
+        })?;
+    let last_seq = connection
+        .prepare_cached(LOG_END)?
+        .query_row([session.as_str()], |row| unsigned(row, 0))
+        .optional()?;
 
     let mut exchanges = Vec::new();
     let mut unfinished = None;
     let start = i64::try_from(SessionHead::look_back_start(turns)).unwrap_or(i64::MAX);
-    let mut statement = moment.prepare_cached(LOOK_BACK)?;
+    let mut statement = connection.prepare_cached(LOOK_BACK)?;
     let mut rows = statement.query(params![session.as_str(), start])?;
     while let Some(row) = rows.next()? {
         let finished: bool = row.get(2)?;
-        unfinished = if finished { None } else { Some(unsigned(row, 1)?) };
+        unfinished = if finished {
+            None
+        } else {
+            Some(unsigned(row, 1)?)
+        };
         if finished {
             exchanges.push(exchange(row, session, reader)?);
         }
     }
-    Ok(SessionHead { user, next_seq: last_seq.unwrap_or(0) + 1, turns, exchanges, unfinished })
+    Ok(SessionHead {
+        user,
+        next_seq: last_seq.unwrap_or(0) + 1,
+        turns,
+        exchanges,
+        unfinished,
+    })
 }
 
 #[derive(Deserialize)]
@@ -69,9 +94,17 @@ fn exchange(row: &Row<'_>, session: &SessionId, reader: Reader<'_>) -> Result<Ex
     })
 }
 
-fn answer(row: &Row<'_>, session: &SessionId, reader: Reader<'_>) -> Result<Option<ExchangeAnswer>, Failure> {
-    let Some(seq) = row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs) else { return Ok(None) };
-    let Some(message) = parse::<Answer<'_>>(row, 7, session, seq)? else { return Ok(None) };
+fn answer(
+    row: &Row<'_>,
+    session: &SessionId,
+    reader: Reader<'_>,
+) -> Result<Option<ExchangeAnswer>, Failure> {
+    let Some(seq) = row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs) else {
+        return Ok(None);
+    };
+    let Some(message) = parse::<Answer<'_>>(row, 7, session, seq)? else {
+        return Ok(None);
+    };
     let words = match message.kind {
         "agent.message" => message.text,
         "remote.returned" => message.output,
@@ -82,7 +115,11 @@ fn answer(row: &Row<'_>, session: &SessionId, reader: Reader<'_>) -> Result<Opti
     let frame = FrameId::new(row.get::<_, Text>(6)?);
     let delegation = parse::<Delegation>(row, 8, session, seq)?;
     let task = delegation.filter(|delegation| FrameId::from(&delegation.call) == frame);
-    Ok(Some(ExchangeAnswer { author, text, task: task.map(|delegation| delegation.task) }))
+    Ok(Some(ExchangeAnswer {
+        author,
+        text,
+        task: task.map(|delegation| delegation.task),
+    }))
 }
 
 /// The JSON of a joined event, if there is such an event.
@@ -92,6 +129,11 @@ fn parse<'a, T: Deserialize<'a>>(
     session: &SessionId,
     seq: u64,
 ) -> Result<Option<T>, Failure> {
-    let body = row.get_ref(column)?.as_str_or_null().map_err(rusqlite::Error::from)?;
-    body.map(serde_json::from_str).transpose().map_err(|error| damaged(session, seq, &error))
+    let body = row
+        .get_ref(column)?
+        .as_str_or_null()
+        .map_err(rusqlite::Error::from)?;
+    body.map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| damaged(session, seq, &error))
 }

@@ -22,7 +22,12 @@ const KNOWN: u32 = MIGRATIONS.len() as u32;
 pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), Failure> {
     let found = schema(connection)?;
     if found > KNOWN {
-        return Err(StoreError::TooNew { path: path.to_owned(), found, known: KNOWN }.into());
+        return Err(StoreError::TooNew {
+            path: path.to_owned(),
+            found,
+            known: KNOWN,
+        }
+        .into());
     }
     Ok(())
 }

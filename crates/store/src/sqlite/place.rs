@@ -62,9 +62,17 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn create(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(OWNER_ONLY_FOLDER).create(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(OWNER_ONLY_FOLDER)
+            .create(folder)?;
     }
-    match OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path) {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(OWNER_ONLY)
+        .open(path)
+    {
         // Another process that starts at the same moment made it.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
@@ -84,14 +92,21 @@ fn recognise(path: &Path) -> Result<(), StoreError> {
     let detail = match application_id(path) {
         Ok(APPLICATION_ID) => return Ok(()),
         Ok(_) => "it is the SQLite database of another program",
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => "it is not a SQLite database",
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            "it is not a SQLite database"
+        }
         Err(error) => return Err(sqlite_error(path, &error)),
     };
-    Err(StoreError::Foreign { path: path.to_owned(), detail: detail.to_owned() })
+    Err(StoreError::Foreign {
+        path: path.to_owned(),
+        detail: detail.to_owned(),
+    })
 }
 
 fn application_id(path: &Path) -> rusqlite::Result<i32> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(immutable_address(path), flags)?;
     // The file may be shorter than it says while the rest is still in its write-ahead log. This keeps SQLite from
     // calling that malformed before it has looked at the log.
@@ -114,5 +129,8 @@ fn immutable_address(path: &Path) -> String {
 }
 
 fn unreadable(path: &Path, detail: impl Into<String>) -> StoreError {
-    StoreError::Unreadable { path: path.to_owned(), detail: detail.into() }
+    StoreError::Unreadable {
+        path: path.to_owned(),
+        detail: detail.into(),
+    }
 }

@@ -35,7 +35,12 @@ impl Readers {
     /// No connection yet.
     pub(super) fn new(path: PathBuf, root_agent: AgentName) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(READERS));
-        Arc::new(Self { path, root_agent, permits, idle: Mutex::default() })
+        Arc::new(Self {
+            path,
+            root_agent,
+            permits,
+            idle: Mutex::default(),
+        })
     }
 
     /// Looks something up on a free connection.
@@ -44,8 +49,13 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
     {
-        let stopped = |detail: String| StoreError::Failed { detail: format!("a reader has stopped: {detail}") };
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|error| stopped(error.to_string()))?;
+        let stopped = |detail: String| StoreError::Failed {
+            detail: format!("a reader has stopped: {detail}"),
+        };
+        let permit = Arc::clone(&self.permits)
+            .acquire_owned()
+            .await
+            .map_err(|error| stopped(error.to_string()))?;
         let readers = Arc::clone(self);
         let reading = tokio::task::spawn_blocking(move || {
             let result = readers.look(look);
@@ -55,13 +65,22 @@ impl Readers {
         reading.await.map_err(|error| stopped(error.to_string()))?
     }
 
-    fn look<T>(&self, look: impl FnOnce(Reader<'_>) -> Result<T, Failure>) -> Result<T, StoreError> {
+    fn look<T>(
+        &self,
+        look: impl FnOnce(Reader<'_>) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
         let idle = self.idle().pop();
-        let result = idle.map_or_else(|| open_reader(&self.path), Ok).map_err(Failure::from).and_then(|connection| {
-            let result = look(Reader { connection: &connection, root_agent: &self.root_agent });
-            self.idle().push(connection);
-            result
-        });
+        let result = idle
+            .map_or_else(|| open_reader(&self.path), Ok)
+            .map_err(Failure::from)
+            .and_then(|connection| {
+                let result = look(Reader {
+                    connection: &connection,
+                    root_agent: &self.root_agent,
+                });
+                self.idle().push(connection);
+                result
+            });
         result.map_err(|failure| failure.about(&self.path))
     }
 

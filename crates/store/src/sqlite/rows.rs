@@ -4,27 +4,46 @@ use super::failure::Failure;
 use super::readers::Reader;
 use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX};
 use lango_core::{
-    AgentName, Event, EventBody, FrameId, Page, SessionId, SessionSummary, StoreError, Text, Timestamp, TurnId, UserId,
+    AgentName, Event, EventBody, FrameId, Page, SessionId, SessionSummary, StoreError, Text,
+    Timestamp, TurnId, UserId,
 };
 use rusqlite::{OptionalExtension as _, Params, Row, params};
 
 /// Events of a session in their order.
-pub(super) fn events(reader: Reader<'_>, session: &SessionId, page: Page) -> Result<Vec<Event>, Failure> {
+pub(super) fn events(
+    reader: Reader<'_>,
+    session: &SessionId,
+    page: Page,
+) -> Result<Vec<Event>, Failure> {
     let mut statement = reader.connection.prepare_cached(EVENTS)?;
-    let mut rows = statement.query(params![session.as_str(), bound(page.from), limit(page.limit)])?;
+    let mut rows = statement.query(params![
+        session.as_str(),
+        bound(page.from),
+        limit(page.limit)
+    ])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         events.push(event(row, session, reader.root_agent)?);
     }
     if events.is_empty() {
-        let known = reader.connection.prepare_cached(SESSION)?.query_row([session.as_str()], |_| Ok(())).optional()?;
-        known.ok_or_else(|| StoreError::NotFound { id: session.clone() })?;
+        let known = reader
+            .connection
+            .prepare_cached(SESSION)?
+            .query_row([session.as_str()], |_| Ok(()))
+            .optional()?;
+        known.ok_or_else(|| StoreError::NotFound {
+            id: session.clone(),
+        })?;
     }
     Ok(events)
 }
 
 /// A user's sessions, the one used last first.
-pub(super) fn summaries(reader: Reader<'_>, user: &UserId, most: usize) -> Result<Vec<SessionSummary>, Failure> {
+pub(super) fn summaries(
+    reader: Reader<'_>,
+    user: &UserId,
+    most: usize,
+) -> Result<Vec<SessionSummary>, Failure> {
     summaries_of(reader, SESSIONS, params![user.as_str(), limit(most)])
 }
 
@@ -35,7 +54,11 @@ pub(super) fn summaries_with_prefix(
     prefix: &str,
     most: usize,
 ) -> Result<Vec<SessionSummary>, Failure> {
-    summaries_of(reader, SESSIONS_WITH_PREFIX, params![user.as_str(), prefix, limit(most)])
+    summaries_of(
+        reader,
+        SESSIONS_WITH_PREFIX,
+        params![user.as_str(), prefix, limit(most)],
+    )
 }
 
 /// The author of a stored message: the one place that knows what an empty one means.
@@ -65,14 +88,23 @@ pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 
 /// A row whose JSON is not what was once written.
 pub(super) fn damaged(session: &SessionId, seq: u64, error: &serde_json::Error) -> Failure {
-    StoreError::Damaged { id: session.clone(), seq, detail: error.to_string() }.into()
+    StoreError::Damaged {
+        id: session.clone(),
+        seq,
+        detail: error.to_string(),
+    }
+    .into()
 }
 
 fn event(row: &Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event, Failure> {
     let seq = unsigned(row, 0)?;
     let body: EventBody =
         serde_json::from_str(text(row, 5)?).map_err(|error| damaged(session, seq, &error))?;
-    let speaker = if matches!(body, EventBody::UserMessage { .. }) { Speaker::User } else { Speaker::Agent };
+    let speaker = if matches!(body, EventBody::UserMessage { .. }) {
+        Speaker::User
+    } else {
+        Speaker::Agent
+    };
     Ok(Event {
         seq,
         session: session.clone(),
@@ -84,7 +116,11 @@ fn event(row: &Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<E
     })
 }
 
-fn summaries_of(reader: Reader<'_>, query: &str, values: impl Params) -> Result<Vec<SessionSummary>, Failure> {
+fn summaries_of(
+    reader: Reader<'_>,
+    query: &str,
+    values: impl Params,
+) -> Result<Vec<SessionSummary>, Failure> {
     let mut statement = reader.connection.prepare_cached(query)?;
     let summaries = statement.query_map(values, |row| {
         Ok(SessionSummary {

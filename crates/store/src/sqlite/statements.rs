@@ -3,7 +3,8 @@
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
 /// A new session.
-pub(super) const INSERT_SESSION: &str = "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
+pub(super) const INSERT_SESSION: &str =
+    "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
      ON CONFLICT (id) DO NOTHING";
 
 /// Whether a session is there, and the little an append has to know of it.
@@ -14,14 +15,17 @@ pub(super) const UPDATE_SESSION: &str =
     "UPDATE sessions SET updated = ?2, turns = ?3, title = coalesce(?4, title) WHERE id = ?1";
 
 /// The last event of a log.
-pub(super) const LOG_END: &str = "SELECT seq, hash FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1";
+pub(super) const LOG_END: &str =
+    "SELECT seq, hash FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1";
 
 /// One event.
-pub(super) const INSERT_EVENT: &str = "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
+pub(super) const INSERT_EVENT: &str =
+    "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 /// A turn begins.
-pub(super) const INSERT_TURN: &str = "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq)
+pub(super) const INSERT_TURN: &str =
+    "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq)
      VALUES (?1, ?2, ?3, ?4, ?4)";
 
 /// A sub-agent is to answer the person.
@@ -29,8 +33,7 @@ pub(super) const SET_DELEGATION: &str =
     "UPDATE turns SET delegation_seq = ?4 WHERE session = ?1 AND ordinal = ?2 AND turn = ?3";
 
 /// A turn is over.
-pub(super) const FINISH_TURN: &str =
-    "UPDATE turns SET finished = 1, answer_seq = ?4 WHERE session = ?1 AND ordinal = ?2 AND turn = ?3";
+pub(super) const FINISH_TURN: &str = "UPDATE turns SET finished = 1, answer_seq = ?4 WHERE session = ?1 AND ordinal = ?2 AND turn = ?3";
 
 /// Events in their order.
 pub(super) const EVENTS: &str = "SELECT seq, turn, frame, author, time, body FROM events
@@ -41,7 +44,8 @@ pub(super) const CHAIN: &str = "SELECT seq, turn, frame, author, time, body, has
      WHERE session = ?1 ORDER BY seq";
 
 /// The turns from an ordinal on, with their question, their answer and the delegation behind it.
-pub(super) const LOOK_BACK: &str = "SELECT turns.turn, turns.first_seq, turns.finished, question.body,
+pub(super) const LOOK_BACK: &str =
+    "SELECT turns.turn, turns.first_seq, turns.finished, question.body,
             turns.answer_seq, answer.author, answer.frame, answer.body, delegation.body
        FROM turns
        JOIN events AS question
@@ -58,7 +62,8 @@ pub(super) const SESSIONS: &str = "SELECT id, user, title, created, updated, tur
      WHERE user = ?1 ORDER BY updated DESC, id LIMIT ?2";
 
 /// A user's sessions in a range of ids: from a prefix to the greatest id that begins with it.
-pub(super) const SESSIONS_WITH_PREFIX: &str = "SELECT id, user, title, created, updated, turns FROM sessions
+pub(super) const SESSIONS_WITH_PREFIX: &str =
+    "SELECT id, user, title, created, updated, turns FROM sessions
      WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
 
 #[cfg(test)]
@@ -67,16 +72,32 @@ mod tests {
     use crate::sqlite::connection::open_writer;
 
     const ALL: [&str; 12] = [
-        INSERT_SESSION, SESSION, UPDATE_SESSION, LOG_END, INSERT_EVENT, INSERT_TURN, SET_DELEGATION, FINISH_TURN,
-        EVENTS, CHAIN, LOOK_BACK, SESSIONS,
+        INSERT_SESSION,
+        SESSION,
+        UPDATE_SESSION,
+        LOG_END,
+        INSERT_EVENT,
+        INSERT_TURN,
+        SET_DELEGATION,
+        FINISH_TURN,
+        EVENTS,
+        CHAIN,
+        LOOK_BACK,
+        SESSIONS,
     ];
 
     fn plan_of(statement: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let connection = open_writer(&folder.path().join("lango.db")).unwrap();
-        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        let mut plan = connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+            .unwrap();
         let unbound = vec![rusqlite::types::Null; plan.parameter_count()];
-        let lines = plan.query_map(rusqlite::params_from_iter(unbound), |row| row.get::<_, String>("detail")).unwrap();
+        let lines = plan
+            .query_map(rusqlite::params_from_iter(unbound), |row| {
+                row.get::<_, String>("detail")
+            })
+            .unwrap();
         lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n")
     }
 
@@ -84,14 +105,25 @@ mod tests {
     fn no_everyday_statement_scans_a_table_or_sorts() {
         for statement in ALL.into_iter().chain([SESSIONS_WITH_PREFIX]) {
             let plan = plan_of(statement);
-            assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
+            assert!(
+                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
+                "{statement}\n{plan}"
+            );
         }
     }
 
     #[test]
     fn the_look_back_reads_turns_and_events_by_their_keys() {
         let plan = plan_of(LOOK_BACK);
-        assert_eq!(plan.matches("USING PRIMARY KEY (session=? AND seq=?)").count(), 3, "{plan}");
-        assert!(plan.contains("SEARCH turns USING PRIMARY KEY (session=? AND ordinal>?)"), "{plan}");
+        assert_eq!(
+            plan.matches("USING PRIMARY KEY (session=? AND seq=?)")
+                .count(),
+            3,
+            "{plan}"
+        );
+        assert!(
+            plan.contains("SEARCH turns USING PRIMARY KEY (session=? AND ordinal>?)"),
+            "{plan}"
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! that fails undoes itself and nobody else. One commit, and with it one disk sync, serves the whole group. Only then is
 //! anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
+use super::connection::execute;
 use super::failure::{Failure, sqlite_error};
 use super::log;
 use lango_core::{Batch, NewSession, StoreError};
@@ -46,16 +47,25 @@ impl Writer {
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
             .spawn(move || write_until_closed(&connection, &path, queue))
-            .map_err(|error| StoreError::Failed { detail: format!("cannot start the writer: {error}") })?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+            .map_err(|error| StoreError::Failed {
+                detail: format!("cannot start the writer: {error}"),
+            })?;
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
     }
 
     /// Has the work done, and resolves when it is durable. Work that was queued is done even if nobody waits for it.
     pub(super) async fn submit(&self, work: Work) -> Result<(), StoreError> {
-        let stopped = || StoreError::Failed { detail: "the writer has stopped".to_owned() };
+        let stopped = || StoreError::Failed {
+            detail: "the writer has stopped".to_owned(),
+        };
         let (answer, answered) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
-        jobs.send(Job { work, answer }).await.map_err(|_| stopped())?;
+        jobs.send(Job { work, answer })
+            .await
+            .map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?
     }
 }
@@ -83,22 +93,38 @@ fn write_until_closed(connection: &Connection, path: &Path, mut queue: mpsc::Rec
 }
 
 /// Stores a group with one commit and gives the result of each job, in their order.
-fn store_group(connection: &Connection, path: &Path, group: &[&Work]) -> Vec<Result<(), StoreError>> {
+fn store_group(
+    connection: &Connection,
+    path: &Path,
+    group: &[&Work],
+) -> Vec<Result<(), StoreError>> {
     match try_group(connection, group) {
-        Ok(results) => results.into_iter().map(|result| result.map_err(|failure| failure.about(path))).collect(),
+        Ok(results) => results
+            .into_iter()
+            .map(|result| result.map_err(|failure| failure.about(path)))
+            .collect(),
         Err(error) => {
             if !connection.is_autocommit() {
                 // If this fails too, the next group's `BEGIN` does, and its `ROLLBACK` is the next try.
                 let _ = execute(connection, "ROLLBACK");
             }
-            group.iter().map(|_| Err(sqlite_error(path, &error))).collect()
+            group
+                .iter()
+                .map(|_| Err(sqlite_error(path, &error)))
+                .collect()
         }
     }
 }
 
-fn try_group(connection: &Connection, group: &[&Work]) -> rusqlite::Result<Vec<Result<(), Failure>>> {
+fn try_group(
+    connection: &Connection,
+    group: &[&Work],
+) -> rusqlite::Result<Vec<Result<(), Failure>>> {
     execute(connection, "BEGIN IMMEDIATE")?;
-    let results = group.iter().map(|work| try_job(connection, work)).collect::<rusqlite::Result<_>>()?;
+    let results = group
+        .iter()
+        .map(|work| try_job(connection, work))
+        .collect::<rusqlite::Result<_>>()?;
     execute(connection, "COMMIT")?;
     Ok(results)
 }
@@ -120,11 +146,6 @@ fn try_job(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), 
     Ok(result)
 }
 
-fn execute(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached(statement)?.execute([])?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,12 +158,20 @@ mod tests {
         let path = folder.path().join("lango.db");
         let connection = open_writer(&path).unwrap();
         let sessions: Vec<_> = (0..10).map(|job| create(job, Timestamp(0))).collect();
-        assert!(store(&connection, &path, &sessions).iter().all(Result::is_ok));
+        assert!(
+            store(&connection, &path, &sessions)
+                .iter()
+                .all(Result::is_ok)
+        );
         (connection, path)
     }
 
     fn create(job: u32, created: Timestamp) -> Work {
-        Work::Create(NewSession { id: session(job), user: UserId::from("local"), created })
+        Work::Create(NewSession {
+            id: session(job),
+            user: UserId::from("local"),
+            created,
+        })
     }
 
     fn session(job: u32) -> SessionId {
@@ -155,7 +184,9 @@ mod tests {
 
     /// An append that fails at its last event, after the others were written.
     fn append_that_fails_late(job: u32) -> Work {
-        let Work::Append(batch) = append(job, "one") else { unreachable!() };
+        let Work::Append(batch) = append(job, "one") else {
+            unreachable!()
+        };
         let mut events = batch.to_vec();
         events[2].time = Timestamp(u64::MAX);
         Work::Append(events.into())
@@ -174,15 +205,22 @@ mod tests {
             let query = format!("SELECT count(*) FROM {table} WHERE session = 's_{job}'");
             connection.query_row(&query, [], |row| row.get(0)).unwrap()
         };
-        (0..10).map(|job| (count("events", job), count("turns", job))).collect()
+        (0..10)
+            .map(|job| (count("events", job), count("turns", job)))
+            .collect()
     }
 
     #[test]
     fn a_failing_job_does_no_harm_to_its_neighbours() {
         let folder = tempfile::tempdir().unwrap();
         let (connection, path) = desk(&folder);
-        let group =
-            [append(0, "one"), append_that_fails_late(1), create(2, Timestamp(5)), append(0, "again"), append(3, "one")];
+        let group = [
+            append(0, "one"),
+            append_that_fails_late(1),
+            create(2, Timestamp(5)),
+            append(0, "again"),
+            append(3, "one"),
+        ];
         let results = store(&connection, &path, &group);
         assert!(matches!(
             &results[..],
@@ -212,10 +250,18 @@ mod tests {
                  BEGIN INSERT INTO trap VALUES ('nobody'); END;",
             )
             .unwrap();
-        let results = store(&connection, &path, &[append(0, "one"), append(1, "one"), append(2, "one")]);
+        let results = store(
+            &connection,
+            &path,
+            &[append(0, "one"), append(1, "one"), append(2, "one")],
+        );
         assert!(results.iter().all(Result::is_err), "{results:?}");
         assert_eq!(seen(&path), [(0, 0); 10]);
-        assert!(store(&connection, &path, &[append(0, "one"), append(2, "one")]).iter().all(Result::is_ok));
+        assert!(
+            store(&connection, &path, &[append(0, "one"), append(2, "one")])
+                .iter()
+                .all(Result::is_ok)
+        );
         assert_eq!(seen(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
     }
 
@@ -223,17 +269,30 @@ mod tests {
     fn without_room_the_jobs_are_told_so_and_later_ones_go_on() {
         let folder = tempfile::tempdir().unwrap();
         let (connection, path) = desk(&folder);
-        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-        let allow = |pages: i64| connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).unwrap();
+        let pages: i64 = connection
+            .pragma_query_value(None, "page_count", |row| row.get(0))
+            .unwrap();
+        let allow = |pages: i64| {
+            connection
+                .execute_batch(&format!("PRAGMA max_page_count = {pages}"))
+                .unwrap()
+        };
         allow(pages + 1);
         let large = append(1, &"long ".repeat(100_000));
         let results = store(&connection, &path, &[append(0, "one"), large]);
-        assert!(matches!(&results[1], Err(StoreError::Full { .. })), "{results:?}");
+        assert!(
+            matches!(&results[1], Err(StoreError::Full { .. })),
+            "{results:?}"
+        );
         // Whether the small one survives is for SQLite to say; its answer must be the truth.
         assert_eq!(seen(&path)[0].0 == 3, results[0].is_ok());
         assert_eq!(seen(&path)[1], (0, 0));
         allow(pages + 1000);
         let large = append(1, &"long ".repeat(100_000));
-        assert!(store(&connection, &path, &[large, append(2, "one")]).iter().all(Result::is_ok));
+        assert!(
+            store(&connection, &path, &[large, append(2, "one")])
+                .iter()
+                .all(Result::is_ok)
+        );
     }
 }

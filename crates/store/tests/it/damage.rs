@@ -16,7 +16,10 @@ async fn damage_after(tampering: &str) -> Result<u64, u64> {
     append(&store, Sketch::of(&neighbour).exchange("one", "1").batch()).await;
     let count = log(&store, &session).await.len();
     assert_eq!((store.verify(&session).await.unwrap(), count), (22, 22));
-    let changed = Connection::open(&path).unwrap().execute(tampering, []).unwrap();
+    let changed = Connection::open(&path)
+        .unwrap()
+        .execute(tampering, [])
+        .unwrap();
     assert!(changed > 0, "nothing was changed");
     assert_eq!(store.verify(&neighbour).await.unwrap(), 3);
     match store.verify(&session).await {
@@ -67,13 +70,29 @@ async fn a_body_that_is_no_event_is_named_when_it_is_read() {
     let store = open(&path);
     let session = create(&store, "s_1").await;
     append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
-    Connection::open(&path).unwrap().execute("UPDATE events SET body = '{' WHERE seq = 2", []).unwrap();
-    let read = store.read(&session, Page { from: 1, limit: 9 }).await.unwrap_err();
+    Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE events SET body = '{' WHERE seq = 2", [])
+        .unwrap();
+    let read = store
+        .read(&session, Page { from: 1, limit: 9 })
+        .await
+        .unwrap_err();
     let opened = SessionStore::open(&store, &session).await.unwrap_err();
     for error in [read, opened] {
-        assert!(matches!(&error, StoreError::Damaged { id, seq: 2, .. } if *id == "s_1"), "{error}");
+        assert!(
+            matches!(&error, StoreError::Damaged { id, seq: 2, .. } if *id == "s_1"),
+            "{error}"
+        );
     }
-    assert_eq!(store.read(&session, Page { from: 3, limit: 9 }).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .read(&session, Page { from: 3, limit: 9 })
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]

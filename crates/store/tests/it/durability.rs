@@ -28,11 +28,19 @@ async fn a07_another_root_agent_changes_no_stored_author() {
     let path = folder.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    let mut sketch = Sketch::of(&session).ask("go").say("gone-remote", "c_1", "half").say(ROOT, "", "done").finish();
+    let mut sketch = Sketch::of(&session)
+        .ask("go")
+        .say("gone-remote", "c_1", "half")
+        .say(ROOT, "", "done")
+        .finish();
     append(&store, sketch.batch()).await;
     drop(store);
     let store = SqliteStore::open(&path, "somebody-else".into()).unwrap();
-    let authors: Vec<_> = log(&store, &session).await.into_iter().map(|event| event.author).collect();
+    let authors: Vec<_> = log(&store, &session)
+        .await
+        .into_iter()
+        .map(|event| event.author)
+        .collect();
     assert_eq!(authors, ["user", "gone-remote", ROOT, "sketch-root"]);
     let head = SessionStore::open(&store, &session).await.unwrap();
     assert_eq!(head.exchanges[0].answer.as_ref().unwrap().author, ROOT);

@@ -20,7 +20,11 @@ async fn only_the_owner_can_read_what_is_stored() {
     let session = create(&store, "s_1").await;
     append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
     for suffix in ["", "-wal", "-shm"] {
-        assert_eq!(mode(Path::new(&format!("{}{suffix}", path.display()))), 0o600, "`{suffix}`");
+        assert_eq!(
+            mode(Path::new(&format!("{}{suffix}", path.display()))),
+            0o600,
+            "`{suffix}`"
+        );
     }
     assert_eq!(mode(path.parent().unwrap()), 0o700);
     assert_eq!(mode(path.parent().unwrap().parent().unwrap()), 0o700);
@@ -45,7 +49,10 @@ async fn a_closed_store_leaves_one_file_that_opens_again() {
     append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
     assert_eq!(log(&store, &session).await.len(), 3);
     drop(store);
-    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["with space?%23#.db"]);
     assert_eq!(log(&open(&path), &session).await.len(), 3);
 }
@@ -56,7 +63,11 @@ async fn an_empty_file_becomes_a_database() {
     let path = folder.path().join("lango.db");
     fs::write(&path, "").unwrap();
     create(&open(&path), "s_1").await;
-    assert!(SessionStore::open(&open(&path), &SessionId::from("s_1")).await.is_ok());
+    assert!(
+        SessionStore::open(&open(&path), &SessionId::from("s_1"))
+            .await
+            .is_ok()
+    );
 }
 
 #[test]
@@ -64,23 +75,43 @@ fn a_file_of_somebody_else_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let foreign = folder.path().join("foreign.db");
     let journals = folder.path().join("journals.db");
-    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE songs (title); PRAGMA user_version = 2").unwrap();
+    Connection::open(&foreign)
+        .unwrap()
+        .execute_batch("CREATE TABLE songs (title); PRAGMA user_version = 2")
+        .unwrap();
     // Left open, so that its write-ahead log is not empty.
     let neighbour = Connection::open(&journals).unwrap();
-    neighbour.execute_batch("PRAGMA journal_mode = wal; PRAGMA application_id = 7; CREATE TABLE songs (title)").unwrap();
-    let files = [("notes.txt", "dear diary".to_owned()), ("long.txt", "la ".repeat(5000)), ("x.db", "S".to_owned())];
+    neighbour
+        .execute_batch(
+            "PRAGMA journal_mode = wal; PRAGMA application_id = 7; CREATE TABLE songs (title)",
+        )
+        .unwrap();
+    let files = [
+        ("notes.txt", "dear diary".to_owned()),
+        ("long.txt", "la ".repeat(5000)),
+        ("x.db", "S".to_owned()),
+    ];
     for (name, content) in &files {
         fs::write(folder.path().join(name), content).unwrap();
     }
     let content = || {
-        let mut paths: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut paths: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         paths.sort();
-        paths.into_iter().map(|path| (mode(&path), fs::read(&path).unwrap(), path)).collect::<Vec<_>>()
+        paths
+            .into_iter()
+            .map(|path| (mode(&path), fs::read(&path).unwrap(), path))
+            .collect::<Vec<_>>()
     };
     let before = content();
     for name in ["foreign.db", "journals.db", "notes.txt", "long.txt", "x.db"] {
         let error = refusal(&folder.path().join(name));
-        assert!(matches!(error, StoreError::Foreign { .. }), "{name}: {error}");
+        assert!(
+            matches!(error, StoreError::Foreign { .. }),
+            "{name}: {error}"
+        );
     }
     assert!(content() == before, "a file was changed or made");
 }
@@ -90,21 +121,39 @@ fn a_database_of_a_newer_lango_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     drop(open(&path));
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
-    assert!(matches!(refusal(&path), StoreError::TooNew { found: 99, known: 3, .. }));
-    let version: u32 =
-        Connection::open(&path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("PRAGMA user_version = 99")
+        .unwrap();
+    assert!(matches!(
+        refusal(&path),
+        StoreError::TooNew {
+            found: 99,
+            known: 3,
+            ..
+        }
+    ));
+    let version: u32 = Connection::open(&path)
+        .unwrap()
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
     assert_eq!(version, 99);
 }
 
 #[test]
 fn what_cannot_be_read_is_said_to_be_unreadable() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(refusal(folder.path()), StoreError::Unreadable { .. }));
+    assert!(matches!(
+        refusal(folder.path()),
+        StoreError::Unreadable { .. }
+    ));
 
     let below_a_file = folder.path().join("file/lango.db");
     fs::write(folder.path().join("file"), "").unwrap();
-    assert!(matches!(refusal(&below_a_file), StoreError::Unreadable { .. }));
+    assert!(matches!(
+        refusal(&below_a_file),
+        StoreError::Unreadable { .. }
+    ));
 
     let broken = folder.path().join("broken.db");
     drop(open(&broken));

@@ -1,5 +1,7 @@
 //! The stores behind the seams: one contract over both, then what only the file can promise.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod contract;
 mod damage;
 mod durability;
@@ -20,12 +22,18 @@ fn open(path: &Path) -> SqliteStore {
 
 /// The error of opening a store, which has no picture of itself to show when it opens.
 fn refusal(path: &Path) -> lango_core::StoreError {
-    SqliteStore::open(path, ROOT.into()).err().expect("it should not open")
+    SqliteStore::open(path, ROOT.into())
+        .err()
+        .expect("it should not open")
 }
 
 async fn create(store: &SqliteStore, id: &str) -> SessionId {
     let id = SessionId::from(id);
-    let session = NewSession { id: id.clone(), user: UserId::from("local"), created: Timestamp(1000) };
+    let session = NewSession {
+        id: id.clone(),
+        user: UserId::from("local"),
+        created: Timestamp(1000),
+    };
     store.create(session).await.unwrap();
     id
 }
@@ -35,5 +43,14 @@ async fn append(store: &SqliteStore, batch: Batch) {
 }
 
 async fn log(store: &SqliteStore, session: &SessionId) -> Vec<Event> {
-    store.read(session, Page { from: 1, limit: usize::MAX }).await.unwrap()
+    store
+        .read(
+            session,
+            Page {
+                from: 1,
+                limit: usize::MAX,
+            },
+        )
+        .await
+        .unwrap()
 }

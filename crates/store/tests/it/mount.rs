@@ -44,12 +44,18 @@ impl Drop for Disk {
 }
 
 fn mount(arguments: &[&str], folder: &Path) -> bool {
-    Command::new("mount").args(arguments).arg(folder).output().is_ok_and(|output| output.status.success())
+    Command::new("mount")
+        .args(arguments)
+        .arg(folder)
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 #[tokio::test]
 async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
-    let Some(disk) = Disk::mount("size=1m") else { return };
+    let Some(disk) = Disk::mount("size=1m") else {
+        return;
+    };
     let path = disk.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
@@ -59,7 +65,10 @@ async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
     for _ in 0..3 {
         let acknowledged = log(&store, &session).await;
         let ballast = disk.fill();
-        let batch = sketch.clone().exchange(&"long ".repeat(20_000), "2").batch();
+        let batch = sketch
+            .clone()
+            .exchange(&"long ".repeat(20_000), "2")
+            .batch();
         for _ in 0..3 {
             let error = store.append(batch.clone()).await.unwrap_err();
             assert!(matches!(error, StoreError::Full { .. }), "{error}");
@@ -72,19 +81,31 @@ async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
     drop(store);
     let store = open(&path);
     assert_eq!(store.verify(&session).await.unwrap(), 12);
-    assert_eq!(SessionStore::open(&store, &session).await.unwrap().exchanges.len(), 4);
+    assert_eq!(
+        SessionStore::open(&store, &session)
+            .await
+            .unwrap()
+            .exchanges
+            .len(),
+        4
+    );
 }
 
 #[test]
 fn a_database_is_made_as_soon_as_there_is_room_for_it() {
-    let Some(disk) = Disk::mount("size=512k") else { return };
+    let Some(disk) = Disk::mount("size=512k") else {
+        return;
+    };
     let ballast = File::options().write(true).open(disk.fill()).unwrap();
     let path = disk.path().join("lango.db");
     // Page by page, so that the making stops at every point it can stop at.
     for pages in (0..128).rev() {
         match SqliteStore::open(&path, ROOT.into()) {
             Ok(_) => return assert!(pages < 120, "there was no room"),
-            Err(error) => assert!(matches!(error, StoreError::Full { .. }), "with {pages} pages taken: {error}"),
+            Err(error) => assert!(
+                matches!(error, StoreError::Full { .. }),
+                "with {pages} pages taken: {error}"
+            ),
         }
         ballast.set_len(pages * 4096).unwrap();
     }
@@ -93,12 +114,18 @@ fn a_database_is_made_as_soon_as_there_is_room_for_it() {
 
 #[tokio::test]
 async fn a_disk_that_cannot_be_written_is_said_to_be_read_only() {
-    let Some(disk) = Disk::mount("size=1m") else { return };
+    let Some(disk) = Disk::mount("size=1m") else {
+        return;
+    };
     let path = disk.path().join("lango.db");
     create(&open(&path), "s_1").await;
     let before = fs::read(&path).unwrap();
     assert!(mount(&["-o", "remount,ro"], disk.path()));
-    for path in [&path, &disk.path().join("new.db"), &disk.path().join("new/new.db")] {
+    for path in [
+        &path,
+        &disk.path().join("new.db"),
+        &disk.path().join("new/new.db"),
+    ] {
         let error = refusal(path);
         assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     }

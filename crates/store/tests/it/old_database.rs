@@ -15,14 +15,21 @@ const ROWS: [&str; 2] = [
 fn old_database() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    Connection::open(&path).unwrap().execute_batch(include_str!("../fixtures/schema_1.sql")).unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(include_str!("../fixtures/schema_1.sql"))
+        .unwrap();
     (folder, path)
 }
 
 fn texts(path: &Path, query: &str) -> Vec<String> {
     let connection = Connection::open(path).unwrap();
     let mut statement = connection.prepare(query).unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    statement
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -32,17 +39,36 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
     let old = SessionId::from("s_old");
     let events = log(&store, &old).await;
     assert_eq!(events.len(), 12);
-    assert!(matches!(&events[10].body, EventBody::UserMessage { text, settings: None } if &**text == "never mind ä\0"));
+    assert!(
+        matches!(&events[10].body, EventBody::UserMessage { text, settings: None } if &**text == "never mind ä\0")
+    );
 
     let head = SessionStore::open(&store, &old).await.unwrap();
     assert_eq!((head.next_seq, head.turns, head.unfinished), (13, 3, None));
-    let answers: Vec<_> = head.exchanges.into_iter().map(|exchange| exchange.answer).collect();
+    let answers: Vec<_> = head
+        .exchanges
+        .into_iter()
+        .map(|exchange| exchange.answer)
+        .collect();
     let answer = |text: &str, task: Option<&str>| {
-        Some(ExchangeAnswer { author: ROOT.into(), text: text.into(), task: task.map(Into::into) })
+        Some(ExchangeAnswer {
+            author: ROOT.into(),
+            text: text.into(),
+            task: task.map(Into::into),
+        })
     };
-    assert_eq!(answers, [answer("Hello! What can I do?", None), answer("It says 42.", Some("read a.txt")), None]);
+    assert_eq!(
+        answers,
+        [
+            answer("Hello! What can I do?", None),
+            answer("It says 42.", Some("read a.txt")),
+            None
+        ]
+    );
 
-    let cut = SessionStore::open(&store, &SessionId::from("s_cut")).await.unwrap();
+    let cut = SessionStore::open(&store, &SessionId::from("s_cut"))
+        .await
+        .unwrap();
     assert_eq!((cut.next_seq, cut.turns, cut.unfinished), (3, 1, Some(1)));
     assert_eq!(cut.exchanges, []);
 }
@@ -55,7 +81,10 @@ async fn a04_a_migration_leaves_every_other_column_as_it_was() {
     drop(open(&path));
     assert_eq!(ROWS.map(|query| texts(&path, query)), before);
     assert_eq!(before[1].len(), 14);
-    assert_eq!(texts(&path, "SELECT DISTINCT author || hex(hash) FROM events"), [""]);
+    assert_eq!(
+        texts(&path, "SELECT DISTINCT author || hex(hash) FROM events"),
+        [""]
+    );
 }
 
 #[tokio::test]
@@ -66,8 +95,14 @@ async fn a04_the_author_is_optional_and_empty_by_default() {
     let row = "INSERT INTO events (session, seq, turn, frame, time, body)
                VALUES ('s_new', 1, 't_1', '', 5, '{\"type\":\"agent.message\",\"text\":\"hi\"}')";
     connection.execute_batch(row).unwrap();
-    assert_eq!(texts(&path, "SELECT author FROM events WHERE session = 's_new'"), [""]);
-    assert_eq!(log(&open(&path), &SessionId::from("s_new")).await[0].author, ROOT);
+    assert_eq!(
+        texts(&path, "SELECT author FROM events WHERE session = 's_new'"),
+        [""]
+    );
+    assert_eq!(
+        log(&open(&path), &SessionId::from("s_new")).await[0].author,
+        ROOT
+    );
 }
 
 #[tokio::test]
@@ -77,7 +112,10 @@ async fn a_migrated_database_has_the_schema_of_a_new_one() {
     drop((open(&path), open(&new)));
     let schema = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
     assert_eq!(texts(&path, schema), texts(&new, schema));
-    assert_eq!(texts(&path, "SELECT user_version || '' FROM pragma_user_version"), ["3"]);
+    assert_eq!(
+        texts(&path, "SELECT user_version || '' FROM pragma_user_version"),
+        ["3"]
+    );
 }
 
 #[tokio::test]
@@ -85,7 +123,11 @@ async fn a02_a_message_without_an_author_is_the_users_or_the_configured_roots() 
     let (_folder, path) = old_database();
     let events = log(&open(&path), &SessionId::from("s_old")).await;
     for event in events {
-        let expected = if event.body.kind() == "user.message" { "user" } else { ROOT };
+        let expected = if event.body.kind() == "user.message" {
+            "user"
+        } else {
+            ROOT
+        };
         assert_eq!(event.author, expected, "event {}", event.seq);
     }
 }
@@ -95,12 +137,24 @@ async fn a01_a_stored_author_is_used_as_it_is() {
     let (_folder, path) = old_database();
     let store = open(&path);
     let session = SessionId::from("s_old");
-    let mut sketch = Sketch::of(&session).at(13).ask("more").say("lango-orchestrator", "", "gladly").finish();
+    let mut sketch = Sketch::of(&session)
+        .at(13)
+        .ask("more")
+        .say("lango-orchestrator", "", "gladly")
+        .finish();
     append(&store, sketch.batch()).await;
-    let authors: Vec<_> = log(&store, &session).await.into_iter().skip(11).map(|event| event.author).collect();
+    let authors: Vec<_> = log(&store, &session)
+        .await
+        .into_iter()
+        .skip(11)
+        .map(|event| event.author)
+        .collect();
     assert_eq!(authors, [ROOT, "user", "lango-orchestrator", "sketch-root"]);
     let head = SessionStore::open(&store, &session).await.unwrap();
-    assert_eq!(head.exchanges[3].answer.as_ref().unwrap().author, "lango-orchestrator");
+    assert_eq!(
+        head.exchanges[3].answer.as_ref().unwrap().author,
+        "lango-orchestrator"
+    );
 }
 
 #[tokio::test]
@@ -108,8 +162,18 @@ async fn an_old_session_goes_on_with_hashes_from_the_first_new_event() {
     let (_folder, path) = old_database();
     let store = open(&path);
     let session = SessionId::from("s_old");
-    append(&store, Sketch::of(&session).at(13).exchange("more", "gladly").batch()).await;
+    append(
+        &store,
+        Sketch::of(&session)
+            .at(13)
+            .exchange("more", "gladly")
+            .batch(),
+    )
+    .await;
     assert_eq!(store.verify(&session).await.unwrap(), 15);
-    let hashed = texts(&path, "SELECT seq || '' FROM events WHERE session = 's_old' AND length(hash) = 32 ORDER BY seq");
+    let hashed = texts(
+        &path,
+        "SELECT seq || '' FROM events WHERE session = 's_old' AND length(hash) = 32 ORDER BY seq",
+    );
     assert_eq!(hashed, ["13", "14", "15"]);
 }

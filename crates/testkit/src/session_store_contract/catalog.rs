@@ -9,16 +9,25 @@ pub async fn the_session_used_last_is_listed_first(subject: Subject) {
     for id in ["s_b", "s_a", "s_c"] {
         sketches.push(Sketch::of(&subject.session(id).await));
     }
-    assert_eq!(ids(&list(&subject, "local", 10).await), ["s_a", "s_b", "s_c"]);
+    assert_eq!(
+        ids(&list(&subject, "local", 10).await),
+        ["s_a", "s_b", "s_c"]
+    );
     let [b, a, c] = sketches.try_into().expect("three sessions");
     store(&subject, c.exchange("one", "1").exchange("two", "2")).await;
     store(&subject, b.ask("one")).await;
     store(&subject, a.exchange("one", "1")).await;
     let sessions = list(&subject, "local", 10).await;
     assert_eq!(ids(&sessions), ["s_c", "s_a", "s_b"]);
-    let seen: Vec<_> = sessions.iter().map(|session| (session.created, session.updated, session.turns)).collect();
+    let seen: Vec<_> = sessions
+        .iter()
+        .map(|session| (session.created, session.updated, session.turns))
+        .collect();
     let expected = [(1006, 2), (1003, 1), (1001, 1)];
-    assert_eq!(seen, expected.map(|(updated, turns)| (Timestamp(1000), Timestamp(updated), turns)));
+    assert_eq!(
+        seen,
+        expected.map(|(updated, turns)| (Timestamp(1000), Timestamp(updated), turns))
+    );
 }
 
 /// A limit is a limit.
@@ -56,9 +65,16 @@ pub async fn a_session_is_found_by_the_beginning_of_its_id(subject: Subject) {
         ("s_abc", &["s_abc"]),
         ("s_abcd", &[]),
         ("s_%", &["s_%"]),
-        ("", &["S_a", "s_%", "s_a", "s_ab", "s_abc", "s_aß", "s_b", "sxa"]),
+        (
+            "",
+            &["S_a", "s_%", "s_a", "s_ab", "s_abc", "s_aß", "s_b", "sxa"],
+        ),
     ] {
-        assert_eq!(ids(&find(&subject, "local", prefix, 100).await), expected, "`{prefix}`");
+        assert_eq!(
+            ids(&find(&subject, "local", prefix, 100).await),
+            expected,
+            "`{prefix}`"
+        );
     }
 }
 
@@ -66,7 +82,13 @@ pub async fn a_session_is_found_by_the_beginning_of_its_id(subject: Subject) {
 pub async fn a_session_is_called_by_the_first_thing_that_was_said(subject: Subject) {
     let titled = subject.session("s_1").await;
     assert_eq!(title(&subject, &titled).await, "");
-    store(&subject, Sketch::of(&titled).exchange("list the files\nand count them", "3").exchange("more", "4")).await;
+    store(
+        &subject,
+        Sketch::of(&titled)
+            .exchange("list the files\nand count them", "3")
+            .exchange("more", "4"),
+    )
+    .await;
     assert_eq!(title(&subject, &titled).await, "list the files");
     let long = subject.session("s_2").await;
     store(&subject, Sketch::of(&long).ask(&"ü".repeat(81))).await;
@@ -78,11 +100,19 @@ fn ids(sessions: &[SessionSummary]) -> Vec<&str> {
 }
 
 async fn list(subject: &Subject, user: &str, limit: usize) -> Vec<SessionSummary> {
-    subject.catalog.list(&UserId::from(user), limit).await.expect("sessions can be listed")
+    subject
+        .catalog
+        .list(&UserId::from(user), limit)
+        .await
+        .expect("sessions can be listed")
 }
 
 async fn find(subject: &Subject, user: &str, prefix: &str, limit: usize) -> Vec<SessionSummary> {
-    subject.catalog.find(&UserId::from(user), prefix, limit).await.expect("sessions can be found")
+    subject
+        .catalog
+        .find(&UserId::from(user), prefix, limit)
+        .await
+        .expect("sessions can be found")
 }
 
 async fn title(subject: &Subject, session: &SessionId) -> String {
@@ -91,5 +121,9 @@ async fn title(subject: &Subject, session: &SessionId) -> String {
 }
 
 async fn store(subject: &Subject, mut sketch: Sketch) {
-    subject.store.append(sketch.batch()).await.expect("a batch can be appended");
+    subject
+        .store
+        .append(sketch.batch())
+        .await
+        .expect("a batch can be appended");
 }

@@ -8,7 +8,17 @@ use lango_core::{
 
 /// At every length of a session the look back begins where [`SessionHead::look_back_start`] says and holds all since.
 pub async fn the_look_back_moves_in_blocks(subject: Subject) {
-    for (turns, first_shown) in [(0, 0), (1, 0), (19, 0), (20, 0), (39, 0), (40, 20), (41, 20), (59, 20), (60, 40)] {
+    for (turns, first_shown) in [
+        (0, 0),
+        (1, 0),
+        (19, 0),
+        (20, 0),
+        (39, 0),
+        (40, 20),
+        (41, 20),
+        (59, 20),
+        (60, 40),
+    ] {
         assert_eq!(SessionHead::look_back_start(turns), first_shown);
         let session = subject.session(&format!("s_{turns}")).await;
         let questions = 0..turns;
@@ -17,13 +27,26 @@ pub async fn the_look_back_moves_in_blocks(subject: Subject) {
         });
         store(&subject, &mut sketch).await;
         let head = open(&subject, &session).await;
-        assert_eq!((head.turns, head.next_seq, head.unfinished), (turns, 3 * turns + 1, None));
-        let shown: Vec<_> = head.exchanges.iter().map(|exchange| exchange.question.to_string()).collect();
-        let expected: Vec<_> = (first_shown..turns).map(|turn| format!("question {turn}")).collect();
+        assert_eq!(
+            (head.turns, head.next_seq, head.unfinished),
+            (turns, 3 * turns + 1, None)
+        );
+        let shown: Vec<_> = head
+            .exchanges
+            .iter()
+            .map(|exchange| exchange.question.to_string())
+            .collect();
+        let expected: Vec<_> = (first_shown..turns)
+            .map(|turn| format!("question {turn}"))
+            .collect();
         assert_eq!(shown, expected, "of {turns} turns");
         for (exchange, turn) in head.exchanges.iter().zip(first_shown..) {
             assert_eq!(exchange.turn, format!("t_{}", 3 * turn + 1).as_str());
-            let expected = ExchangeAnswer { author: ROOT.into(), text: format!("answer {turn}").into(), task: None };
+            let expected = ExchangeAnswer {
+                author: ROOT.into(),
+                text: format!("answer {turn}").into(),
+                task: None,
+            };
             assert_eq!(exchange.answer, Some(expected));
         }
     }
@@ -32,17 +55,30 @@ pub async fn the_look_back_moves_in_blocks(subject: Subject) {
 /// A turn that goes on, or that a crash cut short, is not history yet.
 pub async fn an_unfinished_turn_is_named_and_not_shown(subject: Subject) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session).exchange("one", "1").ask("two").delegate("c_1", "operator", "do", true);
+    let mut sketch = Sketch::of(&session)
+        .exchange("one", "1")
+        .ask("two")
+        .delegate("c_1", "operator", "do", true);
     store(&subject, &mut sketch).await;
     let head = open(&subject, &session).await;
-    assert_eq!((head.turns, head.next_seq, head.unfinished), (2, 6, Some(4)));
+    assert_eq!(
+        (head.turns, head.next_seq, head.unfinished),
+        (2, 6, Some(4))
+    );
     assert_eq!(questions(&head.exchanges), ["one"]);
 
     let twentieth = subject.session("s_2").await;
-    let mut sketch = (0..39).fold(Sketch::of(&twentieth), |sketch, _| sketch.exchange("one", "1")).ask("last");
+    let mut sketch = (0..39)
+        .fold(Sketch::of(&twentieth), |sketch, _| {
+            sketch.exchange("one", "1")
+        })
+        .ask("last");
     store(&subject, &mut sketch).await;
     let head = open(&subject, &twentieth).await;
-    assert_eq!((head.turns, head.exchanges.len(), head.unfinished), (40, 19, Some(118)));
+    assert_eq!(
+        (head.turns, head.exchanges.len(), head.unfinished),
+        (40, 19, Some(118))
+    );
 }
 
 /// What a later start closes becomes history.
@@ -51,18 +87,29 @@ pub async fn an_unfinished_turn_that_is_finished_later_is_shown(subject: Subject
     let mut sketch = Sketch::of(&session).ask("one");
     store(&subject, &mut sketch).await;
     let detail = "the process ended".into();
-    let corrected = EventBody::TurnCorrected { fault: Fault::Interrupted, call: None, detail };
+    let corrected = EventBody::TurnCorrected {
+        fault: Fault::Interrupted,
+        call: None,
+        detail,
+    };
     sketch = sketch.add(ROOT, "", corrected).say(ROOT, "", "1").finish();
     store(&subject, &mut sketch).await;
     let head = open(&subject, &session).await;
-    assert_eq!((questions(&head.exchanges), head.unfinished), (vec!["one"], None));
+    assert_eq!(
+        (questions(&head.exchanges), head.unfinished),
+        (vec!["one"], None)
+    );
     assert!(head.exchanges[0].answer.is_some());
 }
 
 /// A turn can end in silence; its question is still history.
 pub async fn a_turn_that_ended_without_a_word_has_no_answer(subject: Subject) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session).ask("one").say("operator", "c_1", "half").fall_silent().exchange("two", "2");
+    let mut sketch = Sketch::of(&session)
+        .ask("one")
+        .say("operator", "c_1", "half")
+        .fall_silent()
+        .exchange("two", "2");
     store(&subject, &mut sketch).await;
     let head = open(&subject, &session).await;
     assert_eq!(questions(&head.exchanges), ["one", "two"]);
@@ -72,7 +119,9 @@ pub async fn a_turn_that_ended_without_a_word_has_no_answer(subject: Subject) {
 /// A sub-agent that answered the person itself is shown with what it was asked, the last time it was.
 pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
     let session = subject.session("s_1").await;
-    let rejected = EventBody::AgentRejected { reason: "not mine".into() };
+    let rejected = EventBody::AgentRejected {
+        reason: "not mine".into(),
+    };
     let mut sketch = Sketch::of(&session)
         .ask("read it")
         .delegate("c_1", "librarian", "look it up", true)
@@ -81,31 +130,57 @@ pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
         .say("operator", "c_2", "it says hello")
         .finish();
     store(&subject, &mut sketch).await;
-    let expected =
-        ExchangeAnswer { author: "operator".into(), text: "it says hello".into(), task: Some("read the file".into()) };
-    assert_eq!(open(&subject, &session).await.exchanges[0].answer, Some(expected));
+    let expected = ExchangeAnswer {
+        author: "operator".into(),
+        text: "it says hello".into(),
+        task: Some("read the file".into()),
+    };
+    assert_eq!(
+        open(&subject, &session).await.exchanges[0].answer,
+        Some(expected)
+    );
 }
 
 /// The same for an agent on another machine, whose words are in another kind of event.
 pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
     let session = subject.session("s_1").await;
-    let output = EventBody::RemoteReturned { status: CallStatus::Ok, output: "12 °C".into(), is_final: true };
+    let output = EventBody::RemoteReturned {
+        status: CallStatus::Ok,
+        output: "12 °C".into(),
+        is_final: true,
+    };
     let mut sketch = Sketch::of(&session)
         .ask("how warm is it?")
         .delegate("c_1", "weather", "the temperature", true)
-        .add("weather", "c_1", EventBody::RemoteCalled { task: "the temperature".into() })
+        .add(
+            "weather",
+            "c_1",
+            EventBody::RemoteCalled {
+                task: "the temperature".into(),
+            },
+        )
         .add("weather", "c_1", output)
         .finish();
     store(&subject, &mut sketch).await;
-    let expected =
-        ExchangeAnswer { author: "weather".into(), text: "12 °C".into(), task: Some("the temperature".into()) };
-    assert_eq!(open(&subject, &session).await.exchanges[0].answer, Some(expected));
+    let expected = ExchangeAnswer {
+        author: "weather".into(),
+        text: "12 °C".into(),
+        task: Some("the temperature".into()),
+    };
+    assert_eq!(
+        open(&subject, &session).await.exchanges[0].answer,
+        Some(expected)
+    );
 }
 
 /// A delegation whose result the root put into its own words is not part of the history.
 pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
     let session = subject.session("s_1").await;
-    let returned = EventBody::ToolReturned { call: CallId::from("c_1/1"), status: CallStatus::Ok, output: "x".into() };
+    let returned = EventBody::ToolReturned {
+        call: CallId::from("c_1/1"),
+        status: CallStatus::Ok,
+        output: "x".into(),
+    };
     let mut sketch = Sketch::of(&session)
         .ask("one")
         .delegate("c_1", "operator", "try it", true)
@@ -118,14 +193,26 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
         .say(ROOT, "", "it worked")
         .finish();
     store(&subject, &mut sketch).await;
-    for (exchange, text) in open(&subject, &session).await.exchanges.iter().zip(["it did not work", "it worked"]) {
-        let expected = ExchangeAnswer { author: ROOT.into(), text: text.into(), task: None };
+    for (exchange, text) in open(&subject, &session)
+        .await
+        .exchanges
+        .iter()
+        .zip(["it did not work", "it worked"])
+    {
+        let expected = ExchangeAnswer {
+            author: ROOT.into(),
+            text: text.into(),
+            task: None,
+        };
         assert_eq!(exchange.answer, Some(expected));
     }
 }
 
 fn questions(exchanges: &[Exchange]) -> Vec<&str> {
-    exchanges.iter().map(|exchange| &*exchange.question).collect()
+    exchanges
+        .iter()
+        .map(|exchange| &*exchange.question)
+        .collect()
 }
 
 async fn open(subject: &Subject, session: &SessionId) -> SessionHead {
@@ -133,5 +220,9 @@ async fn open(subject: &Subject, session: &SessionId) -> SessionHead {
 }
 
 async fn store(subject: &Subject, sketch: &mut Sketch) {
-    subject.store.append(sketch.batch()).await.expect("a batch can be appended");
+    subject
+        .store
+        .append(sketch.batch())
+        .await
+        .expect("a batch can be appended");
 }

@@ -1,8 +1,8 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome,
-    SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit,
+    Limits, Outcome, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -22,7 +22,12 @@ pub struct Sketch {
 impl Sketch {
     /// The log of a session from its first event on.
     pub fn of(session: &SessionId) -> Self {
-        Self { session: session.clone(), turn: TurnId::from("t_0"), next_seq: 1, events: Vec::new() }
+        Self {
+            session: session.clone(),
+            turn: TurnId::from("t_0"),
+            next_seq: 1,
+            events: Vec::new(),
+        }
     }
 
     /// The same log with another `seq` for the next event.
@@ -49,7 +54,14 @@ impl Sketch {
     /// The person says something: a turn begins.
     pub fn ask(mut self, text: &str) -> Self {
         self.turn = TurnId::new(format!("t_{}", self.next_seq));
-        self.add(AgentName::USER, "", EventBody::UserMessage { text: text.into(), settings: None })
+        self.add(
+            AgentName::USER,
+            "",
+            EventBody::UserMessage {
+                text: text.into(),
+                settings: None,
+            },
+        )
     }
 
     /// An agent says something that ends its frame.
@@ -60,13 +72,27 @@ impl Sketch {
     /// The root gives an agent a task, in a frame under this id.
     pub fn delegate(self, frame: &str, agent: &str, task: &str, finish: bool) -> Self {
         let (call, agent) = (CallId::from(frame), AgentName::from(agent));
-        self.add(ROOT, "", EventBody::AgentDelegated { call, agent, task: task.into(), round: 1, finish })
+        self.add(
+            ROOT,
+            "",
+            EventBody::AgentDelegated {
+                call,
+                agent,
+                task: task.into(),
+                round: 1,
+                finish,
+            },
+        )
     }
 
     /// The turn is over, and the event before holds the answer.
     pub fn finish(self) -> Self {
         let answer = Some(self.next_seq - 1);
-        self.add(ROOT, "", finished(Outcome::Answered { limit: None }, answer))
+        self.add(
+            ROOT,
+            "",
+            finished(Outcome::Answered { limit: None }, answer),
+        )
     }
 
     /// The turn is over without a word.
@@ -88,27 +114,57 @@ impl Sketch {
 /// A log with every kind of event in it, and with values that are easily lost on the way.
 pub fn every_kind_of_event(session: &SessionId) -> Batch {
     let text = |words: &str| Text::from(words);
-    let call = Call { id: CallId::from("c_1"), name: text("fs_read"), arguments: text("{\"path\": \"a\\u0000b\"}") };
-    let settings = TurnSettings { limits: Limits::default(), model: text("offline/rules"), topology: text("d1") };
-    let usage = Usage { input_tokens: u64::MAX, output_tokens: 1 };
+    let call = Call {
+        id: CallId::from("c_1"),
+        name: text("fs_read"),
+        arguments: text("{\"path\": \"a\\u0000b\"}"),
+    };
+    let settings = TurnSettings {
+        limits: Limits::default(),
+        model: text("offline/rules"),
+        topology: text("d1"),
+    };
+    let usage = Usage {
+        input_tokens: u64::MAX,
+        output_tokens: 1,
+    };
     let arguments = json!({ "path": "ä\n😀", "deep": [null, -1, u64::MAX, 1.1e-7, 5e-324, 6.02214076e23], "": {} });
     let sketch = Sketch::of(session)
         .ask("what is in the file?")
-        .add("user", "", EventBody::UserMessage { text: text(""), settings: Some(settings) })
+        .add(
+            "user",
+            "",
+            EventBody::UserMessage {
+                text: text(""),
+                settings: Some(settings),
+            },
+        )
         .add(ROOT, "", message("let me see"))
         .add(
             ROOT,
             "",
             EventBody::AgentMessage {
                 text: text(""),
-                calls: vec![call.clone(), Call { id: CallId::from("c_2"), ..call }],
+                calls: vec![
+                    call.clone(),
+                    Call {
+                        id: CallId::from("c_2"),
+                        ..call
+                    },
+                ],
                 is_final: false,
                 model: Some(text("offline/rules")),
                 usage,
             },
         )
         .delegate("c_1", "operator", "read it", true)
-        .add("operator", "c_1", EventBody::AgentRejected { reason: text("not mine") })
+        .add(
+            "operator",
+            "c_1",
+            EventBody::AgentRejected {
+                reason: text("not mine"),
+            },
+        )
         .add(
             "operator",
             "c_1",
@@ -119,38 +175,91 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 effect: Effect::Pure,
             },
         )
-        .add("distant", "c_2", EventBody::RemoteCalled { task: text("find it") })
         .add(
             "distant",
             "c_2",
-            EventBody::RemoteReturned { status: CallStatus::Ok, output: text("found"), is_final: true },
+            EventBody::RemoteCalled {
+                task: text("find it"),
+            },
+        )
+        .add(
+            "distant",
+            "c_2",
+            EventBody::RemoteReturned {
+                status: CallStatus::Ok,
+                output: text("found"),
+                is_final: true,
+            },
         );
-    let returns = [CallStatus::Ok, CallStatus::Error, CallStatus::Denied, CallStatus::Unknown];
+    let returns = [
+        CallStatus::Ok,
+        CallStatus::Error,
+        CallStatus::Denied,
+        CallStatus::Unknown,
+    ];
     let sketch = returns.into_iter().fold(sketch, |sketch, status| {
-        sketch.add("operator", "c_1", EventBody::ToolReturned { call: CallId::from("c_1/1"), status, output: text("\0") })
+        sketch.add(
+            "operator",
+            "c_1",
+            EventBody::ToolReturned {
+                call: CallId::from("c_1/1"),
+                status,
+                output: text("\0"),
+            },
+        )
     });
     let corrections = [None, Some(CallId::from("c_9"))];
     let sketch = corrections.into_iter().fold(sketch, |sketch, call| {
-        sketch.add(ROOT, "", EventBody::TurnCorrected { fault: Fault::UnknownAgent, call, detail: text("no such agent") })
+        sketch.add(
+            ROOT,
+            "",
+            EventBody::TurnCorrected {
+                fault: Fault::UnknownAgent,
+                call,
+                detail: text("no such agent"),
+            },
+        )
     });
     let outcomes = [
         Outcome::Answered { limit: None },
-        Outcome::Answered { limit: Some(Limit::Rounds) },
+        Outcome::Answered {
+            limit: Some(Limit::Rounds),
+        },
         Outcome::Limited { limit: Limit::Time },
-        Outcome::Failed { error: text("the model is gone") },
+        Outcome::Failed {
+            error: text("the model is gone"),
+        },
         Outcome::Cancelled,
         Outcome::Interrupted,
     ];
-    let sketch = outcomes.into_iter().fold(sketch, |sketch, outcome| sketch.add(ROOT, "", finished(outcome, Some(3))));
+    let sketch = outcomes.into_iter().fold(sketch, |sketch, outcome| {
+        sketch.add(ROOT, "", finished(outcome, Some(3)))
+    });
     let mut sketch = sketch.fall_silent();
     sketch.batch()
 }
 
 fn message(text: &str) -> EventBody {
-    EventBody::AgentMessage { text: text.into(), calls: vec![], is_final: true, model: None, usage: Usage::default() }
+    EventBody::AgentMessage {
+        text: text.into(),
+        calls: vec![],
+        is_final: true,
+        model: None,
+        usage: Usage::default(),
+    }
 }
 
 fn finished(outcome: Outcome, answer: Option<u64>) -> EventBody {
-    let usage = Usage { input_tokens: 12, output_tokens: 3 };
-    EventBody::TurnFinished { outcome, answer, usage, model_calls: 1, tool_calls: 0, rounds: 0 }
+    let usage = Usage {
+        input_tokens: 12,
+        output_tokens: 3,
+    };
+    EventBody::TurnFinished {
+        outcome,
+        answer,
+        usage,
+        model_calls: 1,
+        tool_calls: 0,
+        rounds: 0,
+    }
 }

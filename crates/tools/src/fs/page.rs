@@ -158,7 +158,7 @@ impl<R: Read> Scan<R> {
             skip_bytes: if text.ends_with('\n') {
                 0
             } else {
-                text.len() as u64
+                start.skip_bytes + text.len() as u64
             },
         });
         let end = self.offset + text.len() as u64;

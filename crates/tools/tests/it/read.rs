@@ -107,6 +107,11 @@ fn following_the_notes_reads_any_file_to_its_end_in_bounded_pages() {
                 page.len()
             );
             read.push_str(&page);
+            assert!(
+                content.starts_with(&read),
+                "wrong after {} bytes",
+                read.len()
+            );
             next = following;
         }
         assert!(

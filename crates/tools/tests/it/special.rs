@@ -99,7 +99,7 @@ fn a_pipe_swapped_in_for_a_file_never_hangs_the_reader() {
 fn a_file_without_permission_is_refused_as_such() {
     let bench = Bench::new();
     bench.write("locked", "x");
-    std::fs::set_permissions(bench.inside("locked"), PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(bench.inside("locked"), PermissionsExt::from_mode(0o000)).unwrap();
     // Root may read it all the same.
     if std::fs::read(bench.inside("locked")).is_ok() {
         return;

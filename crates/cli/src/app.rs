@@ -1,0 +1,154 @@
+//! The wiring: from the configuration to a tree of agents, a store, a model, and a runner over all of them.
+
+use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
+use crate::exit::{Exit, Failure};
+use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
+use lango_engine::{
+    Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree, TreeSettings,
+};
+use lango_models::Offline;
+use lango_store::{MemoryStore, SqliteStore};
+use lango_tools::Workspace;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Everything that a command works with.
+pub struct App {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The agents.
+    pub tree: Arc<Tree>,
+    /// The folder the agents work in.
+    pub workspace: Workspace,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+/// A store with both of its faces.
+pub struct Sessions {
+    /// For turns.
+    pub store: Arc<dyn SessionStore>,
+    /// For people.
+    pub catalog: Arc<dyn SessionCatalog>,
+}
+
+impl App {
+    /// Reads the configuration and builds what follows from it. The store is opened when it is needed.
+    pub fn load(flags: Vec<String>) -> Result<Self, Failure> {
+        let surroundings = Surroundings::from_process(flags)?;
+        let loaded = config::load(&surroundings)?;
+        let workspace = Workspace::open(&surroundings.cwd)?;
+        let tools = lango_tools::file_tools(&workspace);
+        let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
+        let tree = Arc::new(build_tree(&loaded, specs)?);
+        let model = choose_model(loaded.settings.agent.model.as_deref())?;
+        Ok(Self { loaded, tree, workspace, model, tools })
+    }
+
+    /// The person on the command line.
+    pub fn user(&self) -> UserId {
+        UserId::from("local")
+    }
+
+    /// Opens the store.
+    pub fn sessions(&self) -> Result<Sessions, Failure> {
+        let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
+        let store = Arc::new(SqliteStore::open(path, self.tree.root.name.clone())?);
+        Ok(Sessions { store: Arc::clone(&store) as Arc<dyn SessionStore>, catalog: store })
+    }
+
+    /// A store that forgets everything at the end.
+    pub fn ephemeral_sessions(&self) -> Sessions {
+        let store = Arc::new(MemoryStore::new());
+        Sessions { store: Arc::clone(&store) as Arc<dyn SessionStore>, catalog: store }
+    }
+
+    /// A runner over this store.
+    pub fn runner(&self, sessions: &Sessions) -> Result<Runner, Failure> {
+        let gate = Gate::new(&self.tree, self.tools.clone())
+            .map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+        Ok(Runner::new(RunnerParts {
+            tree: Arc::clone(&self.tree),
+            gate,
+            model: Arc::clone(&self.model),
+            remotes: Vec::new(),
+            store: Arc::clone(&sessions.store),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            limits: self.loaded.settings.agent.limits(),
+        }))
+    }
+
+    /// The session whose id begins like this.
+    pub async fn find_session(&self, sessions: &Sessions, prefix: &str) -> Result<SessionId, Failure> {
+        let found = sessions.catalog.find(&self.user(), prefix, 3).await?;
+        let exact = found.iter().find(|summary| summary.id == prefix);
+        match (exact, found.as_slice()) {
+            (Some(summary), _) | (None, [summary]) => Ok(summary.id.clone()),
+            (None, []) => Err(Failure::new(Exit::Usage, format!("there is no session `{prefix}`"))
+                .next("`lango sessions list` shows the sessions")),
+            (None, [one, two, ..]) => {
+                let message = format!("more than one session begins with `{prefix}`: {}, {}, …", one.id, two.id);
+                Err(Failure::new(Exit::Usage, message).next("write more of the id"))
+            }
+        }
+    }
+
+    /// What a person should know before the first turn.
+    pub fn warnings(&self) -> Vec<String> {
+        if self.tree.unmatched.is_empty() {
+            return Vec::new();
+        }
+        let names: Vec<&str> = self.tree.unmatched.iter().map(|name| name.as_str()).collect();
+        vec![format!("no agent holds these tools, so they cannot run: {}", names.join(", "))]
+    }
+}
+
+/// The agents that the configuration gives these tools.
+pub fn build_tree(loaded: &Loaded, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, Failure> {
+    let agent = &loaded.settings.agent;
+    if !agent.multi_agent {
+        return Ok(Tree::single(tools)?);
+    }
+    let topology = read_topology(agent, &loaded.paths.user_file)?;
+    let settings = TreeSettings {
+        rounds: agent.limits().rounds,
+        orchestrator_tools: agent.orchestrator_tools.map(|tools| match tools {
+            OrchestratorTools::None => lango_engine::OrchestratorTools::None,
+            OrchestratorTools::All => lango_engine::OrchestratorTools::All,
+        }),
+        strict_tools: agent.strict_tools,
+    };
+    Ok(Tree::multi(&topology, tools, Vec::new(), &settings)?)
+}
+
+/// A built-in topology, a file, or a name that stands for a file in the folder of agents.
+fn read_topology(agent: &AgentSettings, user_file: &Path) -> Result<Topology, Failure> {
+    let path = match &agent.topology {
+        config::Topology::File(path) => path.clone(),
+        config::Topology::Named(name) if Topology::BUILT_IN.contains(&name.as_str()) => {
+            return Ok(Topology::built_in(name)?);
+        }
+        config::Topology::Named(name) => {
+            let folder = agent.agents_dir.clone().or_else(|| Some(user_file.parent()?.join("agents")));
+            let file = folder.map(|folder| folder.join(format!("{name}.toml"))).filter(|file| file.exists());
+            file.ok_or_else(|| TopologyError::Unknown { name: name.clone() })?
+        }
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    Ok(Topology::parse(&text, &path.display().to_string())?)
+}
+
+fn unreadable(path: &PathBuf, error: &std::io::Error) -> TopologyError {
+    TopologyError::Malformed { origin: path.display().to_string(), detail: error.to_string() }
+}
+
+/// The model that was named, or the rules that are always there.
+fn choose_model(name: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
+    match name {
+        None | Some(Offline::NAME | "offline") => Ok(Arc::new(Offline)),
+        Some(other) => Err(Failure::new(Exit::Config, format!("there is no model `{other}`; lango has `{}`", Offline::NAME))
+            .next(format!("-c agent.model={}, or remove agent.model", Offline::NAME))),
+    }
+}

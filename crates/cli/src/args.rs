@@ -1,0 +1,149 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lango",
+    version,
+    about = "A multi-agent runtime on your own machine",
+    long_about = "A multi-agent runtime on your own machine. Without a command it opens a chat.",
+    after_help = "Examples:\n  lango                                  chat in this terminal\n  \
+                  lango run \"what files are here?\"       one question, the answer on stdout\n  \
+                  lango agents                           who is there, with which tools\n\n\
+                  Exit codes: 0 ok, 1 the turn failed, 2 usage, 3 model, key or configuration, \
+                  5 a limit was hit without an answer, 130 interrupted."
+)]
+pub struct Arguments {
+    /// Set a configuration key for this run, such as -c agent.multiAgent=false; can be repeated.
+    #[arg(short = 'c', value_name = "KEY=VALUE", global = true)]
+    pub config: Vec<String>,
+
+    /// What to do; a chat if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one turn: the answer on stdout, progress on stderr
+    Run(RunArguments),
+    /// Show the agents, their tools, and what they are told
+    Agents(AgentsArguments),
+    /// List, show or resume sessions
+    Sessions {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: SessionsCommand,
+    },
+    /// Show or check the configuration
+    Config {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Look for problems, change nothing
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Arguments of `lango run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lango run \"what files are here?\"\n  \
+                        cat error.log | lango run \"what broke?\" > answer.md\n  \
+                        lango run --json \"hello\"\n  \
+                        lango run --session s_1k2m \"and then?\"")]
+pub struct RunArguments {
+    /// What to ask; `-`, or nothing, takes it from standard input. Piped input is added to it.
+    pub prompt: Vec<String>,
+
+    /// Print one JSON object with the answer, the outcome and the counts.
+    #[arg(long, conflicts_with = "jsonl")]
+    pub json: bool,
+
+    /// Print the events as they are stored, one JSON object a line.
+    #[arg(long)]
+    pub jsonl: bool,
+
+    /// Go on with a session; the beginning of its id is enough.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Store nothing.
+    #[arg(long, conflicts_with = "session")]
+    pub ephemeral: bool,
+
+    /// No progress on stderr.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Arguments of `lango agents`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lango agents\n  lango agents --instruction lango-orchestrator\n  \
+                        lango -c agent.topology=classic agents --json\n  \
+                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -")]
+pub struct AgentsArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print the exact instruction of this agent.
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub instruction: Option<String>,
+
+    /// See what another tool set would give: a JSON list of names, or of objects with name and description.
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+}
+
+/// What can be done with sessions.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m")]
+pub enum SessionsCommand {
+    /// The sessions, the one used last first
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// How many at most.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// What was said in a session, with the author of every message
+    Show {
+        /// The session; the beginning of its id is enough.
+        id: String,
+        /// Print every event, one JSON object a line.
+        #[arg(long)]
+        jsonl: bool,
+    },
+    /// Open a chat in a session
+    Resume {
+        /// The session; the beginning of its id is enough.
+        id: String,
+    },
+}
+
+/// What can be done with the configuration.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  lango config show --origin\n  lango config show > lango.toml\n  lango config check")]
+pub enum ConfigCommand {
+    /// Every key with its value
+    Show {
+        /// Say where each value comes from.
+        #[arg(long, conflicts_with = "json")]
+        origin: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check files, environment and flags, and that the agents can be built
+    Check,
+}

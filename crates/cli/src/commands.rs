@@ -1,0 +1,35 @@
+//! The commands: each takes what was typed, does its work through the library, and says how it ended.
+
+mod agents;
+mod chat;
+mod config;
+mod doctor;
+mod input;
+mod run;
+mod sessions;
+mod watch;
+
+use crate::args::{Arguments, Command};
+use crate::exit::{Exit, Failure};
+use crate::screen;
+use std::io::IsTerminal;
+
+/// Runs what was typed.
+pub async fn run(arguments: Arguments) -> Exit {
+    let Arguments { config, command } = arguments;
+    let result = match command {
+        None if std::io::stdin().is_terminal() => chat::chat(config).await,
+        None => run::run(config, run::piped()).await,
+        Some(Command::Run(arguments)) => run::run(config, arguments).await,
+        Some(Command::Agents(arguments)) => agents::agents(config, arguments),
+        Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
+        Some(Command::Config { command }) => config::config(config, command),
+        Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
+    };
+    result.unwrap_or_else(|failure| report(&failure))
+}
+
+fn report(failure: &Failure) -> Exit {
+    screen::say(&format!("error: {failure}"));
+    failure.exit
+}

@@ -1,0 +1,84 @@
+//! `lango`: a chat in the scrollback. Ctrl-C stops the turn, not the program; Ctrl-D leaves.
+
+mod line;
+mod turn;
+
+use crate::app::{App, Sessions};
+use crate::exit::{Exit, Failure};
+use crate::screen;
+use lango_core::SessionId;
+use lango_engine::{Conversation, Mode};
+use lango_models::Offline;
+use line::{Line, LineInput};
+
+/// Opens a chat in a new session.
+pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
+    let app = App::load(config)?;
+    let sessions = app.sessions()?;
+    let conversation = app.runner(&sessions)?.start(app.user());
+    talk(&app, conversation).await
+}
+
+/// Opens a chat in an existing session.
+pub async fn resume(app: &App, sessions: &Sessions, session: SessionId) -> Result<Exit, Failure> {
+    let conversation = app.runner(sessions)?.open(session).await?;
+    talk(app, conversation).await
+}
+
+async fn talk(app: &App, mut conversation: Conversation) -> Result<Exit, Failure> {
+    screen::print(&banner(app, &conversation))?;
+    let mut input = LineInput::open(app.loaded.paths.chat_history())?;
+    loop {
+        let line = match input.next().await? {
+            Line::Text(line) => line,
+            Line::Cleared => continue,
+            Line::End => break,
+        };
+        match line.trim() {
+            "" => {}
+            "/quit" | "/exit" => break,
+            "/help" => screen::print(HELP)?,
+            command if command.starts_with('/') && !command.contains(' ') => {
+                screen::print(&format!("there is no command {command}; /help lists them"))?;
+            }
+            question => {
+                if let Err(failure) = turn::show_turn(app, &mut conversation, question).await {
+                    screen::say(&format!("error: {failure}"));
+                }
+            }
+        }
+    }
+    if conversation.turns() > 0 {
+        screen::print(&format!("go on: lango sessions resume {}", conversation.session()))?;
+    }
+    Ok(Exit::Ok)
+}
+
+const HELP: &str = "Say what you need; the agents do the rest.\n  \
+                    /help   this page\n  \
+                    /quit   leave (or Ctrl-D)\n  \
+                    Ctrl-C  stop the turn that is running";
+
+/// Where we are, who answers, and how to leave.
+fn banner(app: &App, conversation: &Conversation) -> String {
+    let agents: Vec<&str> = app.tree.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let skipped: Vec<&str> = app.tree.skipped.iter().map(|skipped| skipped.name.as_str()).collect();
+    let mut lines = vec![format!(
+        "lango {} · {} · session {}",
+        env!("CARGO_PKG_VERSION"),
+        app.workspace.path().display(),
+        conversation.session()
+    )];
+    lines.push(match app.model.name() {
+        Offline::NAME => format!("model   {} - built-in rules, not an AI model", Offline::NAME),
+        other => format!("model   {other}"),
+    });
+    lines.push(match (app.tree.mode, skipped.is_empty()) {
+        (Mode::Single, _) => format!("agent   {}", app.tree.root.name),
+        (Mode::Multi, true) => format!("agents  {}", agents.join(" · ")),
+        (Mode::Multi, false) => format!("agents  {}   (without tools: {})", agents.join(" · "), skipped.join(", ")),
+    });
+    lines.extend(app.warnings().into_iter().map(|warning| format!("warning {warning}")));
+    lines.push("/help · ctrl-c stops · ctrl-d leaves".to_owned());
+    lines.join("\n")
+}

@@ -1,0 +1,70 @@
+//! The line the person types, with history across chats. Editing waits for keys, so it runs on a thread of its own.
+
+use crate::exit::{Exit, Failure};
+use crate::screen;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use std::path::PathBuf;
+
+/// What the person did at the prompt.
+pub enum Line {
+    /// Typed something.
+    Text(String),
+    /// Pressed Ctrl-C.
+    Cleared,
+    /// Pressed Ctrl-D.
+    End,
+}
+
+/// The prompt.
+pub struct LineInput {
+    editor: Option<DefaultEditor>,
+    history: PathBuf,
+}
+
+impl LineInput {
+    /// A prompt with the history of earlier chats, if there is one.
+    pub fn open(history: PathBuf) -> Result<Self, Failure> {
+        let mut editor = DefaultEditor::new().map_err(|error| broken(&error))?;
+        let _ = editor.load_history(&history);
+        Ok(Self { editor: Some(editor), history })
+    }
+
+    /// Waits for the next line.
+    pub async fn next(&mut self) -> Result<Line, Failure> {
+        let Some(mut editor) = self.editor.take() else { return Ok(Line::End) };
+        let read = tokio::task::spawn_blocking(move || (editor.readline("\n> "), editor)).await;
+        let (line, mut editor) = read.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let line = match line {
+            Ok(line) => {
+                let _ = editor.add_history_entry(line.as_str());
+                Line::Text(line)
+            }
+            Err(ReadlineError::Interrupted) => Line::Cleared,
+            Err(ReadlineError::Eof) => Line::End,
+            Err(error) => return Err(broken(&error)),
+        };
+        if matches!(line, Line::Text(_)) {
+            self.save(&mut editor);
+        }
+        self.editor = Some(editor);
+        Ok(line)
+    }
+
+    /// A history that cannot be kept is worth one line, not the chat.
+    fn save(&mut self, editor: &mut DefaultEditor) {
+        let folder = self.history.parent().map(std::fs::create_dir_all);
+        let saved = folder.transpose().map_err(|error| error.to_string());
+        let saved = saved.and_then(|_| editor.save_history(&self.history).map_err(|error| error.to_string()));
+        if let Err(error) = saved
+            && !self.history.as_os_str().is_empty()
+        {
+            screen::say(&format!("the history cannot be kept in {}: {error}", self.history.display()));
+            self.history = PathBuf::new();
+        }
+    }
+}
+
+fn broken(error: &ReadlineError) -> Failure {
+    Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}"))
+}

@@ -1,0 +1,88 @@
+//! One turn of a chat on the screen: what happens as it happens, and the answer block by block as it is written.
+
+use crate::app::App;
+use crate::commands::watch::watch;
+use crate::exit::Failure;
+use crate::markdown::{Blocks, Style, render};
+use crate::screen::{self, Progress, footer};
+use lango_engine::{Conversation, Shown};
+use std::time::Instant;
+
+/// Runs a turn and shows it.
+pub async fn show_turn(app: &App, conversation: &mut Conversation, question: &str) -> Result<(), Failure> {
+    let started = Instant::now();
+    let mut answer = Answer::new();
+    let mut progress = Progress::new();
+    let show = |item| match item {
+        Shown::Stored(events) => events.iter().flat_map(|event| progress.lines(event)).try_for_each(|line| {
+            answer.interrupt()?;
+            screen::print(&line)
+        }),
+        Shown::Draft { text, .. } => answer.push(&text),
+        Shown::Withdrawn => answer.withdraw(),
+    };
+    let report = watch(conversation, question, show).await?;
+    answer.finish(report.answer.as_deref())?;
+    let author = report.author.as_ref().map(|author| format!("{author} · ")).unwrap_or_default();
+    screen::print(&format!("\n  {author}{}", footer(&report, app.model.name(), started.elapsed()).replace('\n', "\n  ")))?;
+    Ok(())
+}
+
+/// The answer on its way to the screen.
+struct Answer {
+    blocks: Blocks,
+    written: String,
+    style: Style,
+}
+
+impl Answer {
+    fn new() -> Self {
+        let style = if screen::wants_colour() { Style::Coloured } else { Style::Uncoloured };
+        Self { blocks: Blocks::default(), written: String::new(), style }
+    }
+
+    fn push(&mut self, text: &str) -> std::io::Result<()> {
+        if self.written.is_empty() {
+            screen::print("")?;
+        }
+        self.written.push_str(text);
+        for block in self.blocks.push(text) {
+            screen::print_all(&render(&block, self.style))?;
+        }
+        Ok(())
+    }
+
+    /// Something else happened while text was on the screen.
+    fn interrupt(&mut self) -> std::io::Result<()> {
+        if self.written.is_empty() { Ok(()) } else { self.withdraw() }
+    }
+
+    fn withdraw(&mut self) -> std::io::Result<()> {
+        self.flush()?;
+        self.written.clear();
+        screen::print("  (the text above was a draft and is withdrawn)")
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let rest = std::mem::take(&mut self.blocks).finish();
+        match rest {
+            Some(rest) => screen::print(render(&rest, self.style).trim_end_matches('\n')),
+            None => Ok(()),
+        }
+    }
+
+    /// What was written as a draft is the answer; anything else is shown now.
+    fn finish(&mut self, answer: Option<&str>) -> std::io::Result<()> {
+        match answer {
+            Some(answer) if answer == self.written => self.flush(),
+            Some(answer) => {
+                if !self.written.is_empty() {
+                    self.withdraw()?;
+                }
+                screen::print(&format!("\n{}", render(answer, self.style).trim_end_matches('\n')))
+            }
+            None if self.written.is_empty() => Ok(()),
+            None => self.withdraw(),
+        }
+    }
+}

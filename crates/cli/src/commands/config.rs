@@ -1,0 +1,28 @@
+//! `lango config`: what holds, where it comes from, and whether it works.
+
+use crate::app::App;
+use crate::args::ConfigCommand;
+use crate::config::{self, Layout, Surroundings};
+use crate::exit::{Exit, Failure};
+use crate::screen;
+
+/// Runs the command.
+pub fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
+    match command {
+        ConfigCommand::Show { origin, json } => {
+            let layout = match (origin, json) {
+                (true, _) => Layout::Origins,
+                (false, true) => Layout::Json,
+                (false, false) => Layout::Toml,
+            };
+            let loaded = config::load(&Surroundings::from_process(flags)?)?;
+            screen::print(config::show(&loaded, layout).trim_end())?;
+        }
+        ConfigCommand::Check => {
+            let app = App::load(flags)?;
+            screen::print(&format!("ok: {} keys, {} agents", app.loaded.values.len(), app.tree.agents.len() + 1))?;
+            app.warnings().iter().for_each(|warning| screen::say(&format!("warning: {warning}")));
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,111 @@
+//! `lango run`: one turn. The answer goes to stdout, everything else to stderr.
+
+use super::input;
+use super::watch::watch;
+use crate::app::App;
+use crate::args::RunArguments;
+use crate::exit::{Exit, Failure};
+use crate::markdown;
+use crate::screen::{self, Progress, footer};
+use lango_core::Outcome;
+use lango_engine::{Shown, TurnReport};
+use lango_models::Offline;
+use serde_json::json;
+use std::io::IsTerminal;
+use std::time::Instant;
+
+/// The arguments of a bare `lango` whose standard input is not a terminal.
+pub fn piped() -> RunArguments {
+    RunArguments { prompt: Vec::new(), json: false, jsonl: false, session: None, ephemeral: false, quiet: false }
+}
+
+/// Runs the command.
+pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
+    let as_json = arguments.json || arguments.jsonl;
+    let result = turn(config, arguments).await;
+    if let (true, Err(failure)) = (as_json, &result) {
+        screen::print(&json!({ "error": failure.to_string(), "exit": failure.exit.code() }).to_string())?;
+    }
+    result
+}
+
+async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
+    let app = App::load(config)?;
+    let question = input::question(&arguments.prompt, arguments.quiet).await?;
+    if !arguments.quiet {
+        app.warnings().iter().for_each(|warning| screen::say(&format!("warning: {warning}")));
+    }
+    let sessions = if arguments.ephemeral { app.ephemeral_sessions() } else { app.sessions()? };
+    let runner = app.runner(&sessions)?;
+    let mut conversation = match &arguments.session {
+        Some(prefix) => runner.open(app.find_session(&sessions, prefix).await?).await?,
+        None => runner.start(app.user()),
+    };
+    let started = Instant::now();
+    let report = watch(&mut conversation, &question, shower(&arguments)).await?;
+    print_answer(&app, &arguments, &report)?;
+    if !arguments.quiet {
+        screen::say(&footer(&report, app.model.name(), started.elapsed()));
+        if !arguments.ephemeral {
+            screen::say(&format!("go on: lango run --session {} \"…\"", report.session));
+        }
+    }
+    Ok(Exit::from(&report.outcome))
+}
+
+/// Shows what happens: events on stdout if they were asked for, progress on stderr.
+fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> {
+    let mut progress = Progress::new();
+    let (jsonl, quiet) = (arguments.jsonl, arguments.quiet);
+    move |item| {
+        let Shown::Stored(events) = item else { return Ok(()) };
+        for event in events.iter() {
+            if jsonl {
+                screen::print(&serde_json::to_string(event)?)?;
+            }
+            if !quiet {
+                progress.lines(event).iter().for_each(|line| screen::say(line));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn print_answer(app: &App, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
+    if arguments.json {
+        return Ok(screen::print(&summary(app, report).to_string())?);
+    }
+    if arguments.jsonl {
+        return Ok(());
+    }
+    let Some(answer) = &report.answer else { return Ok(()) };
+    let style = match std::io::stdout().is_terminal() {
+        true if screen::wants_colour() => markdown::Style::Coloured,
+        true => markdown::Style::Uncoloured,
+        false => markdown::Style::Plain,
+    };
+    Ok(screen::print(markdown::render(answer, style).trim_end_matches('\n'))?)
+}
+
+/// What `--json` prints.
+fn summary(app: &App, report: &TurnReport) -> serde_json::Value {
+    let error = match &report.outcome {
+        Outcome::Failed { error } => Some(error),
+        _ => None,
+    };
+    json!({
+        "answer": report.answer,
+        "author": report.author,
+        "outcome": report.outcome.word(),
+        "limit": report.outcome.limit(),
+        "error": error,
+        "session": report.session,
+        "turn": report.turn,
+        "model": app.model.name(),
+        "offline": app.model.name() == Offline::NAME,
+        "model_calls": report.model_calls,
+        "tool_calls": report.tool_calls,
+        "rounds": report.rounds,
+        "usage": report.usage,
+    })
+}

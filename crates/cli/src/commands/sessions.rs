@@ -1,0 +1,72 @@
+//! `lango sessions`: what was said, by whom, and how to go on.
+
+use super::chat;
+use crate::app::{App, Sessions};
+use crate::args::SessionsCommand;
+use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
+use crate::screen::{self, Transcript, age};
+use lango_core::{Clock, Page, SessionId};
+use lango_engine::SystemClock;
+use serde_json::json;
+
+/// Runs the command.
+pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
+    let app = App::load(config)?;
+    let sessions = app.sessions()?;
+    match command {
+        SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,
+        SessionsCommand::Show { id, jsonl } => {
+            let id = app.find_session(&sessions, &id).await?;
+            show(&sessions, &id, jsonl).await?;
+        }
+        SessionsCommand::Resume { id } => {
+            let id = app.find_session(&sessions, &id).await?;
+            return chat::resume(&app, &sessions, id).await;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Result<(), Failure> {
+    let summaries = sessions.catalog.list(&app.user(), limit.saturating_add(1)).await?;
+    let shown = &summaries[..summaries.len().min(limit)];
+    if as_json {
+        return Ok(screen::print(&format!("{:#}", json!(shown)))?);
+    }
+    if shown.is_empty() {
+        return Ok(screen::print("no sessions yet; `lango` starts one")?);
+    }
+    let now = SystemClock.now();
+    for summary in shown {
+        let age = age(summary.updated, now);
+        let turns = screen::count(summary.turns, "turn");
+        screen::print(&format!("{:<16}{age:>10}  {turns:>9}  {}", summary.id, sanitize(&summary.title)))?;
+    }
+    if summaries.len() > limit {
+        screen::say("there are more; --limit shows them");
+    }
+    Ok(())
+}
+
+async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Failure> {
+    const AT_ONCE: usize = 500;
+    let mut transcript = Transcript::new();
+    let mut from = 1;
+    loop {
+        let events = sessions.store.read(id, Page { from, limit: AT_ONCE }).await?;
+        for event in &events {
+            if jsonl {
+                screen::print(&serde_json::to_string(event).unwrap_or_default())?;
+            } else {
+                for line in transcript.lines(event) {
+                    screen::print(&line)?;
+                }
+            }
+        }
+        match events.last() {
+            Some(last) if events.len() == AT_ONCE => from = last.seq + 1,
+            _ => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Running a turn while somebody watches: what is shown goes to a function, and Ctrl-C stops the turn.
+
+use crate::exit::Failure;
+use lango_engine::{Conversation, Shown, Stop, TurnReport};
+use tokio::sync::mpsc;
+
+/// Runs one turn to its outcome.
+pub async fn watch(
+    conversation: &mut Conversation,
+    question: &str,
+    mut show: impl FnMut(Shown) -> std::io::Result<()>,
+) -> Result<TurnReport, Failure> {
+    let stop = Stop::new();
+    let (sender, mut shown) = mpsc::channel(64);
+    let run = async {
+        // The sender is dropped with the turn, which ends the showing.
+        let sender = sender;
+        let turn = conversation.turn(question, &stop, &sender);
+        tokio::pin!(turn);
+        tokio::select! {
+            report = &mut turn => report,
+            _ = tokio::signal::ctrl_c() => {
+                stop.stop();
+                turn.await
+            }
+        }
+    };
+    let showing = async {
+        while let Some(item) = shown.recv().await {
+            show(item)?;
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    let (report, showing) = tokio::join!(run, showing);
+    showing?;
+    Ok(report?)
+}

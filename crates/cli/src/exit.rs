@@ -1,0 +1,151 @@
+//! How a command ends: the exit codes, and the one place where errors become one.
+
+use crate::config::Problems;
+use lango_core::{Outcome, StoreError};
+use lango_engine::{RunnerError, TopologyError, TreeError};
+use lango_tools::WorkspaceError;
+use std::fmt;
+
+/// The exit codes, as the documentation lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It worked; a limit that still gave an answer is named, and is no failure.
+    Ok,
+    /// The turn failed.
+    Failed,
+    /// The command line, or what it names, is wrong.
+    Usage,
+    /// The model, a key or the configuration is wrong.
+    Config,
+    /// A limit was hit before there was an answer.
+    Limit,
+    /// Stopped from the keyboard.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Config => 3,
+            Self::Limit => 5,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<&Outcome> for Exit {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Answered { .. } => Self::Ok,
+            Outcome::Limited { .. } => Self::Limit,
+            Outcome::Failed { .. } | Outcome::Interrupted => Self::Failed,
+            Outcome::Cancelled => Self::Interrupted,
+        }
+    }
+}
+
+/// Why a command could not do its work: the exit code, what failed, and what to do next.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    error: anyhow::Error,
+    next: Option<String>,
+}
+
+impl Failure {
+    /// A failure with this text.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, error: anyhow::Error::msg(message.into()), next: None }
+    }
+
+    /// The same, with the next step.
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    fn of(exit: Exit, error: impl Into<anyhow::Error>, next: Option<&str>) -> Self {
+        Self { exit, error: error.into(), next: next.map(str::to_owned) }
+    }
+}
+
+impl fmt::Display for Failure {
+    /// What failed, its causes, and the next step, a line each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.error)?;
+        for cause in self.error.chain().skip(1) {
+            write!(f, "\n  cause: {cause}")?;
+        }
+        match &self.next {
+            Some(next) => write!(f, "\n  next: {next}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        let exit = if problems.is_usage() { Exit::Usage } else { Exit::Config };
+        Self::of(exit, problems, Some("`lango config show` lists every key with its help"))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let (exit, next) = match &error {
+            StoreError::NotFound { .. } => (Exit::Usage, Some("`lango sessions list` shows the sessions")),
+            StoreError::Exists { .. } => (Exit::Usage, None),
+            StoreError::Foreign { .. } | StoreError::TooNew { .. } => {
+                (Exit::Config, Some("set session.store to another file, such as `-c session.store=sqlite:PATH`"))
+            }
+            StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => {
+                (Exit::Config, Some("set LANGO_HOME to a folder that can be written, or use --ephemeral to store nothing"))
+            }
+            StoreError::Full { .. } => (Exit::Failed, Some("what was stored before is safe; run it again when there is room")),
+            StoreError::Conflict { .. } | StoreError::Damaged { .. } | StoreError::Failed { .. } => (Exit::Failed, None),
+        };
+        Self::of(exit, error, next)
+    }
+}
+
+impl From<RunnerError> for Failure {
+    fn from(error: RunnerError) -> Self {
+        match error {
+            RunnerError::Store(error) => error.into(),
+            RunnerError::InputTooLong { .. } => Self::of(Exit::Usage, error, None),
+            RunnerError::InputEmpty => Self::of(Exit::Usage, error, Some("lango run \"what files are here?\"")),
+        }
+    }
+}
+
+impl From<TopologyError> for Failure {
+    fn from(error: TopologyError) -> Self {
+        Self::of(Exit::Config, error, Some("`lango config show --origin` tells where agent.topology is set"))
+    }
+}
+
+impl From<TreeError> for Failure {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Topology(error) => error.into(),
+            error => Self::of(Exit::Config, error, None),
+        }
+    }
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        Self::of(Exit::Config, error, None)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::of(Exit::Failed, error, None)
+    }
+}

@@ -1,0 +1,91 @@
+//! What is shown to people: calm lines that say what is happening, who is doing it, and what it cost.
+
+mod progress;
+mod transcript;
+
+use lango_core::{Outcome, Timestamp};
+use lango_engine::TurnReport;
+use lango_models::Offline;
+pub use progress::Progress;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+pub use transcript::Transcript;
+
+/// A line on stdout. A reader that has gone away ends the process quietly, as it does for other programs.
+pub fn print(line: &str) -> std::io::Result<()> {
+    print_all(&format!("{line}\n"))
+}
+
+/// Text on stdout as it is.
+pub fn print_all(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other,
+    }
+}
+
+/// A line on stderr. That nobody reads it is no reason to stop.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Whether stdout is a terminal that wants colours.
+pub fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        && std::io::stdout().is_terminal()
+}
+
+/// What a turn cost, and how it ended if not well.
+pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
+    let tokens = match model {
+        Offline::NAME => "0 tokens (built-in rules, not an AI model)".to_owned(),
+        _ => format!("{} tokens in, {} out", report.usage.input_tokens, report.usage.output_tokens),
+    };
+    let mut parts = vec![model.to_owned(), count(report.model_calls.into(), "model call")];
+    if report.rounds > 0 {
+        parts.push(count(report.rounds.into(), "delegation round"));
+    }
+    if report.tool_calls > 0 {
+        parts.push(count(report.tool_calls.into(), "tool call"));
+    }
+    parts.extend([format!("{:.1} s", elapsed.as_secs_f64()), tokens]);
+    let ending = match &report.outcome {
+        Outcome::Answered { limit: None } => None,
+        Outcome::Answered { limit: Some(limit) } => Some(format!("cut short by a limit: {}", limit.key())),
+        Outcome::Limited { limit } => Some(format!("stopped by a limit: {}; raise it with -c {}=…", limit.key(), limit.key())),
+        Outcome::Failed { error } => Some(format!("failed: {error}")),
+        Outcome::Cancelled => Some("stopped".to_owned()),
+        Outcome::Interrupted => Some("interrupted".to_owned()),
+    };
+    let line = parts.join(" · ");
+    ending.map_or(line.clone(), |ending| format!("{ending}\n{line}"))
+}
+
+/// How long ago something was.
+pub fn age(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.0.saturating_sub(then.0) / 1000;
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} d ago", seconds / 86_400),
+    }
+}
+
+/// `1 turn`, `2 turns`.
+pub fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The beginning of a text, on one line, safe to show.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = crate::markdown::sanitize(&line).into_owned();
+    if line.chars().count() <= most {
+        return line;
+    }
+    let beginning: String = line.chars().take(most.saturating_sub(1)).collect();
+    format!("{beginning}…")
+}

@@ -1,0 +1,66 @@
+//! A turn as it happens: who was asked to do what, which tools ran, and what was put right. One line a fact.
+
+use super::one_line;
+use lango_core::{CallId, CallStatus, Event, EventBody, Timestamp};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Turns events into lines.
+#[derive(Default)]
+pub struct Progress {
+    running: HashMap<CallId, (String, Timestamp)>,
+}
+
+impl Progress {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The lines for one event; most messages have none, the answer is shown by itself.
+    pub fn lines(&mut self, event: &Event) -> Vec<String> {
+        let who = &event.author;
+        let line = match &event.body {
+            EventBody::AgentDelegated { agent, task, .. } => Some(format!("● {who} → {agent}  {}", one_line(task, 80))),
+            EventBody::AgentRejected { reason } => Some(format!("  {who} declined: {}", one_line(reason, 80))),
+            EventBody::ToolCalled { call, tool, arguments, .. } => {
+                let shown = format!("{tool} {}", one_line(&brief_arguments(arguments), 60));
+                self.running.insert(call.clone(), (shown, event.time));
+                None
+            }
+            EventBody::ToolReturned { call, status, output } => {
+                let (shown, began) = self.running.remove(call).unwrap_or_default();
+                let time = event.time.0.saturating_sub(began.0);
+                let first = output.lines().next().unwrap_or_default();
+                Some(format!("  {who} {} {shown}  {time} ms  {}", mark(*status), one_line(first, 60)))
+            }
+            EventBody::RemoteReturned { status, .. } => Some(format!("  {who} {} (remote)", mark(*status))),
+            EventBody::TurnCorrected { detail, .. } => Some(format!("  ! {}", one_line(detail, 100))),
+            EventBody::UserMessage { .. }
+            | EventBody::AgentMessage { .. }
+            | EventBody::RemoteCalled { .. }
+            | EventBody::TurnFinished { .. } => None,
+        };
+        line.into_iter().collect()
+    }
+}
+
+/// The sign for how a call went.
+pub(super) fn mark(status: CallStatus) -> &'static str {
+    match status {
+        CallStatus::Ok => "✓",
+        CallStatus::Error => "✗",
+        CallStatus::Denied => "⊘",
+        CallStatus::Unknown => "?",
+    }
+}
+
+/// `path=. lines=3` reads better than JSON.
+pub(super) fn brief_arguments(arguments: &Value) -> String {
+    let Some(fields) = arguments.as_object() else { return arguments.to_string() };
+    let field = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,253 @@
+//! Which layer wins, where files are looked for, and what the values mean.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use lango_cli::config::{KEYS, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology};
+use lango_core::Limits;
+
+use super::{Place, origin_of};
+
+#[test]
+fn without_files_variables_or_flags_the_defaults_hold_and_nothing_is_created() {
+    let place = Place::new();
+    let loaded = place.load();
+    let agent = &loaded.settings.agent;
+    assert!(agent.multi_agent && !agent.strict_tools);
+    assert_eq!(agent.topology, Topology::Named("specialists".into()));
+    assert_eq!(
+        (agent.orchestrator_tools, &agent.model, &agent.agents_dir),
+        (None, &None, &None)
+    );
+    assert_eq!(agent.limits(), Limits::default());
+    let database = place.path("home/.local/share/lango/lango.db");
+    assert_eq!(
+        loaded.settings.session.store,
+        StoreLocation::Sqlite(database)
+    );
+    assert!(
+        loaded
+            .values
+            .iter()
+            .all(|value| value.origin == Origin::Default)
+    );
+    assert_eq!(fs::read_dir(place.path("home")).unwrap().count(), 1);
+}
+
+#[test]
+fn every_key_can_be_set_and_reaches_its_own_field() {
+    let place = Place::new().project_file(
+        r#"
+        [agent]
+        multiAgent = false
+        topology = "classic"
+        orchestratorTools = "all"
+        model = "openai/gpt"
+        maxDelegationRounds = 1
+        maxModelCalls = 2
+        maxToolCalls = 3
+        turnTimeout = "4m"
+        toolTimeout = "500ms"
+        strictTools = true
+        agentsDir = "/agents"
+        [session]
+        store = "sqlite:/other.db"
+        "#,
+    );
+    let loaded = place.load();
+    let agent = &loaded.settings.agent;
+    assert!(!agent.multi_agent && agent.strict_tools);
+    assert_eq!(agent.topology, Topology::Named("classic".into()));
+    assert_eq!(agent.orchestrator_tools, Some(OrchestratorTools::All));
+    assert_eq!(agent.model.as_deref(), Some("openai/gpt"));
+    assert_eq!(agent.agents_dir.as_deref(), Some(Path::new("/agents")));
+    assert_eq!(
+        agent.limits(),
+        Limits {
+            rounds: 1,
+            model_calls: 2,
+            tool_calls: 3,
+            turn_ms: 240_000,
+            tool_ms: 500
+        }
+    );
+    assert_eq!(
+        loaded.settings.session.store,
+        StoreLocation::Sqlite("/other.db".into())
+    );
+    assert_eq!(loaded.values.len(), KEYS.len());
+    assert!(
+        loaded
+            .values
+            .iter()
+            .all(|value| value.origin != Origin::Default)
+    );
+}
+
+#[test]
+fn zero_delegation_rounds_mean_three() {
+    let loaded = Place::new().flag("agent.maxDelegationRounds=0").load();
+    assert_eq!(loaded.settings.agent.limits().rounds, 3);
+}
+
+#[test]
+fn each_layer_overrides_the_weaker_ones_and_is_named_as_the_origin() {
+    let mut place = Place::new();
+    let mut expect = |change: fn(Place) -> Place, calls: u32, origin: &str| {
+        place = change(std::mem::replace(&mut place, Place::new()));
+        let loaded = place.load();
+        assert_eq!(loaded.settings.agent.max_tool_calls, calls);
+        let found = origin_of(&loaded, "agent.maxToolCalls");
+        assert_eq!(
+            found.replace(place.root.path().to_str().unwrap(), ""),
+            origin
+        );
+    };
+    expect(|place| place, 50, "default");
+    expect(
+        |place| place.user_file("\nagent.maxToolCalls = 1\n"),
+        1,
+        "/home/.config/lango/lango.toml:2",
+    );
+    expect(
+        |place| place.project_file("[agent]\n\nmaxToolCalls = 2\n"),
+        2,
+        "/home/project/lango.toml:3",
+    );
+    expect(
+        |place| place.variable("LANGO_AGENT_MAX_TOOL_CALLS", "3"),
+        3,
+        "LANGO_AGENT_MAX_TOOL_CALLS",
+    );
+    expect(|place| place.flag("agent.maxToolCalls=4"), 4, "-c");
+    expect(|place| place.flag("agent.maxToolCalls=5"), 5, "-c");
+}
+
+#[test]
+fn the_project_file_is_the_nearest_one_upward() {
+    let mut place = Place::new()
+        .project_file("agent.model = 'near'")
+        .file("home/lango.toml", "agent.model = 'far'");
+    place.surroundings.cwd = place.path("home/project/a/b");
+    let loaded = place.load();
+    assert_eq!(loaded.settings.agent.model.as_deref(), Some("near"));
+    assert_eq!(
+        loaded.paths.project_file,
+        Some(place.path("home/project/lango.toml"))
+    );
+}
+
+#[test]
+fn the_search_for_a_project_file_ends_at_a_repository_and_at_home() {
+    let at_home = Place::new().file("home/lango.toml", "agent.model = 'home'");
+    assert_eq!(at_home.load().settings.agent.model.as_deref(), Some("home"));
+    let in_repository = at_home.file("home/project/.git/HEAD", "");
+    assert_eq!(in_repository.load().paths.project_file, None);
+    let above_home = Place::new().file("lango.toml", "agent.model = 'above'");
+    assert_eq!(above_home.load().paths.project_file, None);
+}
+
+#[test]
+fn lango_home_moves_everything_into_one_folder() {
+    let place = Place::new()
+        .user_file("agent.model = 'not read'")
+        .file("elsewhere/lango.toml", "agent.model = 'moved'")
+        .variable("LANGO_HOME", "../../elsewhere");
+    let place = Place {
+        surroundings: Surroundings {
+            cwd: place.path("home/project"),
+            ..place.surroundings
+        },
+        ..place
+    };
+    let loaded = place.load();
+    assert_eq!(loaded.settings.agent.model.as_deref(), Some("moved"));
+    let folder = place.path("home/project/../../elsewhere");
+    assert_eq!(loaded.paths.user_file, folder.join("lango.toml"));
+    assert_eq!(loaded.paths.database(), folder.join("lango.db"));
+    assert_eq!(loaded.paths.chat_history().parent(), Some(&*folder));
+}
+
+#[test]
+fn xdg_folders_are_used_when_absolute() {
+    let place = Place::new()
+        .variable("XDG_CONFIG_HOME", "/xdg/config")
+        .variable("XDG_DATA_HOME", "/xdg/data")
+        .variable("XDG_STATE_HOME", "relative");
+    let paths = place.load().paths;
+    assert_eq!(paths.user_file, Path::new("/xdg/config/lango/lango.toml"));
+    assert_eq!(paths.data, Path::new("/xdg/data/lango"));
+    assert_eq!(paths.state, place.path("home/.local/state/lango"));
+}
+
+#[test]
+fn a_variable_may_be_spelled_with_any_underscores_and_case_and_an_empty_one_says_nothing() {
+    let place = Place::new()
+        .variable("LANGO_AGENT__MAXTOOLCALLS", "7")
+        .variable("LANGO_agent_model", "a/b")
+        .variable("LANGO_SESSION_STORE", "")
+        .variable("LANGO_LOG", "debug");
+    let loaded = place.load();
+    assert_eq!(loaded.settings.agent.max_tool_calls, 7);
+    assert_eq!(loaded.settings.agent.model.as_deref(), Some("a/b"));
+    assert_eq!(
+        origin_of(&loaded, "agent.maxToolCalls"),
+        "LANGO_AGENT__MAXTOOLCALLS"
+    );
+    assert_eq!(origin_of(&loaded, "session.store"), "default");
+}
+
+#[test]
+fn a_flag_needs_no_quotes_but_may_have_them() {
+    let place = Place::new()
+        .flag("agent.model=offline/rules")
+        .flag("agent.turnTimeout=30s")
+        .flag("agent.toolTimeout = \"1h\"")
+        .flag("agent.multiAgent=false")
+        .flag("agent.maxModelCalls=0x10")
+        .flag("agent.topology=true");
+    let agent = place.load().settings.agent;
+    assert_eq!(agent.model.as_deref(), Some("offline/rules"));
+    assert_eq!(
+        (agent.turn_timeout, agent.tool_timeout),
+        (Duration::from_secs(30), Duration::from_secs(3600))
+    );
+    assert_eq!((agent.multi_agent, agent.max_model_calls), (false, 16));
+    assert_eq!(agent.topology, Topology::Named("true".into()));
+}
+
+#[test]
+fn a_flag_may_hold_an_equals_sign_in_its_value() {
+    let loaded = Place::new().flag("agent.model=a=b").load();
+    assert_eq!(loaded.settings.agent.model.as_deref(), Some("a=b"));
+}
+
+#[test]
+fn relative_paths_start_at_the_file_they_stand_in_or_at_the_working_folder() {
+    let place = Place::new()
+        .user_file("agent.agentsDir = './mine'\nagent.topology = 'team.toml'\n")
+        .flag("session.store=sqlite:data/x.db");
+    let settings = place.load().settings;
+    assert_eq!(
+        settings.agent.agents_dir,
+        Some(place.path("home/.config/lango/mine"))
+    );
+    assert_eq!(
+        settings.agent.topology,
+        Topology::File(place.path("home/.config/lango/team.toml"))
+    );
+    assert_eq!(
+        settings.session.store,
+        StoreLocation::Sqlite(place.path("home/project/data/x.db"))
+    );
+    let settings = place.flag("agent.agentsDir=~/agents").load().settings;
+    assert!(settings.agent.agents_dir.unwrap().ends_with("home/agents"));
+}
+
+#[test]
+fn the_process_itself_can_be_looked_at() {
+    let surroundings = Surroundings::from_process(vec!["a=b".into()]).unwrap();
+    assert!(surroundings.cwd.is_absolute());
+    assert_eq!(surroundings.flags, ["a=b"]);
+}

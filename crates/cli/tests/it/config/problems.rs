@@ -1,0 +1,188 @@
+//! What is wrong with a configuration, and how that is said.
+
+use lango_cli::config::Problem;
+
+use super::Place;
+
+#[test]
+fn without_a_home_the_error_names_lango_home() {
+    let place = Place::new().variable("HOME", "");
+    assert!(matches!(
+        place.problems().iter().next(),
+        Some(Problem::NoHome)
+    ));
+    assert!(place.complaint().contains("set `LANGO_HOME`"));
+    place.variable("LANGO_HOME", "/somewhere").load();
+}
+
+#[test]
+fn two_spellings_of_one_variable_are_refused() {
+    let place = Place::new()
+        .variable("LANGO_AGENT_MODEL", "a")
+        .variable("LANGO_AGENT__MODEL", "b");
+    let expected =
+        "LANGO_AGENT__MODEL: sets the same key as `LANGO_AGENT_MODEL`; unset one of them";
+    assert_eq!(place.complaint(), expected);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_place_and_the_nearest_key() {
+    let place = Place::new()
+        .user_file("[agent]\nmodle = 'x'\n[colour]\nsky = 'blue'\n[agnet]\nmodel = 'x'\n\"agent.model\" = 'x'\n")
+        .variable("LANGO_MODEL", "x")
+        .flag("agent.max_tool_calls=3");
+    let file = "/home/.config/lango/lango.toml";
+    let mut lines: Vec<String> = place.complaint().lines().map(Into::into).collect();
+    lines.sort();
+    let mut expected = vec![
+        format!("{file}:2: unknown key `agent.modle`; did you mean `agent.model`?"),
+        format!("{file}:4: unknown key `colour.sky`"),
+        format!("{file}:6: unknown key `agnet.model`; did you mean `agent.model`?"),
+        format!("{file}:7: unknown key `agnet.\"agent.model\"`; did you mean `agent.model`?"),
+        "LANGO_MODEL: no key has this environment variable; did you mean `LANGO_AGENT_MODEL`?"
+            .into(),
+        "-c: unknown key `agent.max_tool_calls`; did you mean `agent.maxToolCalls`?".into(),
+    ];
+    expected.sort();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
+    let cases = [
+        (
+            "agent.multiAgent = 'yes'",
+            "`agent.multiAgent` must be `true` or `false`, found `\"yes\"`",
+        ),
+        (
+            "agent.maxModelCalls = -1",
+            "`agent.maxModelCalls` must be a whole number from 0 to 4294967295, found `-1`",
+        ),
+        (
+            "agent.turnTimeout = 900",
+            "`agent.turnTimeout` must be a duration with its unit, such as `900s` or `900ms`, found `900`",
+        ),
+        (
+            "agent.toolTimeout = '5 minutes'",
+            "`agent.toolTimeout` must be a duration such as `500ms`, `30s`, `15m` or `2h`, found `\"5 minutes\"`",
+        ),
+        (
+            "agent.model = ''",
+            "`agent.model` must be text that is not empty, found `\"\"`",
+        ),
+        (
+            "agent.orchestratorTools = 'some'",
+            "`agent.orchestratorTools` must be `none` or `all`, found `\"some\"`",
+        ),
+        (
+            "agent.agentsDir = ['a']",
+            "`agent.agentsDir` must be a path, found `[…]`",
+        ),
+        (
+            "session.store = 'mysql:x'",
+            "`session.store` must be `sqlite:` and the path of a file, found `\"mysql:x\"`",
+        ),
+        (
+            "session = 5",
+            "`session` must be a section: write `[session]` and its keys below, found `5`",
+        ),
+        (
+            "agent.model = {}",
+            "`agent.model` must be text that is not empty, found `{…}`",
+        ),
+    ];
+    for (text, expected) in cases {
+        let complaint = Place::new().project_file(text).complaint();
+        assert_eq!(
+            complaint,
+            format!("/home/project/lango.toml:1: {expected}"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn all_problems_of_all_layers_are_reported_at_once() {
+    let place = Place::new()
+        .user_file("agent.multiAgent = 1\nagent.colour = 1\n")
+        .project_file("x = = 1\n\ny = \"\n")
+        .variable("LANGO_AGENT_MAX_TOOL_CALLS", "many")
+        .flag("agent.model");
+    let complaint = place.complaint();
+    let lines: Vec<&str> = complaint.lines().collect();
+    assert_eq!(lines.len(), 6, "{complaint}");
+    assert!(lines.contains(
+        &"/home/.config/lango/lango.toml:1: `agent.multiAgent` must be `true` or `false`, found `1`"
+    ));
+    assert!(
+        lines.contains(&"/home/.config/lango/lango.toml:2: unknown key `agent.colour`"),
+        "{complaint}"
+    );
+    assert!(
+        lines[2].starts_with("/home/project/lango.toml:1:5: not valid TOML: "),
+        "{complaint}"
+    );
+    assert!(
+        lines[3].starts_with("/home/project/lango.toml:3:"),
+        "{complaint}"
+    );
+    assert!(
+        lines[4]
+            .starts_with("LANGO_AGENT_MAX_TOOL_CALLS: `agent.maxToolCalls` must be a whole number")
+    );
+    assert!(lines[4].ends_with("found `many`"));
+    assert!(lines[5].starts_with("-c: `agent.model` is not of the form `key=value`"));
+}
+
+#[test]
+fn a_flood_of_problems_is_cut_short_and_says_so() {
+    let text: String = (0..30).map(|index| format!("x{index} = 1\n")).collect();
+    let complaint = Place::new().user_file(&text).complaint();
+    assert_eq!(complaint.lines().count(), 21);
+    assert!(complaint.ends_with("… and 10 more"));
+}
+
+#[test]
+fn the_command_line_is_to_blame_only_when_nothing_else_is() {
+    for flag in [
+        "agent.model",
+        "=1",
+        "agent.modle=x",
+        "agent.multiAgent=perhaps",
+    ] {
+        let place = Place::new().flag(flag);
+        assert!(place.problems().is_usage(), "{flag}");
+        assert!(
+            !place.variable("LANGO_X", "1").problems().is_usage(),
+            "{flag}"
+        );
+    }
+    assert!(!Place::new().user_file("x").problems().is_usage());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_with_the_cause() {
+    let place = Place::new().file("home/project/lango.toml/inside", "");
+    assert_eq!(
+        place.complaint(),
+        "cannot read `/home/project/lango.toml`: Is a directory (os error 21)"
+    );
+    let place = Place::new().user_file(&"#".repeat(70_000));
+    assert!(
+        place
+            .complaint()
+            .ends_with("the file is larger than 64 KiB")
+    );
+}
+
+#[test]
+fn nothing_in_a_file_reaches_the_terminal_as_a_control_character() {
+    let place = Place::new()
+        .project_file("\"\\u001B[2J\" = 1\nagent.turnTimeout = \"\\u001B]0;x\\u0007\"\n");
+    assert!(
+        !place
+            .complaint()
+            .replace('\n', "")
+            .contains(char::is_control)
+    );
+}

@@ -1,0 +1,328 @@
+//! Trees to look at: the tool sets and topologies that the tests of tree, partition, capabilities and instruction go
+//! over, and what the models of a tree are sent.
+
+use lango_core::{
+    AgentName, Event, Limits, ModelReply, ModelRequest, SessionId, Timestamp, TurnId, TurnSettings,
+};
+use lango_engine::{
+    Input, ModelStep, OrchestratorTools, RemoteCard, Step, Topology, Tree, TreeError, TreeSettings,
+    Turn, TurnStart,
+};
+use lango_testkit::tool::specs;
+use std::sync::Arc;
+
+/// Tools of every specialist, with every prefix and every bare name.
+pub const ALL_TOOLS: [&str; 27] = [
+    "exec",
+    "exec_shell",
+    "fs_read",
+    "fs_list",
+    "skill_deploy",
+    "browser_navigate",
+    "browser_screenshot",
+    "crypto_sign",
+    "secrets_get",
+    "payment_send",
+    "search_web",
+    "rag_query",
+    "rag_retrieve",
+    "graph_traverse",
+    "graph_query",
+    "save_knowledge",
+    "save_knowledge_item",
+    "save_learning",
+    "save_learning_x",
+    "create_skill",
+    "create_skill_x",
+    "list_skills",
+    "memory_store",
+    "memory_list_observations",
+    "memory_list_reflections",
+    "observe_event",
+    "reflect_summary",
+];
+
+/// Tools whose beginnings no built-in topology knows.
+pub const UNKNOWN_TOOLS: [&str; 3] = ["weather_get", "calendar_add", "zip"];
+
+/// The agents of `specialists`, in their order.
+pub const SPECIALISTS: [&str; 6] = [
+    "operator",
+    "navigator",
+    "vault",
+    "librarian",
+    "planner",
+    "chronicler",
+];
+
+/// The agents of `classic`, in their order.
+pub const CLASSIC: [&str; 4] = ["executor", "researcher", "planner", "memory-manager"];
+
+/// A topology as a user may write it: its own root, one agent with tools, one without, one for what nobody claims.
+pub const OWN: &str = r#"
+name = "garden"
+root = "foreman"
+unmatched = "helper"
+
+[[agents]]
+name = "gardener"
+role = "Looks after plants"
+prefixes = [
+  { prefix = "plant_", capability = "plant care" },
+  { prefix = "soil_", capability = "soil analysis" },
+]
+keywords = ["plant", "water", "soil"]
+accepts = "a plant and its trouble"
+returns = "what was done for it"
+cannot = "anything indoors"
+
+[[agents]]
+name = "poet"
+role = "Writes verses"
+keywords = ["poem", "verse"]
+accepts = "a subject"
+returns = "four lines"
+cannot = "prose"
+always_include = true
+instruction = "Rhyme."
+
+[[agents]]
+name = "helper"
+role = "Does odd jobs"
+accepts = "a job"
+returns = "whether it is done"
+cannot = "garden work"
+"#;
+
+pub fn built_in(name: &str) -> Topology {
+    Topology::built_in(name).unwrap()
+}
+
+pub fn own() -> Topology {
+    Topology::parse(OWN, "garden.toml").unwrap()
+}
+
+/// A tree of a built-in topology over these tools.
+pub fn tree(topology: &str, tools: &[&str]) -> Tree {
+    tree_of(&built_in(topology), tools)
+}
+
+/// A tree of any topology over these tools.
+pub fn tree_of(topology: &Topology, tools: &[&str]) -> Tree {
+    try_tree(topology, tools, &TreeSettings::default()).unwrap()
+}
+
+pub fn try_tree(
+    topology: &Topology,
+    tools: &[&str],
+    settings: &TreeSettings,
+) -> Result<Tree, TreeError> {
+    Tree::multi(topology, specs(tools), Vec::new(), settings)
+}
+
+/// `classic` with `agent.orchestratorTools = "none"`.
+pub fn classic_without_direct_tools(tools: &[&str]) -> Tree {
+    try_tree(&built_in("classic"), tools, &no_orchestrator_tools()).unwrap()
+}
+
+pub fn no_orchestrator_tools() -> TreeSettings {
+    TreeSettings {
+        orchestrator_tools: Some(OrchestratorTools::None),
+        ..TreeSettings::default()
+    }
+}
+
+pub fn with_rounds(rounds: u32) -> TreeSettings {
+    TreeSettings {
+        rounds,
+        ..TreeSettings::default()
+    }
+}
+
+pub fn remote(name: &str, description: &str) -> RemoteCard {
+    RemoteCard {
+        name: AgentName::from(name),
+        description: description.to_owned(),
+    }
+}
+
+/// Two remote agents, in the order of a configuration that is not alphabetical.
+pub fn remotes() -> Vec<RemoteCard> {
+    vec![
+        remote("weather-station", "Tells the weather of any town"),
+        remote("almanac", "Knows feasts and seasons"),
+    ]
+}
+
+pub fn with_remotes(topology: &Topology, tools: &[&str], remotes: Vec<RemoteCard>) -> Tree {
+    Tree::multi(topology, specs(tools), remotes, &TreeSettings::default()).unwrap()
+}
+
+/// The sub-agents' names in their order.
+pub fn names(tree: &Tree) -> Vec<&str> {
+    tree.agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect()
+}
+
+/// The names of an agent's tools in their order.
+pub fn tools_of<'a>(tree: &'a Tree, agent: &str) -> Vec<&'a str> {
+    let agent = tree
+        .agent(agent)
+        .unwrap_or_else(|| panic!("there is no agent `{agent}`"));
+    agent
+        .tools
+        .iter()
+        .map(|tool| tool.spec.name.as_str())
+        .collect()
+}
+
+/// Trees of all topologies over many tool sets, with and without remote agents, each with a name for messages.
+pub fn every_tree() -> Vec<(String, Tree)> {
+    let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
+    let own_tools = [everything.as_slice(), &["plant_water", "soil_probe"]].concat();
+    let mut sets: Vec<Vec<&str>> = vec![
+        vec![],
+        everything,
+        own_tools,
+        ALL_TOOLS.to_vec(),
+        UNKNOWN_TOOLS.to_vec(),
+        vec!["exec_shell", "search_web"],
+        vec!["fs_read", "fs_list", "weather_get"],
+        vec!["browser_navigate", "secrets_get"],
+    ];
+    sets.extend(ALL_TOOLS.iter().map(|tool| vec![*tool]));
+    let mut trees = Vec::new();
+    for set in &sets {
+        for topology in [built_in("specialists"), built_in("classic"), own()] {
+            for settings in [TreeSettings::default(), no_orchestrator_tools()] {
+                for remotes in [Vec::new(), remotes()] {
+                    let name = format!(
+                        "{} over {set:?}, {settings:?}, remotes {remotes:?}",
+                        topology.name
+                    );
+                    trees.push((
+                        name,
+                        Tree::multi(&topology, specs(set), remotes, &settings).unwrap(),
+                    ));
+                }
+            }
+        }
+    }
+    trees
+}
+
+/// A turn over a tree, moved by hand.
+pub struct Driven {
+    pub turn: Turn,
+    pub events: Vec<Event>,
+}
+
+impl Driven {
+    pub fn begin(tree: &Arc<Tree>, question: &str) -> Self {
+        let start = TurnStart {
+            session: SessionId::from("s_1"),
+            turn: TurnId::from("t_1"),
+            first_seq: 1,
+            exchanges: Arc::default(),
+        };
+        let settings = TurnSettings {
+            limits: Limits::default(),
+            model: "test/scripted".into(),
+            topology: Arc::clone(&tree.digest),
+        };
+        let (turn, events) = Turn::begin(
+            Arc::clone(tree),
+            start,
+            question.into(),
+            settings,
+            Timestamp(1),
+        );
+        Self { turn, events }
+    }
+
+    /// The only model step that is ready.
+    pub fn model_step(&self) -> ModelStep {
+        match self.turn.ready().as_slice() {
+            [Step::CallModel(step)] => step.clone(),
+            other => panic!("one model call was expected: {other:?}"),
+        }
+    }
+
+    /// What the model that is asked now is sent.
+    pub fn request(&self) -> ModelRequest {
+        self.turn.request(&self.model_step())
+    }
+
+    /// Lets the model that is asked now reply.
+    pub fn reply(&mut self, reply: ModelReply) {
+        let step = self.model_step();
+        let model = "test/scripted".into();
+        self.accept(Input::ModelReplied { step, reply, model });
+    }
+
+    pub fn accept(&mut self, input: Input) {
+        self.events.extend(self.turn.accept(input, Timestamp(2)));
+    }
+}
+
+/// What the root's model is sent first.
+pub fn first_request(tree: Tree) -> ModelRequest {
+    Driven::begin(&Arc::new(tree), "hello").request()
+}
+
+/// The names that `delegate` takes in a request, if it is offered.
+pub fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
+    let delegate = request
+        .functions
+        .iter()
+        .find(|function| &*function.name == "delegate")?;
+    let names = delegate.parameters["properties"]["agent"]["enum"].as_array()?;
+    Some(
+        names
+            .iter()
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect(),
+    )
+}
+
+/// How often a phrase occurs between characters that are neither letters, digits nor `_`, in any case.
+pub fn occurrences(text: &str, phrase: &str) -> usize {
+    let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = |start: usize| {
+        let (before, after) = (&text[..start], &text[start + phrase.len()..]);
+        !before.ends_with(in_word) && !after.starts_with(in_word)
+    };
+    text.match_indices(&phrase)
+        .filter(|(start, _)| whole(*start))
+        .count()
+}
+
+/// The lines under a heading `## …`, up to the next one.
+pub fn section<'a>(instruction: &'a str, heading: &str) -> Option<&'a str> {
+    let start = instruction.find(&format!("## {heading}\n"))?;
+    let body = &instruction[start + heading.len() + 4..];
+    Some(body.split("\n## ").next().unwrap_or(body))
+}
+
+/// An agent's lines in the routing table.
+pub fn entry<'a>(instruction: &'a str, agent: &str) -> Option<&'a str> {
+    let table = section(instruction, "Routing table")?;
+    let mut entries = table.split("### ").skip(1);
+    entries.find(|entry| entry.lines().next() == Some(agent))
+}
+
+#[test]
+fn occurrences_are_whole_words_in_any_case() {
+    assert_eq!(
+        occurrences("Exec, exec. execute fs_exec exec-x EXEC", "exec"),
+        4
+    );
+    assert_eq!(
+        occurrences("the fs_read tool, my_fs_read, fs_reader", "fs_read"),
+        1
+    );
+    assert_eq!(occurrences("nothing here", "exec"), 0);
+}

@@ -1,0 +1,4 @@
+//! The project, looked at from outside: rules that no compiler holds.
+
+mod source;
+mod tidy;

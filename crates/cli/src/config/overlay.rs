@@ -65,7 +65,9 @@ impl<'a> Overlay<'a> {
         let mut first_of_line = BTreeMap::new();
         for error in &errors {
             let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
-            first_of_line.entry(line).or_insert((column, error.message()));
+            first_of_line
+                .entry(line)
+                .or_insert((column, error.message()));
         }
         for (line, (column, message)) in first_of_line {
             let message = message.replace('\n', ", ");

@@ -97,6 +97,14 @@ fn an_empty_item_still_has_its_marker() {
 }
 
 #[test]
+fn a_block_without_text_leaves_no_trace() {
+    assert_eq!(laid_out("a\n\n#\n\nb"), "a\n\nb");
+    assert_eq!(laid_out("a\n\n> ```\n> ```\n> b"), "a\n\n│ b");
+    assert_eq!(laid_out("> a\n> ```\n\nb"), "│ a\n\nb");
+    assert_eq!(laid_out("- a\n  #\n\nb"), "• a\n\nb");
+}
+
+#[test]
 fn quotes_have_a_bar_on_every_line() {
     assert_eq!(
         laid_out("> a\n>\n> - b\n> - c\n\nd"),

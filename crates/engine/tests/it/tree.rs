@@ -1,19 +1,18 @@
 //! Who exists, who owns what, and which topologies and tools are refused.
 
+use crate::runner::{Bench, local, turn};
 use crate::trees::{
-    ALL_TOOLS, CLASSIC, Driven, OWN, SPECIALISTS, UNKNOWN_TOOLS, built_in,
-    classic_without_direct_tools, delegate_names, every_tree, first_request, names,
-    no_orchestrator_tools, own, remote, remotes, section, tools_of, tree, tree_of, try_tree,
-    with_remotes,
+    ALL_TOOLS, CLASSIC, Driven, SPECIALISTS, UNKNOWN_TOOLS, built_in, classic_without_direct_tools,
+    delegate_names, every_tree, first_request, names, no_orchestrator_tools, own, remotes, section,
+    tools_of, tree, tree_of, try_tree, with_remotes,
 };
-use futures_util::FutureExt;
-use lango_core::{AgentName, CallStatus, EventBody, Outcome, Tool, ToolName};
+use lango_core::{AgentName, Outcome, Tool, ToolName};
 use lango_engine::{
-    AgentSpec, Gate, Input, Mode, OrchestratorTools, PrefixSpec, Step, Topology, TopologyError,
-    Tree, TreeError, TreeSettings, partition,
+    AgentSpec, Gate, Mode, OrchestratorTools, PrefixSpec, Topology, TopologyError, Tree, TreeError,
+    TreeSettings, partition,
 };
-use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::tool::{CountingTool, spec, specs};
+use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::tool::{CountingTool, specs};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -418,20 +417,10 @@ fn t14_an_agent_file_is_partitioned_described_and_routed_to() {
 }
 
 #[test]
-fn t14_an_agent_from_a_file_runs() {
-    let tool = CountingTool::new("plant_water");
-    let tree = Arc::new(
-        Tree::multi(
-            &own(),
-            vec![Arc::new(tool.spec().clone())],
-            vec![],
-            &TreeSettings::default(),
-        )
-        .unwrap(),
-    );
+fn t14_an_agent_from_a_file_is_told_its_work_and_offered_its_tools() {
+    let tree = Arc::new(tree_of(&own(), &["plant_water", "weather_get"]));
     let mut driven = Driven::begin(&tree, "The fern droops");
     driven.reply(delegate_and_finish("gardener", "Water the fern"));
-
     let request = driven.request();
     assert_eq!(
         request.instruction,
@@ -443,266 +432,29 @@ fn t14_an_agent_from_a_file_runs() {
         .map(|function| &*function.name)
         .collect();
     assert_eq!(offered, ["plant_water"]);
-    driven.reply(call("plant_water", json!({ "plant": "fern" })));
+}
 
-    let ready = driven.turn.ready();
-    let [Step::CallTool(step)] = ready.as_slice() else {
-        panic!("{ready:?}")
+#[tokio::test]
+async fn t14_an_agent_from_a_file_runs() {
+    let tool = Arc::new(CountingTool::new("plant_water"));
+    let bench = Bench {
+        topology: own(),
+        ..Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>])
     };
-    assert_eq!(
-        (step.agent.as_str(), step.tool.as_str()),
-        ("gardener", "plant_water")
-    );
-    let output = tool
-        .run(&step.call, Arc::clone(&step.arguments))
-        .now_or_never()
-        .unwrap()
-        .unwrap()
-        .text;
-    driven.accept(Input::ToolReturned {
-        step: step.clone(),
-        status: CallStatus::Ok,
-        output: output.into(),
-    });
-    driven.reply(say("The fern is watered"));
-
+    let runner = bench.runner(ScriptedModel::replies([
+        delegate_and_finish("gardener", "Water the fern"),
+        call("plant_water", json!({ "plant": "fern" })),
+        say("The fern is watered"),
+    ]));
+    let (report, _) = turn(&mut runner.start(local()), "The fern droops").await;
     assert_eq!(tool.runs(), 1);
+    assert_eq!(report.outcome, Outcome::Answered { limit: None });
+    assert_eq!(report.answer.as_deref(), Some("The fern is watered"));
+    assert_eq!(report.author, Some(AgentName::from("gardener")));
     assert_eq!(
-        driven.turn.outcome(),
-        Some(&Outcome::Answered { limit: None })
+        (report.model_calls, report.tool_calls, report.rounds),
+        (3, 1, 1)
     );
-    let answer = driven
-        .events
-        .iter()
-        .rev()
-        .find_map(|event| match &event.body {
-            EventBody::AgentMessage { text, .. } => Some((event.author.as_str(), &**text)),
-            _ => None,
-        });
-    assert_eq!(answer, Some(("gardener", "The fern is watered")));
-}
-
-/// Parses the topology of the tests with one text replaced by another, which must fail, and gives the error's text.
-fn broken(old: &str, new: &str) -> String {
-    assert!(OWN.contains(old), "{old}");
-    Topology::parse(&OWN.replacen(old, new, 1), "garden.toml")
-        .unwrap_err()
-        .to_string()
-}
-
-#[test]
-fn t14_a_missing_field_is_an_error_that_names_field_and_line() {
-    for field in ["name", "role", "accepts", "returns", "cannot"] {
-        let agent = OWN.find("[[agents]]").unwrap();
-        let start = agent + OWN[agent..].find(&format!("\n{field} = ")).unwrap() + 1;
-        let end = start + OWN[start..].find('\n').unwrap() + 1;
-        let text = format!("{}{}", &OWN[..start], &OWN[end..]);
-        let error = Topology::parse(&text, "garden.toml")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("`garden.toml`") && error.contains(&format!("missing field `{field}`")),
-            "{error}"
-        );
-        assert!(error.contains("line 6"), "{error}");
-    }
-    let error = Topology::parse("name = \"x\"", "x.toml")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("missing field `agents`") && error.contains("line 1"),
-        "{error}"
-    );
-}
-
-#[test]
-fn t14_a_field_that_does_not_exist_or_has_the_wrong_type_is_an_error_with_its_line() {
-    let error = broken("keywords = [\"plant\"", "keyword = [\"plant\"");
-    assert!(
-        error.contains("unknown field `keyword`") && error.contains("line 13"),
-        "{error}"
-    );
-    let error = broken("always_include = true", "always_include = \"yes\"");
-    assert!(
-        error.contains("line 25") && error.contains("boolean"),
-        "{error}"
-    );
-    let error = broken("unmatched =", "orchestrator_tools = \"some\"\nunmatched =");
-    assert!(
-        error.contains("line 4") && error.contains("`none`") && error.contains("`all`"),
-        "{error}"
-    );
-    let error = broken("name = \"gardener\"", "name = \"gardener");
-    assert!(error.contains("line 7"), "{error}");
-}
-
-#[test]
-fn t14_a_topology_that_contradicts_itself_is_an_error() {
-    assert!(broken("\"poet\"", "\"gardener\"").contains("the name `gardener` is used twice"));
-    assert!(broken("\"poet\"", "\"foreman\"").contains("the name `foreman` is used twice"));
-    assert!(broken("\"poet\"", "\"user\"").contains("`user` is the person's name"));
-    assert!(broken("\"foreman\"", "\"user\"").contains("`user` is the person's name"));
-    let error = broken(
-        "unmatched = \"helper\"",
-        "match_order = [\"gardener\", \"gardner\"]",
-    );
-    assert!(
-        error.contains("`gardner`") && error.contains("match_order"),
-        "{error}"
-    );
-    let error = broken("unmatched = \"helper\"", "unmatched = \"nobody\"");
-    assert!(
-        error.contains("`nobody`") && error.contains("unmatched"),
-        "{error}"
-    );
-    assert!(
-        broken("prefix = \"plant_\"", "prefix = \"\"")
-            .contains("agent `gardener` has an incomplete prefix")
-    );
-    assert!(
-        broken("capability = \"plant care\"", "capability = \"\"")
-            .contains("`gardener` has an incomplete prefix")
-    );
-}
-
-#[test]
-fn t14_an_agents_name_is_plain() {
-    let long = "x".repeat(65);
-    for name in [
-        "",
-        "two words",
-        "dot.ted",
-        "gärtner",
-        "a/b",
-        "x\\n",
-        "`",
-        &long,
-    ] {
-        let error = broken("\"poet\"", &format!("\"{name}\""));
-        assert!(error.contains("cannot be an agent's name"), "{error}");
-        let error = broken("\"foreman\"", &format!("\"{name}\""));
-        assert!(error.contains("cannot be an agent's name"), "{error}");
-    }
-    let longest = "x".repeat(64);
-    for name in ["a", "Poet_2", "-", &longest] {
-        assert!(
-            Topology::parse(
-                &OWN.replacen("\"poet\"", &format!("\"{name}\""), 1),
-                "garden.toml"
-            )
-            .is_ok()
-        );
-    }
-}
-
-#[test]
-fn two_tools_of_one_name_are_refused() {
-    let expected = TreeError::DuplicateTool {
-        name: ToolName::from("fs_read"),
-    };
-    let tools = ["fs_read", "exec_shell", "fs_read"];
-    for topology in Topology::BUILT_IN {
-        let error = try_tree(&built_in(topology), &tools, &TreeSettings::default()).unwrap_err();
-        assert_eq!(error, expected);
-        assert!(error.to_string().contains("`fs_read`"));
-    }
-    assert_eq!(Tree::single(specs(&tools)).unwrap_err(), expected);
-    // Two that nobody holds are no better.
-    let error = try_tree(
-        &built_in("specialists"),
-        &["zip", "zip"],
-        &TreeSettings::default(),
-    )
-    .unwrap_err();
-    assert_eq!(
-        error,
-        TreeError::DuplicateTool {
-            name: ToolName::from("zip")
-        }
-    );
-}
-
-#[test]
-fn a_tool_cannot_take_the_name_of_the_control_function_or_one_that_no_model_can_call() {
-    let long = "x".repeat(65);
-    for name in ["delegate", "", "two words", "fs/read", "fs_läsen", &long] {
-        let expected = TreeError::BadToolName {
-            name: ToolName::from(name),
-        };
-        for topology in Topology::BUILT_IN {
-            let error = try_tree(
-                &built_in(topology),
-                &["fs_read", name],
-                &TreeSettings::default(),
-            )
-            .unwrap_err();
-            assert_eq!(error, expected);
-            assert!(error.to_string().contains("`delegate`"));
-        }
-        assert_eq!(Tree::single(specs(&[name])).unwrap_err(), expected);
-    }
-    assert!(Tree::single(specs(&["delegate_x", "a.b", "Delegate"])).is_ok());
-}
-
-#[test]
-fn a_schema_that_is_no_object_is_refused() {
-    let mut tool = spec("fs_read");
-    tool.parameters = Arc::new(json!(["not", "a", "schema"]));
-    let error = Tree::single(vec![Arc::new(tool)]).unwrap_err();
-    assert!(
-        matches!(&error, TreeError::BadSchema { name, .. } if *name == "fs_read"),
-        "{error}"
-    );
-}
-
-#[test]
-fn remote_agents_come_after_the_local_ones_in_the_order_of_the_configuration() {
-    let tree = with_remotes(&built_in("specialists"), &["fs_read"], remotes());
-    assert_eq!(
-        names(&tree),
-        ["operator", "planner", "weather-station", "almanac"]
-    );
-    assert!(
-        tree.agents[2..]
-            .iter()
-            .all(|agent| agent.remote && agent.tools.is_empty())
-    );
-    assert_eq!(delegate_names(&first_request(tree)).unwrap().len(), 4);
-}
-
-#[test]
-fn a_remote_agent_with_a_name_that_is_taken_or_not_plain_is_skipped_with_the_reason() {
-    // `vault` is not in this tree; it would be with other tools, and the log would not tell the two apart.
-    let refused = [
-        "operator",
-        "vault",
-        "lango-orchestrator",
-        "user",
-        "almanac",
-        "",
-        "a b",
-        "x\n### y",
-    ];
-    let cards = ["almanac"]
-        .iter()
-        .chain(&refused)
-        .map(|name| remote(name, "d"))
-        .collect();
-    let tree = with_remotes(&built_in("specialists"), &["fs_read"], cards);
-    assert_eq!(names(&tree), ["operator", "planner", "almanac"]);
-    for name in refused {
-        let skipped = tree
-            .skipped
-            .iter()
-            .find(|skipped| skipped.name == name && skipped.reason != "no tools");
-        let reason = &skipped
-            .unwrap_or_else(|| panic!("`{name}` is not among the skipped"))
-            .reason;
-        assert!(
-            reason.contains("is taken") || reason.contains("cannot be an agent's name"),
-            "{reason}"
-        );
-    }
 }
 
 #[test]

@@ -272,6 +272,14 @@ pub fn first_request(tree: Tree) -> ModelRequest {
     Driven::begin(&Arc::new(tree), "hello").request()
 }
 
+/// The root's instruction as its model sees it.
+pub fn told(tree: Tree) -> String {
+    let expected = Arc::clone(&tree.root.instruction);
+    let request = first_request(tree);
+    assert_eq!(request.instruction, expected);
+    request.instruction.to_string()
+}
+
 /// The names that `delegate` takes in a request, if it is offered.
 pub fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
     let delegate = request

@@ -81,7 +81,7 @@ fn set_up(connection: &Connection, found: Found) -> Result<(), Failure> {
         connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if journal != "wal" {
         return Err(Failure::other(
-            "the file system has no room for a write-ahead log (is it a network share?)",
+            "write-ahead logging does not work on this file system; is it a network share?",
         ));
     }
     connection.execute_batch(

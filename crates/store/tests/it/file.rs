@@ -7,6 +7,8 @@ use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -166,11 +168,17 @@ fn what_cannot_be_read_is_said_to_be_unreadable() {
 
 #[test]
 fn many_that_start_at_once_share_one_new_database() {
-    for _ in 0..10 {
+    const STARTS: usize = 8;
+    for _ in 0..30 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lango.db");
-        std::thread::scope(|scope| {
-            let starts: Vec<_> = (0..8).map(|_| scope.spawn(|| drop(open(&path)))).collect();
+        let barrier = Barrier::new(STARTS);
+        thread::scope(|scope| {
+            let start = || {
+                barrier.wait();
+                drop(open(&path));
+            };
+            let starts: Vec<_> = (0..STARTS).map(|_| scope.spawn(start)).collect();
             starts.into_iter().for_each(|start| start.join().unwrap());
         });
     }

@@ -39,7 +39,11 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.path()).status();
+        // Lazily, so that a test that failed with a file still open leaves nothing behind.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.path())
+            .status();
     }
 }
 

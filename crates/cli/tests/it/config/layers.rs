@@ -170,6 +170,17 @@ fn lango_home_moves_everything_into_one_folder() {
 }
 
 #[test]
+fn a_project_in_lango_home_has_no_file_besides_the_users() {
+    let place = Place::new().project_file("agent.model = 'x'");
+    let folder = place.surroundings.cwd.clone();
+    let paths = place.variable("LANGO_HOME", folder.clone()).load().paths;
+    assert_eq!(
+        (paths.user_file, paths.project_file),
+        (folder.join("lango.toml"), None)
+    );
+}
+
+#[test]
 fn xdg_folders_are_used_when_absolute() {
     let place = Place::new()
         .variable("XDG_CONFIG_HOME", "/xdg/config")
@@ -241,6 +252,7 @@ fn relative_paths_start_at_the_file_they_stand_in_or_at_the_working_folder() {
         settings.session.store,
         StoreLocation::Sqlite(place.path("home/project/data/x.db"))
     );
+    assert!(!format!("{settings:?}").contains("/./"));
     let settings = place.flag("agent.agentsDir=~/agents").load().settings;
     assert!(settings.agent.agents_dir.unwrap().ends_with("home/agents"));
 }

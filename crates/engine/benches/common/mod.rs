@@ -1,0 +1,138 @@
+//! What the measurements share: a runner with a scripted model, and sessions with a history of any length.
+
+use lango_core::{
+    AgentName, Batch, Event, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest, NewSession, Outcome,
+    SessionId, SessionStore, Timestamp, Tool, TurnId, Usage, UserId,
+};
+use lango_engine::{
+    Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree, TreeSettings,
+};
+use lango_store::{MemoryStore, SqliteStore};
+use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::tool::CountingTool;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+/// Where the log is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Memory,
+    Sqlite,
+}
+
+/// An open session that turns can be run in.
+pub struct Bench {
+    runtime: Runtime,
+    conversation: Conversation,
+    sender: mpsc::Sender<Shown>,
+    shown: mpsc::Receiver<Shown>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Bench {
+    /// A session with this many events of earlier turns.
+    pub fn with_history(place: Place, events: usize) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (store, folder): (Arc<dyn SessionStore>, _) = match place {
+            Place::Memory => (Arc::new(MemoryStore::new()), None),
+            Place::Sqlite => {
+                let folder = tempfile::tempdir().expect("a folder");
+                let store = SqliteStore::open(folder.path().join("bench.db"), AgentName::from("lango-orchestrator"));
+                (Arc::new(store.expect("a database")), Some(folder))
+            }
+        };
+        let session = SessionId::from("s_bench");
+        runtime.block_on(fill(&*store, &session, events));
+        let conversation = runtime.block_on(runner(store).open(session)).expect("the session opens");
+        let (sender, shown) = mpsc::channel(256);
+        Self { runtime, conversation, sender, shown, _folder: folder }
+    }
+
+    /// Runs one turn to its end.
+    pub fn turn(&mut self, question: &str) {
+        let stop = Stop::new();
+        let turn = self.conversation.turn(question, &stop, &self.sender);
+        let report = self.runtime.block_on(turn).expect("the turn runs");
+        assert!(matches!(report.outcome, Outcome::Answered { .. }));
+        while self.shown.try_recv().is_ok() {}
+    }
+}
+
+/// `hello` is answered at once; anything else is one tool call of a sub-agent, whose answer is the person's.
+fn script(request: &ModelRequest) -> ModelReply {
+    let last = request.messages.last();
+    match last {
+        Some(Message::User { text }) if **text == *"hello" => say("Hello! What can I do?"),
+        Some(Message::User { text }) if text.contains("## Task") => call("fs_read", json!({ "path": "a.txt" })),
+        Some(Message::User { .. }) => delegate_and_finish("operator", "read a.txt"),
+        _ => say("It says: the quick brown fox jumps over the lazy dog."),
+    }
+}
+
+fn runner(store: Arc<dyn SessionStore>) -> Runner {
+    let names = ["exec_shell", "fs_read", "browser_open", "crypto_sign", "search_web", "memory_store"];
+    let tools: Vec<Arc<dyn Tool>> = names.iter().map(|name| Arc::new(CountingTool::new(name)) as Arc<dyn Tool>).collect();
+    let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
+    let topology = Topology::built_in("specialists").expect("built in");
+    let tree = Arc::new(Tree::multi(&topology, specs, Vec::new(), &TreeSettings::default()).expect("a tree"));
+    Runner::new(RunnerParts {
+        gate: Gate::new(&tree, tools).expect("a gate"),
+        tree,
+        model: Arc::new(ScriptedModel::from_fn(script).forgetful()),
+        remotes: Vec::new(),
+        store,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        limits: Limits::default(),
+    })
+}
+
+/// Earlier turns of three events each.
+async fn fill(store: &dyn SessionStore, session: &SessionId, events: usize) {
+    let new = NewSession { id: session.clone(), user: UserId::from("local"), created: Timestamp(0) };
+    store.create(new).await.expect("a new session");
+    let mut seq = 1;
+    while seq <= events as u64 {
+        let mut batch = Vec::new();
+        while batch.len() < 900 && seq <= events as u64 {
+            batch.extend(hello(session, seq));
+            seq += 3;
+        }
+        store.append(Batch::from(batch)).await.expect("history is stored");
+    }
+}
+
+fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
+    let root = AgentName::from("lango-orchestrator");
+    let event = |at: u64, author: AgentName, body| Event {
+        seq: seq + at,
+        session: session.clone(),
+        turn: TurnId::new(format!("t_{seq}")),
+        frame: FrameId::root(),
+        author,
+        time: Timestamp(seq),
+        body,
+    };
+    let answer = EventBody::AgentMessage {
+        text: "Hello! What can I do?".into(),
+        calls: Vec::new(),
+        is_final: true,
+        model: Some("test/scripted".into()),
+        usage: Usage::default(),
+    };
+    let end = EventBody::TurnFinished {
+        outcome: Outcome::Answered { limit: None },
+        answer: Some(seq + 1),
+        usage: Usage::default(),
+        model_calls: 1,
+        tool_calls: 0,
+        rounds: 0,
+    };
+    [
+        event(0, AgentName::user(), EventBody::UserMessage { text: "hello".into(), settings: None }),
+        event(1, root.clone(), answer),
+        event(2, root, end),
+    ]
+}

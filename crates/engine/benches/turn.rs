@@ -1,0 +1,35 @@
+//! Wall time of a turn: `cargo bench -p lango-engine --bench turn`.
+
+mod common;
+
+use common::{Bench, Place};
+use divan::Bencher;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(args = [10, 1_000, 100_000])]
+fn hello_in_memory(bencher: Bencher, history: usize) {
+    run(bencher, Place::Memory, history, "hello");
+}
+
+#[divan::bench(args = [10, 1_000, 100_000])]
+fn one_tool_in_memory(bencher: Bencher, history: usize) {
+    run(bencher, Place::Memory, history, "what does a.txt say?");
+}
+
+#[divan::bench(args = [10, 1_000, 100_000], sample_count = 50)]
+fn hello_on_sqlite(bencher: Bencher, history: usize) {
+    run(bencher, Place::Sqlite, history, "hello");
+}
+
+#[divan::bench(args = [10, 1_000, 100_000], sample_count = 50)]
+fn one_tool_on_sqlite(bencher: Bencher, history: usize) {
+    run(bencher, Place::Sqlite, history, "what does a.txt say?");
+}
+
+fn run(bencher: Bencher, place: Place, history: usize, question: &str) {
+    let mut bench = Bench::with_history(place, history);
+    bencher.bench_local(|| bench.turn(question));
+}

@@ -114,7 +114,7 @@ pub struct SessionSummary {
     pub title: String,
     /// When it was made.
     pub created: Timestamp,
-    /// When the last event was stored.
+    /// When its last turn began or ended.
     pub updated: Timestamp,
     /// How many turns there are.
     pub turns: u64,

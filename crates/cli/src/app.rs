@@ -9,7 +9,7 @@ use lango_engine::{
 use lango_models::Offline;
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::Workspace;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Everything that a command works with.
@@ -40,10 +40,19 @@ impl App {
         let loaded = config::load(&surroundings)?;
         let workspace = Workspace::open(&surroundings.cwd)?;
         let tools = lango_tools::file_tools(&workspace);
-        let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
+        let specs = tools
+            .iter()
+            .map(|tool| Arc::new(tool.spec().clone()))
+            .collect();
         let tree = Arc::new(build_tree(&loaded, specs)?);
         let model = choose_model(loaded.settings.agent.model.as_deref())?;
-        Ok(Self { loaded, tree, workspace, model, tools })
+        Ok(Self {
+            loaded,
+            tree,
+            workspace,
+            model,
+            tools,
+        })
     }
 
     /// The person on the command line.
@@ -55,13 +64,19 @@ impl App {
     pub fn sessions(&self) -> Result<Sessions, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
         let store = Arc::new(SqliteStore::open(path, self.tree.root.name.clone())?);
-        Ok(Sessions { store: Arc::clone(&store) as Arc<dyn SessionStore>, catalog: store })
+        Ok(Sessions {
+            store: Arc::clone(&store) as Arc<dyn SessionStore>,
+            catalog: store,
+        })
     }
 
     /// A store that forgets everything at the end.
     pub fn ephemeral_sessions(&self) -> Sessions {
         let store = Arc::new(MemoryStore::new());
-        Sessions { store: Arc::clone(&store) as Arc<dyn SessionStore>, catalog: store }
+        Sessions {
+            store: Arc::clone(&store) as Arc<dyn SessionStore>,
+            catalog: store,
+        }
     }
 
     /// A runner over this store.
@@ -81,15 +96,24 @@ impl App {
     }
 
     /// The session whose id begins like this.
-    pub async fn find_session(&self, sessions: &Sessions, prefix: &str) -> Result<SessionId, Failure> {
+    pub async fn find_session(
+        &self,
+        sessions: &Sessions,
+        prefix: &str,
+    ) -> Result<SessionId, Failure> {
         let found = sessions.catalog.find(&self.user(), prefix, 3).await?;
         let exact = found.iter().find(|summary| summary.id == prefix);
         match (exact, found.as_slice()) {
             (Some(summary), _) | (None, [summary]) => Ok(summary.id.clone()),
-            (None, []) => Err(Failure::new(Exit::Usage, format!("there is no session `{prefix}`"))
-                .next("`lango sessions list` shows the sessions")),
+            (None, []) => Err(
+                Failure::new(Exit::Usage, format!("there is no session `{prefix}`"))
+                    .next("`lango sessions list` shows the sessions"),
+            ),
             (None, [one, two, ..]) => {
-                let message = format!("more than one session begins with `{prefix}`: {}, {}, …", one.id, two.id);
+                let message = format!(
+                    "more than one session begins with `{prefix}`: {}, {}, …",
+                    one.id, two.id
+                );
                 Err(Failure::new(Exit::Usage, message).next("write more of the id"))
             }
         }
@@ -100,8 +124,16 @@ impl App {
         if self.tree.unmatched.is_empty() {
             return Vec::new();
         }
-        let names: Vec<&str> = self.tree.unmatched.iter().map(|name| name.as_str()).collect();
-        vec![format!("no agent holds these tools, so they cannot run: {}", names.join(", "))]
+        let names: Vec<&str> = self
+            .tree
+            .unmatched
+            .iter()
+            .map(|name| name.as_str())
+            .collect();
+        vec![format!(
+            "no agent holds these tools, so they cannot run: {}",
+            names.join(", ")
+        )]
     }
 }
 
@@ -131,8 +163,13 @@ fn read_topology(agent: &AgentSettings, user_file: &Path) -> Result<Topology, Fa
             return Ok(Topology::built_in(name)?);
         }
         config::Topology::Named(name) => {
-            let folder = agent.agents_dir.clone().or_else(|| Some(user_file.parent()?.join("agents")));
-            let file = folder.map(|folder| folder.join(format!("{name}.toml"))).filter(|file| file.exists());
+            let folder = agent
+                .agents_dir
+                .clone()
+                .or_else(|| Some(user_file.parent()?.join("agents")));
+            let file = folder
+                .map(|folder| folder.join(format!("{name}.toml")))
+                .filter(|file| file.exists());
             file.ok_or_else(|| TopologyError::Unknown { name: name.clone() })?
         }
     };
@@ -140,15 +177,24 @@ fn read_topology(agent: &AgentSettings, user_file: &Path) -> Result<Topology, Fa
     Ok(Topology::parse(&text, &path.display().to_string())?)
 }
 
-fn unreadable(path: &PathBuf, error: &std::io::Error) -> TopologyError {
-    TopologyError::Malformed { origin: path.display().to_string(), detail: error.to_string() }
+fn unreadable(path: &Path, error: &std::io::Error) -> TopologyError {
+    TopologyError::Malformed {
+        origin: path.display().to_string(),
+        detail: error.to_string(),
+    }
 }
 
 /// The model that was named, or the rules that are always there.
 fn choose_model(name: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
     match name {
         None | Some(Offline::NAME | "offline") => Ok(Arc::new(Offline)),
-        Some(other) => Err(Failure::new(Exit::Config, format!("there is no model `{other}`; lango has `{}`", Offline::NAME))
-            .next(format!("-c agent.model={}, or remove agent.model", Offline::NAME))),
+        Some(other) => Err(Failure::new(
+            Exit::Config,
+            format!("there is no model `{other}`; lango has `{}`", Offline::NAME),
+        )
+        .next(format!(
+            "-c agent.model={}, or remove agent.model",
+            Offline::NAME
+        ))),
     }
 }

@@ -86,9 +86,11 @@ pub struct RunArguments {
 
 /// Arguments of `lango agents`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  lango agents\n  lango agents --instruction lango-orchestrator\n  \
+#[command(
+    after_help = "Examples:\n  lango agents\n  lango agents --instruction lango-orchestrator\n  \
                         lango -c agent.topology=classic agents --json\n  \
-                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -")]
+                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -"
+)]
 pub struct AgentsArguments {
     /// Print JSON.
     #[arg(long)]
@@ -105,7 +107,9 @@ pub struct AgentsArguments {
 
 /// What can be done with sessions.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m")]
+#[command(
+    after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m"
+)]
 pub enum SessionsCommand {
     /// The sessions, the one used last first
     List {
@@ -133,7 +137,9 @@ pub enum SessionsCommand {
 
 /// What can be done with the configuration.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  lango config show --origin\n  lango config show > lango.toml\n  lango config check")]
+#[command(
+    after_help = "Examples:\n  lango config show --origin\n  lango config show > lango.toml\n  lango config check"
+)]
 pub enum ConfigCommand {
     /// Every key with its value
     Show {

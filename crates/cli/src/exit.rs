@@ -60,7 +60,11 @@ pub struct Failure {
 impl Failure {
     /// A failure with this text.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, error: anyhow::Error::msg(message.into()), next: None }
+        Self {
+            exit,
+            error: anyhow::Error::msg(message.into()),
+            next: None,
+        }
     }
 
     /// The same, with the next step.
@@ -70,7 +74,11 @@ impl Failure {
     }
 
     fn of(exit: Exit, error: impl Into<anyhow::Error>, next: Option<&str>) -> Self {
-        Self { exit, error: error.into(), next: next.map(str::to_owned) }
+        Self {
+            exit,
+            error: error.into(),
+            next: next.map(str::to_owned),
+        }
     }
 }
 
@@ -90,24 +98,44 @@ impl fmt::Display for Failure {
 
 impl From<Problems> for Failure {
     fn from(problems: Problems) -> Self {
-        let exit = if problems.is_usage() { Exit::Usage } else { Exit::Config };
-        Self::of(exit, problems, Some("`lango config show` lists every key with its help"))
+        let exit = if problems.is_usage() {
+            Exit::Usage
+        } else {
+            Exit::Config
+        };
+        Self::of(
+            exit,
+            problems,
+            Some("`lango config show` lists every key with its help"),
+        )
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (exit, next) = match &error {
-            StoreError::NotFound { .. } => (Exit::Usage, Some("`lango sessions list` shows the sessions")),
+            StoreError::NotFound { .. } => (
+                Exit::Usage,
+                Some("`lango sessions list` shows the sessions"),
+            ),
             StoreError::Exists { .. } => (Exit::Usage, None),
-            StoreError::Foreign { .. } | StoreError::TooNew { .. } => {
-                (Exit::Config, Some("set session.store to another file, such as `-c session.store=sqlite:PATH`"))
-            }
-            StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => {
-                (Exit::Config, Some("set LANGO_HOME to a folder that can be written, or use --ephemeral to store nothing"))
-            }
-            StoreError::Full { .. } => (Exit::Failed, Some("what was stored before is safe; run it again when there is room")),
-            StoreError::Conflict { .. } | StoreError::Damaged { .. } | StoreError::Failed { .. } => (Exit::Failed, None),
+            StoreError::Foreign { .. } | StoreError::TooNew { .. } => (
+                Exit::Config,
+                Some("set session.store to another file, such as `-c session.store=sqlite:PATH`"),
+            ),
+            StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => (
+                Exit::Config,
+                Some(
+                    "set LANGO_HOME to a folder that can be written, or use --ephemeral to store nothing",
+                ),
+            ),
+            StoreError::Full { .. } => (
+                Exit::Failed,
+                Some("what was stored before is safe; run it again when there is room"),
+            ),
+            StoreError::Conflict { .. }
+            | StoreError::Damaged { .. }
+            | StoreError::Failed { .. } => (Exit::Failed, None),
         };
         Self::of(exit, error, next)
     }
@@ -118,14 +146,22 @@ impl From<RunnerError> for Failure {
         match error {
             RunnerError::Store(error) => error.into(),
             RunnerError::InputTooLong { .. } => Self::of(Exit::Usage, error, None),
-            RunnerError::InputEmpty => Self::of(Exit::Usage, error, Some("lango run \"what files are here?\"")),
+            RunnerError::InputEmpty => Self::of(
+                Exit::Usage,
+                error,
+                Some("lango run \"what files are here?\""),
+            ),
         }
     }
 }
 
 impl From<TopologyError> for Failure {
     fn from(error: TopologyError) -> Self {
-        Self::of(Exit::Config, error, Some("`lango config show --origin` tells where agent.topology is set"))
+        Self::of(
+            Exit::Config,
+            error,
+            Some("`lango config show --origin` tells where agent.topology is set"),
+        )
     }
 }
 

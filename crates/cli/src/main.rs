@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let exit = match runtime {
         Ok(runtime) => runtime.block_on(lango_cli::commands::run(arguments)),
         Err(error) => {

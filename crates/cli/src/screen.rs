@@ -41,9 +41,15 @@ pub fn wants_colour() -> bool {
 pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     let tokens = match model {
         Offline::NAME => "0 tokens (built-in rules, not an AI model)".to_owned(),
-        _ => format!("{} tokens in, {} out", report.usage.input_tokens, report.usage.output_tokens),
+        _ => format!(
+            "{} tokens in, {} out",
+            report.usage.input_tokens, report.usage.output_tokens
+        ),
     };
-    let mut parts = vec![model.to_owned(), count(report.model_calls.into(), "model call")];
+    let mut parts = vec![
+        model.to_owned(),
+        count(report.model_calls.into(), "model call"),
+    ];
     if report.rounds > 0 {
         parts.push(count(report.rounds.into(), "delegation round"));
     }
@@ -53,8 +59,14 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     parts.extend([format!("{:.1} s", elapsed.as_secs_f64()), tokens]);
     let ending = match &report.outcome {
         Outcome::Answered { limit: None } => None,
-        Outcome::Answered { limit: Some(limit) } => Some(format!("cut short by a limit: {}", limit.key())),
-        Outcome::Limited { limit } => Some(format!("stopped by a limit: {}; raise it with -c {}=…", limit.key(), limit.key())),
+        Outcome::Answered { limit: Some(limit) } => {
+            Some(format!("cut short by a limit: {}", limit.key()))
+        }
+        Outcome::Limited { limit } => Some(format!(
+            "stopped by a limit: {}; raise it with -c {}=…",
+            limit.key(),
+            limit.key()
+        )),
         Outcome::Failed { error } => Some(format!("failed: {error}")),
         Outcome::Cancelled => Some("stopped".to_owned()),
         Outcome::Interrupted => Some("interrupted".to_owned()),

@@ -3,7 +3,10 @@
 //! The same JSON goes into the store, over the wire and to `--jsonl`. Events are append-only and numbered without a gap
 //! within their session; replaying a turn's events gives the state that living it gave.
 
-use crate::{AgentName, Call, CallId, Effect, FrameId, Limits, Outcome, SessionId, Text, Timestamp, ToolName, TurnId, Usage};
+use crate::{
+    AgentName, Call, CallId, Effect, FrameId, Limits, Outcome, SessionId, Text, Timestamp,
+    ToolName, TurnId, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -217,6 +220,24 @@ pub enum Fault {
 }
 
 impl EventBody {
+    /// Whether lango is bound by it: what a person said, what is about to happen outside, and the end that is shown. Such
+    /// a fact must outlive the machine before anything follows from it. Every other one must outlive the process; if the
+    /// machine's end takes it, it is decided again.
+    pub fn is_binding(&self) -> bool {
+        match self {
+            Self::UserMessage { .. } | Self::RemoteCalled { .. } | Self::TurnFinished { .. } => {
+                true
+            }
+            Self::ToolCalled { effect, .. } => *effect != Effect::Pure,
+            Self::AgentMessage { .. }
+            | Self::AgentDelegated { .. }
+            | Self::AgentRejected { .. }
+            | Self::ToolReturned { .. }
+            | Self::RemoteReturned { .. }
+            | Self::TurnCorrected { .. } => false,
+        }
+    }
+
     /// The value of `type` in its JSON.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -20,12 +20,14 @@ pub use ambient::{Clock, Ids, Timestamp};
 pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
-pub use model::{Call, Function, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage};
+pub use model::{
+    Call, Function, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage,
+};
 pub use outcome::Outcome;
 pub use remote::{RemoteAgent, RemoteError};
 pub use store::{
-    Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead, SessionStore, SessionSummary,
-    StoreError,
+    Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead, SessionStore,
+    SessionSummary, StoreError,
 };
 pub use tool::{Effect, Risk, Tool, ToolError, ToolOutput, ToolSpec};
 

@@ -23,7 +23,11 @@ impl Limits {
 
     /// The same limits with `rounds` read as the configuration means it: zero is the default of three.
     pub fn with_rounds(self, rounds: u32) -> Self {
-        let rounds = if rounds == 0 { Self::DEFAULT_ROUNDS } else { rounds };
+        let rounds = if rounds == 0 {
+            Self::DEFAULT_ROUNDS
+        } else {
+            rounds
+        };
         Self { rounds, ..self }
     }
 }

@@ -11,7 +11,11 @@ pub trait RemoteAgent: Send + Sync {
     fn description(&self) -> &str;
 
     /// Gives it a task of a session and waits for the answer.
-    fn call<'a>(&'a self, session: &'a SessionId, task: Text) -> BoxFuture<'a, Result<String, RemoteError>>;
+    fn call<'a>(
+        &'a self,
+        session: &'a SessionId,
+        task: Text,
+    ) -> BoxFuture<'a, Result<String, RemoteError>>;
 }
 
 /// Why a remote agent gave no answer.

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 /// Where sessions live while turns run.
 ///
-/// A batch is stored whole or not at all, and is durable when the future resolves. What is read does not grow with the
-/// length of the session.
+/// A batch is stored whole or not at all, and in its order. When the future resolves it outlives the process; if one of
+/// its events [is binding](crate::EventBody::is_binding), it and all before it outlive the machine. What is read does not
+/// grow with the length of the session.
 pub trait SessionStore: Send + Sync {
     /// Makes an empty session. An id that is taken is [`StoreError::Exists`].
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -19,16 +20,29 @@ pub trait SessionStore: Send + Sync {
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Events of a session in their order.
-    fn read(&self, session: &SessionId, page: Page) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
+    fn read(
+        &self,
+        session: &SessionId,
+        page: Page,
+    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 }
 
 /// The list of sessions, for people.
 pub trait SessionCatalog: Send + Sync {
     /// A user's sessions, the one used last first.
-    fn list(&self, user: &UserId, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+    fn list(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
     /// A user's sessions whose id begins with `prefix`, in the order of their ids.
-    fn find(&self, user: &UserId, prefix: &str, limit: usize) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+    fn find(
+        &self,
+        user: &UserId,
+        prefix: &str,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 }
 
 /// Events that are stored together, shared with whoever shows them afterwards.
@@ -114,7 +128,7 @@ pub struct SessionSummary {
     pub title: String,
     /// When it was made.
     pub created: Timestamp,
-    /// When its last turn began or ended.
+    /// When its first turn began, or its last one ended.
     pub updated: Timestamp,
     /// How many turns there are.
     pub turns: u64,

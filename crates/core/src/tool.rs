@@ -11,7 +11,11 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     /// Runs it. `arguments` fit the schema; `call` is the key under which an effect must not happen twice.
-    fn run<'a>(&'a self, call: &'a CallId, arguments: Arc<Value>) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn run<'a>(
+        &'a self,
+        call: &'a CallId,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 /// What a tool says of itself.
@@ -77,6 +81,8 @@ pub struct ToolError {
 impl ToolError {
     /// An error with this text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self {
+            message: message.into(),
+        }
     }
 }

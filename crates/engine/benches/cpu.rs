@@ -14,8 +14,16 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
         [mode, place, question, count] if mode == "turns" => {
-            let place = if place == "memory" { Place::Memory } else { Place::Sqlite };
-            let question = if question == "hello" { "hello" } else { ONE_TOOL };
+            let place = if place == "memory" {
+                Place::Memory
+            } else {
+                Place::Sqlite
+            };
+            let question = if question == "hello" {
+                "hello"
+            } else {
+                ONE_TOOL
+            };
             run_turns(place, question, count.parse().unwrap_or(100));
         }
         _ => table(),
@@ -29,11 +37,19 @@ fn run_turns(place: Place, question: &str, count: usize) {
 
 fn table() {
     println!("CPU µs per turn (all threads), by events of history\n");
-    println!("{:<22}{:>10}{:>10}{:>10}{:>14}", "turn", "10", "1,000", "100,000", "most/least");
+    println!(
+        "{:<22}{:>10}{:>10}{:>10}{:>14}",
+        "turn", "10", "1,000", "100,000", "most/least"
+    );
     for (place, name) in [(Place::Memory, "in memory"), (Place::Sqlite, "on SQLite")] {
         for (question, kind) in [("hello", "hello"), (ONE_TOOL, "one tool")] {
-            let mut benches = [10, 1_000, 100_000].map(|history| Bench::with_history(place, history));
-            let measured = measure(&mut benches, question, if place == Place::Memory { 4000 } else { 400 });
+            let mut benches =
+                [10, 1_000, 100_000].map(|history| Bench::with_history(place, history));
+            let measured = measure(
+                &mut benches,
+                question,
+                if place == Place::Memory { 4000 } else { 400 },
+            );
             let most = measured.iter().copied().fold(0.0, f64::max);
             let least = measured.iter().copied().fold(f64::MAX, f64::min);
             println!(

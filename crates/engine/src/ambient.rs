@@ -9,7 +9,9 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 }
@@ -26,7 +28,9 @@ impl Ids for RandomIds {
         if getrandom::fill(&mut bytes).is_err() {
             bytes[..8].copy_from_slice(&SystemClock.now().0.to_le_bytes());
         }
-        let letters = bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+        let letters = bytes
+            .iter()
+            .map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
         prefix.chars().chain(letters).collect()
     }
 }

@@ -11,12 +11,23 @@ pub const GENERAL_ACTIONS: &str = "general actions";
 pub fn capabilities_of<T: Named>(spec: &AgentSpec, tools: &[T]) -> Vec<Text> {
     let mut capabilities: Vec<Text> = Vec::new();
     for entry in &spec.prefixes {
-        let used = tools.iter().any(|tool| tool.tool_name().starts_with(&entry.prefix));
-        if used && !capabilities.iter().any(|known| **known == *entry.capability) {
+        let used = tools
+            .iter()
+            .any(|tool| tool.tool_name().starts_with(&entry.prefix));
+        if used
+            && !capabilities
+                .iter()
+                .any(|known| **known == *entry.capability)
+        {
             capabilities.push(entry.capability.as_str().into());
         }
     }
-    let undescribed = |tool: &T| !spec.prefixes.iter().any(|entry| tool.tool_name().starts_with(&entry.prefix));
+    let undescribed = |tool: &T| {
+        !spec
+            .prefixes
+            .iter()
+            .any(|entry| tool.tool_name().starts_with(&entry.prefix))
+    };
     if tools.iter().any(undescribed) {
         capabilities.push(GENERAL_ACTIONS.into());
     }

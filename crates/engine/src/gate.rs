@@ -48,11 +48,21 @@ pub(crate) fn admit(tree: &Tree, agent: &Agent, call: &Call) -> Result<Admitted,
     let Some(tool) = agent.tool(&call.name) else {
         return Err(no_home(tree, agent, &call.name));
     };
-    let bad = |detail| Refusal { fault: Fault::BadArguments, detail };
+    let bad = |detail| Refusal {
+        fault: Fault::BadArguments,
+        detail,
+    };
     let arguments = parse_arguments(&call.arguments).map_err(bad)?;
-    tool.check(&arguments)
-        .map_err(|faults| bad(format!("the arguments of `{}` do not fit: {faults}", call.name)))?;
-    Ok(Admitted { tool: Arc::clone(tool), arguments: Arc::new(arguments) })
+    tool.check(&arguments).map_err(|faults| {
+        bad(format!(
+            "the arguments of `{}` do not fit: {faults}",
+            call.name
+        ))
+    })?;
+    Ok(Admitted {
+        tool: Arc::clone(tool),
+        arguments: Arc::new(arguments),
+    })
 }
 
 /// Reads raw arguments. Text that is not whole JSON is never repaired; no text at all is an empty object.
@@ -68,20 +78,34 @@ pub(crate) fn no_home(tree: &Tree, agent: &Agent, name: &str) -> Refusal {
     let own = match agent.tools.is_empty() {
         true => "you have no tools".to_owned(),
         false => {
-            let names: Vec<&str> = agent.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+            let names: Vec<&str> = agent
+                .tools
+                .iter()
+                .map(|tool| tool.spec.name.as_str())
+                .collect();
             format!("your tools are: {}", names.join(", "))
         }
     };
     let shown: String = name.chars().take(64).collect();
     if tree.unmatched.iter().any(|tool| *tool == *name) {
-        let detail = format!("no agent holds the tool `{shown}`, so it cannot run; say so in the answer");
-        return Refusal { fault: Fault::UnmatchedTool, detail };
+        let detail =
+            format!("no agent holds the tool `{shown}`, so it cannot run; say so in the answer");
+        return Refusal {
+            fault: Fault::UnmatchedTool,
+            detail,
+        };
     }
     if tree.owner_of(name).is_some() {
         let detail = format!("the tool `{shown}` is not yours; {own}");
-        return Refusal { fault: Fault::NotYours, detail };
+        return Refusal {
+            fault: Fault::NotYours,
+            detail,
+        };
     }
-    Refusal { fault: Fault::UnknownTool, detail: format!("there is no tool `{shown}`; {own}") }
+    Refusal {
+        fault: Fault::UnknownTool,
+        detail: format!("there is no tool `{shown}`; {own}"),
+    }
 }
 
 impl Gate {
@@ -90,14 +114,21 @@ impl Gate {
 
     /// Gives each tool's code to those whom the tree lets call it.
     pub fn new(tree: &Tree, tools: Vec<Arc<dyn Tool>>) -> Result<Self, GateError> {
-        let installed: HashMap<ToolName, Arc<dyn Tool>> =
-            tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        let installed: HashMap<ToolName, Arc<dyn Tool>> = tools
+            .into_iter()
+            .map(|tool| (tool.spec().name.clone(), tool))
+            .collect();
         let mut handles = HashMap::new();
-        for agent in std::iter::once(&tree.root).chain(&tree.agents).filter(|agent| !agent.tools.is_empty()) {
+        for agent in std::iter::once(&tree.root)
+            .chain(&tree.agents)
+            .filter(|agent| !agent.tools.is_empty())
+        {
             let mut own = HashMap::new();
             for tool in &agent.tools {
                 let name = &tool.spec.name;
-                let handle = installed.get(name).ok_or_else(|| GateError::NotInstalled { name: name.clone() })?;
+                let handle = installed
+                    .get(name)
+                    .ok_or_else(|| GateError::NotInstalled { name: name.clone() })?;
                 own.insert(name.clone(), Arc::clone(handle));
             }
             handles.insert(agent.name.clone(), own);
@@ -112,15 +143,29 @@ impl Gate {
 
     /// Runs a call that was stored: within its time, and with a bounded output whatever the tool does.
     pub(crate) async fn run(&self, step: &ToolStep, time: Duration) -> (CallStatus, Text) {
-        let Some(tool) = self.handles.get(&step.agent).and_then(|own| own.get(&step.tool)) else {
-            return (CallStatus::Denied, format!("the tool `{}` is not yours", step.tool).into());
+        let Some(tool) = self
+            .handles
+            .get(&step.agent)
+            .and_then(|own| own.get(&step.tool))
+        else {
+            return (
+                CallStatus::Denied,
+                format!("the tool `{}` is not yours", step.tool).into(),
+            );
         };
-        let run = AssertUnwindSafe(tool.run(&step.call, Arc::clone(&step.arguments))).catch_unwind();
+        let run =
+            AssertUnwindSafe(tool.run(&step.call, Arc::clone(&step.arguments))).catch_unwind();
         match tokio::time::timeout(time, run).await {
             Ok(Ok(Ok(output))) => (CallStatus::Ok, cap(output.text, Self::OUTPUT_BYTES)),
             Ok(Ok(Err(error))) => (CallStatus::Error, cap(error.message, Self::OUTPUT_BYTES)),
-            Ok(Err(_panic)) => (CallStatus::Error, format!("the tool `{}` crashed", step.tool).into()),
-            Err(_elapsed) => (CallStatus::Error, format!("no result within {} s: stopped", time.as_secs_f32()).into()),
+            Ok(Err(_panic)) => (
+                CallStatus::Error,
+                format!("the tool `{}` crashed", step.tool).into(),
+            ),
+            Err(_elapsed) => (
+                CallStatus::Error,
+                format!("no result within {} s: stopped", time.as_secs_f32()).into(),
+            ),
         }
     }
 }
@@ -132,7 +177,14 @@ fn cap(text: String, most: usize) -> Text {
     }
     let head = floor_boundary(&text, most * 3 / 4);
     let tail = ceil_boundary(&text, text.len() - most / 4);
-    format!("{}\n[… {} of {} bytes left out …]\n{}", &text[..head], tail - head, text.len(), &text[tail..]).into()
+    format!(
+        "{}\n[… {} of {} bytes left out …]\n{}",
+        &text[..head],
+        tail - head,
+        text.len(),
+        &text[tail..]
+    )
+    .into()
 }
 
 fn floor_boundary(text: &str, mut at: usize) -> usize {

@@ -23,11 +23,16 @@ pub(crate) struct OrchestratorPrompt<'a> {
 }
 
 pub(crate) fn orchestrator(prompt: &OrchestratorPrompt<'_>) -> Text {
-    let entries: Vec<String> =
-        prompt.agents.iter().map(|(spec, capabilities)| routing_entry(spec, capabilities)).collect();
+    let entries: Vec<String> = prompt
+        .agents
+        .iter()
+        .map(|(spec, capabilities)| routing_entry(spec, capabilities))
+        .collect();
     let remotes: Vec<String> = prompt.remotes.iter().map(remote_entry).collect();
     let local_names = prompt.agents.iter().map(|(spec, _)| spec.name.as_str());
-    let names: Vec<&str> = local_names.chain(prompt.remotes.iter().map(|card| card.name.as_str())).collect();
+    let names: Vec<&str> = local_names
+        .chain(prompt.remotes.iter().map(|card| card.name.as_str()))
+        .collect();
     fill(
         include_str!("../prompts/orchestrator.md"),
         &[
@@ -62,7 +67,11 @@ fn routing_entry(spec: &AgentSpec, capabilities: &[Text]) -> String {
 
 fn remote_entry(card: &RemoteCard) -> String {
     // A description from elsewhere stays on its line, so that it cannot pose as another entry.
-    let description = card.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let description = card
+        .description
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     fill(
         include_str!("../prompts/remote_entry.md"),
         &[("name", card.name.as_str()), ("description", &description)],
@@ -88,17 +97,28 @@ pub(crate) fn sub_agent(spec: &AgentSpec, capabilities: &[Text], has_tools: bool
 }
 
 pub(crate) fn single_agent(name: &AgentName, has_tools: bool) -> Text {
-    fill(include_str!("../prompts/single.md"), &[("name", name.as_str()), ("tools", flag(has_tools))]).trim_end().into()
+    fill(
+        include_str!("../prompts/single.md"),
+        &[("name", name.as_str()), ("tools", flag(has_tools))],
+    )
+    .trim_end()
+    .into()
 }
 
 /// A sub-agent's first message.
 pub(crate) fn brief(conversation: &str, task: &str) -> Text {
-    fill(include_str!("../prompts/brief.md"), &[("conversation", conversation), ("task", task)]).trim_end().into()
+    fill(
+        include_str!("../prompts/brief.md"),
+        &[("conversation", conversation), ("task", task)],
+    )
+    .trim_end()
+    .into()
 }
 
 /// The control function over the agents that can be asked now.
 pub(crate) fn delegate_function<'a>(agents: impl Iterator<Item = &'a AgentName>) -> Function {
-    let mut prompt: Value = serde_json::from_str(include_str!("../prompts/delegate.json")).unwrap_or_default();
+    let mut prompt: Value =
+        serde_json::from_str(include_str!("../prompts/delegate.json")).unwrap_or_default();
     let names: Vec<Value> = agents.map(|name| Value::from(name.as_str())).collect();
     prompt["parameters"]["properties"]["agent"]["enum"] = Value::from(names);
     Function {

@@ -39,12 +39,26 @@ pub struct Partition<T> {
 }
 
 /// Gives every tool its home.
-pub fn partition<T: Named>(topology: &Topology, tools: impl IntoIterator<Item = T>) -> Partition<T> {
-    let parts = topology.agents.iter().map(|spec| (spec.name.clone(), Vec::new())).collect();
-    let mut partition = Partition { parts, unmatched: Vec::new() };
+pub fn partition<T: Named>(
+    topology: &Topology,
+    tools: impl IntoIterator<Item = T>,
+) -> Partition<T> {
+    let parts = topology
+        .agents
+        .iter()
+        .map(|spec| (spec.name.clone(), Vec::new()))
+        .collect();
+    let mut partition = Partition {
+        parts,
+        unmatched: Vec::new(),
+    };
     for tool in tools {
         let home = home_of(topology, tool.tool_name());
-        match partition.parts.iter_mut().find(|(name, _)| Some(name) == home) {
+        match partition
+            .parts
+            .iter_mut()
+            .find(|(name, _)| Some(name) == home)
+        {
             Some((_, part)) => part.push(tool),
             None => partition.unmatched.push(tool),
         }
@@ -55,11 +69,22 @@ pub fn partition<T: Named>(topology: &Topology, tools: impl IntoIterator<Item = 
 impl<T> Partition<T> {
     /// The part of one agent.
     pub fn of(&self, agent: &str) -> &[T] {
-        self.parts.iter().find(|(name, _)| *name == agent).map_or(&[], |(_, part)| part)
+        self.parts
+            .iter()
+            .find(|(name, _)| *name == agent)
+            .map_or(&[], |(_, part)| part)
     }
 }
 
 fn home_of<'a>(topology: &'a Topology, tool: &str) -> Option<&'a AgentName> {
-    let claims = |spec: &&AgentSpec| spec.prefixes.iter().any(|entry| tool.starts_with(&entry.prefix));
-    topology.in_match_order().find(claims).map(|spec| &spec.name).or(topology.unmatched.as_ref())
+    let claims = |spec: &&AgentSpec| {
+        spec.prefixes
+            .iter()
+            .any(|entry| tool.starts_with(&entry.prefix))
+    };
+    topology
+        .in_match_order()
+        .find(claims)
+        .map(|spec| &spec.name)
+        .or(topology.unmatched.as_ref())
 }

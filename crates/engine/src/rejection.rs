@@ -6,14 +6,20 @@ const MARK: &str = "[REJECT]";
 pub(crate) fn reason(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let mark = text.get(..MARK.len())?;
-    mark.eq_ignore_ascii_case(MARK).then(|| text[MARK.len()..].trim_start_matches([':', ' ', '-']).trim())
+    mark.eq_ignore_ascii_case(MARK).then(|| {
+        text[MARK.len()..]
+            .trim_start_matches([':', ' ', '-'])
+            .trim()
+    })
 }
 
 /// Whether more text could still turn this beginning into a refusal, so that it must not be shown yet.
 pub(crate) fn may_become_one(beginning: &str) -> bool {
     let beginning = beginning.trim_start();
     let length = beginning.len().min(MARK.len());
-    beginning.get(..length).is_some_and(|start| start.eq_ignore_ascii_case(&MARK[..length]))
+    beginning
+        .get(..length)
+        .is_some_and(|start| start.eq_ignore_ascii_case(&MARK[..length]))
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome, RemoteAgent, SessionId, SessionStore, StoreError,
-    Text, TurnId, Usage, UserId,
+    AgentName, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome, RemoteAgent, SessionId,
+    SessionStore, StoreError, Text, TurnId, Usage, UserId,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -96,7 +96,10 @@ pub enum RunnerError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The input is longer than a turn takes.
-    #[error("the message has {bytes} bytes; a turn takes {} at most: put it into a file and ask about the file", Runner::INPUT_BYTES)]
+    #[error(
+        "the message has {bytes} bytes; a turn takes {} at most: put it into a file and ask about the file",
+        Runner::INPUT_BYTES
+    )]
     InputTooLong {
         /// Its length.
         bytes: usize,
@@ -114,7 +117,9 @@ impl Runner {
 
     /// A runner over these parts.
     pub fn new(parts: RunnerParts) -> Self {
-        Self { parts: Arc::new(parts) }
+        Self {
+            parts: Arc::new(parts),
+        }
     }
 
     /// A new session. Nothing is stored before its first turn.
@@ -163,7 +168,11 @@ async fn drive(
 }
 
 /// Stores events, then shows them.
-async fn append(parts: &RunnerParts, events: Vec<Event>, shown: &mpsc::Sender<Shown>) -> Result<Batch, RunnerError> {
+async fn append(
+    parts: &RunnerParts,
+    events: Vec<Event>,
+    shown: &mpsc::Sender<Shown>,
+) -> Result<Batch, RunnerError> {
     let batch: Batch = events.into();
     if !batch.is_empty() {
         parts.store.append(Arc::clone(&batch)).await?;
@@ -187,7 +196,15 @@ fn report(last: &Batch) -> TurnReport {
         usage: Usage::default(),
     };
     for event in last.iter() {
-        let EventBody::TurnFinished { outcome, answer, usage, model_calls, tool_calls, rounds } = &event.body else {
+        let EventBody::TurnFinished {
+            outcome,
+            answer,
+            usage,
+            model_calls,
+            tool_calls,
+            rounds,
+        } = &event.body
+        else {
             continue;
         };
         let spoken = last.iter().find(|event| Some(event.seq) == *answer);

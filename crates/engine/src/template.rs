@@ -37,11 +37,15 @@ fn next_tag(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn section<'a>(text: &'a str, name: &str) -> (&'a str, &'a str) {
-    text.split_once(&format!("{{{{/{name}}}}}")).unwrap_or((text, ""))
+    text.split_once(&format!("{{{{/{name}}}}}"))
+        .unwrap_or((text, ""))
 }
 
 fn value_of<'a>(name: &str, values: &[(&str, &'a str)]) -> Option<&'a str> {
-    values.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+    values
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| *value)
 }
 
 #[cfg(test)]
@@ -50,7 +54,10 @@ mod tests {
 
     #[test]
     fn values_go_in_once_and_are_not_read_again() {
-        assert_eq!(fill("a {{x}} b", &[("x", "{{y}}"), ("y", "no")]), "a {{y}} b");
+        assert_eq!(
+            fill("a {{x}} b", &[("x", "{{y}}"), ("y", "no")]),
+            "a {{y}} b"
+        );
     }
 
     #[test]

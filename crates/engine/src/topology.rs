@@ -115,7 +115,11 @@ impl Topology {
         let text = match name {
             "specialists" => include_str!("../topologies/specialists.toml"),
             "classic" => include_str!("../topologies/classic.toml"),
-            _ => return Err(TopologyError::Unknown { name: name.to_owned() }),
+            _ => {
+                return Err(TopologyError::Unknown {
+                    name: name.to_owned(),
+                });
+            }
         };
         Self::parse(text, name)
     }
@@ -126,14 +130,23 @@ impl Topology {
             origin: origin.to_owned(),
             detail: error.to_string().trim_end().to_owned(),
         })?;
-        topology.check().map_err(|detail| TopologyError::Invalid { origin: origin.to_owned(), detail })?;
+        topology.check().map_err(|detail| TopologyError::Invalid {
+            origin: origin.to_owned(),
+            detail,
+        })?;
         Ok(topology)
     }
 
     /// The agents in the order in which their prefixes are tried.
     pub fn in_match_order(&self) -> impl Iterator<Item = &AgentSpec> {
-        let named = self.match_order.iter().filter_map(|name| self.agents.iter().find(|spec| spec.name == *name));
-        let others = self.agents.iter().filter(|spec| !self.match_order.contains(&spec.name));
+        let named = self
+            .match_order
+            .iter()
+            .filter_map(|name| self.agents.iter().find(|spec| spec.name == *name));
+        let others = self
+            .agents
+            .iter()
+            .filter(|spec| !self.match_order.contains(&spec.name));
         named.chain(others)
     }
 
@@ -145,13 +158,22 @@ impl Topology {
             if !seen.insert(&spec.name) {
                 return Err(format!("the name `{}` is used twice", spec.name));
             }
-            if let Some(empty) = spec.prefixes.iter().find(|entry| entry.prefix.is_empty() || entry.capability.is_empty()) {
-                return Err(format!("agent `{}` has an incomplete prefix: {empty:?}", spec.name));
+            if let Some(empty) = spec
+                .prefixes
+                .iter()
+                .find(|entry| entry.prefix.is_empty() || entry.capability.is_empty())
+            {
+                return Err(format!(
+                    "agent `{}` has an incomplete prefix: {empty:?}",
+                    spec.name
+                ));
             }
         }
         let known = |name: &&AgentName| !self.agents.iter().any(|spec| spec.name == **name);
         match self.match_order.iter().chain(&self.unmatched).find(known) {
-            Some(name) => Err(format!("`{name}` is named in `match_order` or `unmatched` and is not among the agents")),
+            Some(name) => Err(format!(
+                "`{name}` is named in `match_order` or `unmatched` and is not among the agents"
+            )),
             None => Ok(()),
         }
     }
@@ -162,7 +184,9 @@ pub(crate) fn check_name(name: &AgentName) -> Result<(), String> {
     let text = name.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
-        return Err(format!("`{name}` cannot be an agent's name: use up to 64 letters, digits, `-` and `_`"));
+        return Err(format!(
+            "`{name}` cannot be an agent's name: use up to 64 letters, digits, `-` and `_`"
+        ));
     }
     if text == AgentName::USER {
         return Err("`user` is the person's name; an agent needs another".to_owned());

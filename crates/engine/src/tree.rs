@@ -109,7 +109,11 @@ pub struct TreeSettings {
 
 impl Default for TreeSettings {
     fn default() -> Self {
-        Self { rounds: Limits::DEFAULT_ROUNDS, orchestrator_tools: None, strict_tools: false }
+        Self {
+            rounds: Limits::DEFAULT_ROUNDS,
+            orchestrator_tools: None,
+            strict_tools: false,
+        }
     }
 }
 
@@ -126,7 +130,9 @@ pub enum TreeError {
         name: ToolName,
     },
     /// A tool has the name of the control function, or none a model can call.
-    #[error("a tool cannot be named `{name}`: use up to 64 letters, digits, `-`, `_` and `.`, and not `{DELEGATE}`")]
+    #[error(
+        "a tool cannot be named `{name}`: use up to 64 letters, digits, `-`, `_` and `.`, and not `{DELEGATE}`"
+    )]
     BadToolName {
         /// The name.
         name: ToolName,
@@ -140,13 +146,18 @@ pub enum TreeError {
         detail: String,
     },
     /// Tools without a home, where the configuration wants none.
-    #[error("no agent holds {}; give the tools a known prefix, or set agent.strictTools = false", list(names))]
+    #[error(
+        "no agent holds {}; give the tools a known prefix, or set agent.strictTools = false",
+        list(names)
+    )]
     Unmatched {
         /// Their names.
         names: Vec<ToolName>,
     },
     /// The configuration gives the orchestrator tools that its topology denies it.
-    #[error("the orchestrator of the topology `{topology}` holds no tools; agent.orchestratorTools = \"all\" fits `classic`")]
+    #[error(
+        "the orchestrator of the topology `{topology}` holds no tools; agent.orchestratorTools = \"all\" fits `classic`"
+    )]
     ToolLessOrchestrator {
         /// The topology.
         topology: String,
@@ -156,7 +167,11 @@ pub enum TreeError {
 impl Tree {
     /// The agent of this name, the root included.
     pub fn agent(&self, name: &str) -> Option<&Agent> {
-        if self.root.name == name { Some(&self.root) } else { self.sub_agent(name) }
+        if self.root.name == name {
+            Some(&self.root)
+        } else {
+            self.sub_agent(name)
+        }
     }
 
     /// The sub-agent of this name.
@@ -178,11 +193,21 @@ impl Tree {
     }
 
     /// The names of the agents that have not refused.
-    pub(crate) fn live<'a>(&'a self, refused: &'a BTreeSet<AgentName>) -> impl Iterator<Item = &'a AgentName> {
-        self.agents.iter().map(|agent| &agent.name).filter(|name| !refused.contains(*name))
+    pub(crate) fn live<'a>(
+        &'a self,
+        refused: &'a BTreeSet<AgentName>,
+    ) -> impl Iterator<Item = &'a AgentName> {
+        self.agents
+            .iter()
+            .map(|agent| &agent.name)
+            .filter(|name| !refused.contains(*name))
     }
 }
 
 fn list(names: &[ToolName]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -11,15 +11,16 @@ mod calls;
 mod ending;
 mod frame;
 mod offer;
-mod replies;
 mod repetition;
+mod replies;
 mod request;
 mod state;
 mod steps;
 
 use crate::tree::Tree;
 use lango_core::{
-    AgentName, Event, EventBody, Exchange, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId, TurnSettings,
+    AgentName, Event, EventBody, Exchange, FrameId, Limits, Outcome, SessionId, Text, Timestamp,
+    TurnId, TurnSettings,
 };
 use offer::Offer;
 use state::State;
@@ -62,7 +63,10 @@ impl Turn {
     ) -> (Self, Vec<Event>) {
         let mut turn = Self::empty(tree, start);
         turn.now = now;
-        let body = EventBody::UserMessage { text: question, settings: Some(settings) };
+        let body = EventBody::UserMessage {
+            text: question,
+            settings: Some(settings),
+        };
         turn.emit(FrameId::root(), AgentName::user(), body);
         turn.settle();
         let events = std::mem::take(&mut turn.outbox);
@@ -103,7 +107,11 @@ impl Turn {
         match input {
             Input::ModelReplied { step, reply, model } => self.model_replied(&step, reply, &model),
             Input::ModelFailed { step, error } => self.model_failed(&step, &error),
-            Input::ToolReturned { step, status, output } => self.tool_returned(&step, status, output),
+            Input::ToolReturned {
+                step,
+                status,
+                output,
+            } => self.tool_returned(&step, status, output),
             Input::RemoteReturned { step, result } => self.remote_returned(&step, result),
             Input::Cancelled => self.cancel(),
             Input::TimeSpent => self.time_spent(),
@@ -115,7 +123,10 @@ impl Turn {
 
     /// How the turn ended, if it has.
     pub fn outcome(&self) -> Option<&Outcome> {
-        self.state.finished.as_ref().map(|finished| &finished.outcome)
+        self.state
+            .finished
+            .as_ref()
+            .map(|finished| &finished.outcome)
     }
 
     /// The session it belongs to.
@@ -125,8 +136,14 @@ impl Turn {
 
     /// The task of the sub-agent whose answer went to the person as it was.
     pub(crate) fn task_of_answer(&self, author: &AgentName) -> Option<Text> {
-        let answered = |frame: &&frame::Frame| frame.finish && !frame.is_open() && frame.agent == *author;
-        self.state.frames.iter().rev().find(answered).map(|frame| Arc::clone(&frame.task))
+        let answered =
+            |frame: &&frame::Frame| frame.finish && !frame.is_open() && frame.agent == *author;
+        self.state
+            .frames
+            .iter()
+            .rev()
+            .find(answered)
+            .map(|frame| Arc::clone(&frame.task))
     }
 
     /// The limits that hold for it.
@@ -166,12 +183,17 @@ impl Turn {
 impl PartialEq for Turn {
     /// Two turns are the same when they would decide the same.
     fn eq(&self, other: &Self) -> bool {
-        (&self.session, &self.id, self.next_seq, &self.state) == (&other.session, &other.id, other.next_seq, &other.state)
+        (&self.session, &self.id, self.next_seq, &self.state)
+            == (&other.session, &other.id, other.next_seq, &other.state)
     }
 }
 
 impl std::fmt::Debug for Turn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turn").field("id", &self.id).field("next_seq", &self.next_seq).field("state", &self.state).finish()
+        f.debug_struct("Turn")
+            .field("id", &self.id)
+            .field("next_seq", &self.next_seq)
+            .field("state", &self.state)
+            .finish()
     }
 }

@@ -13,7 +13,9 @@ mod words;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use lango_core::{BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage};
+use lango_core::{
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage,
+};
 use request::Request;
 use serde_json::Value;
 
@@ -33,7 +35,11 @@ impl Model for Offline {
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let reply = reply(&request).into_model_reply();
-        let lines: Vec<_> = reply.text.split_inclusive('\n').map(|line| Ok(ModelEvent::Text(line.to_owned()))).collect();
+        let lines: Vec<_> = reply
+            .text
+            .split_inclusive('\n')
+            .map(|line| Ok(ModelEvent::Text(line.to_owned())))
+            .collect();
         stream::iter(lines.into_iter().chain([Ok(ModelEvent::Reply(reply))])).boxed()
     }
 }
@@ -46,7 +52,7 @@ enum Decision {
 
 fn reply(request: &ModelRequest) -> Decision {
     let request = Request::read(request);
-    match routing::Table::read(&request.instruction) {
+    match routing::Table::read(request.instruction) {
         Some(table) => orchestrator::decide(&request, &table),
         None => agent::decide(&request),
     }
@@ -63,6 +69,10 @@ impl Decision {
             name: name.into(),
             arguments: arguments.to_string().into(),
         };
-        ModelReply { text, calls: calls.into_iter().map(call).collect(), usage: Usage::default() }
+        ModelReply {
+            text,
+            calls: calls.into_iter().map(call).collect(),
+            usage: Usage::default(),
+        }
     }
 }

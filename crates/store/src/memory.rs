@@ -189,6 +189,7 @@ impl MemorySession {
         if let EventBody::UserMessage { text, .. } = &event.body {
             if self.turns.is_empty() {
                 self.summary.title = title_of(text).to_owned();
+                self.summary.updated = event.time;
             }
             self.turns.push(MemoryTurn::new(event));
             self.summary.turns += 1;
@@ -196,12 +197,12 @@ impl MemorySession {
             match &event.body {
                 EventBody::AgentDelegated { finish: true, .. } => turn.delegation = Some(event.seq),
                 EventBody::TurnFinished { answer, .. } => {
-                    (turn.finished, turn.answer) = (true, *answer)
+                    (turn.finished, turn.answer) = (true, *answer);
+                    self.summary.updated = event.time;
                 }
                 _ => {}
             }
         }
-        self.summary.updated = event.time;
         self.events.push(event.clone());
     }
 

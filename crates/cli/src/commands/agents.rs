@@ -46,12 +46,22 @@ fn read_tools(file: &Path) -> Result<Vec<Arc<ToolSpec>>, Failure> {
         false => std::fs::read_to_string(file),
     };
     let wrong = |detail: String| {
-        Failure::new(Exit::Usage, format!("the tool list `{}` cannot be read: {detail}", file.display()))
-            .next(r#"give a JSON list such as ["fs_read", {"name": "search_web", "description": "…"}]"#)
+        Failure::new(
+            Exit::Usage,
+            format!(
+                "the tool list `{}` cannot be read: {detail}",
+                file.display()
+            ),
+        )
+        .next(r#"give a JSON list such as ["fs_read", {"name": "search_web", "description": "…"}]"#)
     };
     let text = text.map_err(|error| wrong(error.to_string()))?;
-    let listed: Vec<ListedTool> = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    Ok(listed.into_iter().map(|tool| Arc::new(spec_of(tool))).collect())
+    let listed: Vec<ListedTool> =
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    Ok(listed
+        .into_iter()
+        .map(|tool| Arc::new(spec_of(tool)))
+        .collect())
 }
 
 fn spec_of(tool: ListedTool) -> ToolSpec {
@@ -70,17 +80,28 @@ fn spec_of(tool: ListedTool) -> ToolSpec {
 
 fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
     let names = || {
-        let names = std::iter::once(&tree.root).chain(&tree.agents).map(|agent| agent.name.as_str());
+        let names = std::iter::once(&tree.root)
+            .chain(&tree.agents)
+            .map(|agent| agent.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     };
     let agent = tree.agent(name).ok_or_else(|| {
-        Failure::new(Exit::Usage, format!("there is no agent `{name}`; the agents are: {}", names()))
+        Failure::new(
+            Exit::Usage,
+            format!("there is no agent `{name}`; the agents are: {}", names()),
+        )
     })?;
     Ok(agent.instruction.to_string())
 }
 
 fn as_json(tree: &Tree) -> Value {
-    let tools = |agent: &Agent| -> Vec<Value> { agent.tools.iter().map(|tool| json!(tool.spec.name)).collect() };
+    let tools = |agent: &Agent| -> Vec<Value> {
+        agent
+            .tools
+            .iter()
+            .map(|tool| json!(tool.spec.name))
+            .collect()
+    };
     let agents: Vec<Value> = tree
         .agents
         .iter()
@@ -94,8 +115,11 @@ fn as_json(tree: &Tree) -> Value {
             })
         })
         .collect();
-    let skipped: Vec<Value> =
-        tree.skipped.iter().map(|skipped| json!({ "name": skipped.name, "reason": skipped.reason })).collect();
+    let skipped: Vec<Value> = tree
+        .skipped
+        .iter()
+        .map(|skipped| json!({ "name": skipped.name, "reason": skipped.reason }))
+        .collect();
     json!({
         "mode": tree.mode.word(),
         "topology": tree.topology,
@@ -116,9 +140,17 @@ fn as_text(tree: &Tree) -> String {
     }
     for (at, agent) in tree.agents.iter().enumerate() {
         let is_last = at + 1 == tree.agents.len();
-        let (branch, rest) = if is_last { ("└─", "  ") } else { ("├─", "│ ") };
+        let (branch, rest) = if is_last {
+            ("└─", "  ")
+        } else {
+            ("├─", "│ ")
+        };
         let place = if agent.remote { " (remote)" } else { "" };
-        let _ = writeln!(text, "{branch} {}{place}  {}", agent.name, agent.description);
+        let _ = writeln!(
+            text,
+            "{branch} {}{place}  {}",
+            agent.name, agent.description
+        );
         if !agent.tools.is_empty() {
             let _ = writeln!(text, "{rest}   tools: {}", tool_names(agent));
         }
@@ -128,12 +160,21 @@ fn as_text(tree: &Tree) -> String {
     }
     if !tree.unmatched.is_empty() {
         let names: Vec<&str> = tree.unmatched.iter().map(|name| name.as_str()).collect();
-        let _ = writeln!(text, "held by nobody, so they cannot run: {}", names.join(", "));
+        let _ = writeln!(
+            text,
+            "held by nobody, so they cannot run: {}",
+            names.join(", ")
+        );
     }
     text.truncate(text.trim_end().len());
     text
 }
 
 fn tool_names(agent: &Agent) -> String {
-    agent.tools.iter().map(|tool| tool.spec.name.as_str()).collect::<Vec<_>>().join(", ")
+    agent
+        .tools
+        .iter()
+        .map(|tool| tool.spec.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

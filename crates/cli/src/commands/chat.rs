@@ -49,7 +49,10 @@ async fn talk(app: &App, mut conversation: Conversation) -> Result<Exit, Failure
         }
     }
     if conversation.turns() > 0 {
-        screen::print(&format!("go on: lango sessions resume {}", conversation.session()))?;
+        screen::print(&format!(
+            "go on: lango sessions resume {}",
+            conversation.session()
+        ))?;
     }
     Ok(Exit::Ok)
 }
@@ -61,8 +64,18 @@ const HELP: &str = "Say what you need; the agents do the rest.\n  \
 
 /// Where we are, who answers, and how to leave.
 fn banner(app: &App, conversation: &Conversation) -> String {
-    let agents: Vec<&str> = app.tree.agents.iter().map(|agent| agent.name.as_str()).collect();
-    let skipped: Vec<&str> = app.tree.skipped.iter().map(|skipped| skipped.name.as_str()).collect();
+    let agents: Vec<&str> = app
+        .tree
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let skipped: Vec<&str> = app
+        .tree
+        .skipped
+        .iter()
+        .map(|skipped| skipped.name.as_str())
+        .collect();
     let mut lines = vec![format!(
         "lango {} · {} · session {}",
         env!("CARGO_PKG_VERSION"),
@@ -70,15 +83,26 @@ fn banner(app: &App, conversation: &Conversation) -> String {
         conversation.session()
     )];
     lines.push(match app.model.name() {
-        Offline::NAME => format!("model   {} - built-in rules, not an AI model", Offline::NAME),
+        Offline::NAME => format!(
+            "model   {} - built-in rules, not an AI model",
+            Offline::NAME
+        ),
         other => format!("model   {other}"),
     });
     lines.push(match (app.tree.mode, skipped.is_empty()) {
         (Mode::Single, _) => format!("agent   {}", app.tree.root.name),
         (Mode::Multi, true) => format!("agents  {}", agents.join(" · ")),
-        (Mode::Multi, false) => format!("agents  {}   (without tools: {})", agents.join(" · "), skipped.join(", ")),
+        (Mode::Multi, false) => format!(
+            "agents  {}   (without tools: {})",
+            agents.join(" · "),
+            skipped.join(", ")
+        ),
     });
-    lines.extend(app.warnings().into_iter().map(|warning| format!("warning {warning}")));
+    lines.extend(
+        app.warnings()
+            .into_iter()
+            .map(|warning| format!("warning {warning}")),
+    );
     lines.push("/help · ctrl-c stops · ctrl-d leaves".to_owned());
     lines.join("\n")
 }

@@ -20,8 +20,14 @@ pub fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failur
         }
         ConfigCommand::Check => {
             let app = App::load(flags)?;
-            screen::print(&format!("ok: {} keys, {} agents", app.loaded.values.len(), app.tree.agents.len() + 1))?;
-            app.warnings().iter().for_each(|warning| screen::say(&format!("warning: {warning}")));
+            screen::print(&format!(
+                "ok: {} keys, {} agents",
+                app.loaded.values.len(),
+                app.tree.agents.len() + 1
+            ))?;
+            app.warnings()
+                .iter()
+                .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
     }
     Ok(Exit::Ok)

@@ -19,27 +19,44 @@ struct Finding {
 pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let findings = match App::load(config) {
         Ok(app) => examine(&app).await,
-        Err(failure) => vec![Finding { name: "configuration", is_well: false, detail: failure.to_string() }],
+        Err(failure) => vec![Finding {
+            name: "configuration",
+            is_well: false,
+            detail: failure.to_string(),
+        }],
     };
     for finding in findings.iter().filter(|_| !as_json) {
         let sign = if finding.is_well { "✓" } else { "✗" };
         screen::print(&format!("{sign} {:<14} {}", finding.name, finding.detail))?;
     }
     if as_json {
-        let rows = findings.iter().map(|f| json!({ "name": f.name, "ok": f.is_well, "detail": f.detail }));
+        let rows = findings
+            .iter()
+            .map(|f| json!({ "name": f.name, "ok": f.is_well, "detail": f.detail }));
         screen::print(&format!("{:#}", json!(rows.collect::<Vec<_>>())))?;
     }
-    Ok(if findings.iter().all(|finding| finding.is_well) { Exit::Ok } else { Exit::Config })
+    Ok(if findings.iter().all(|finding| finding.is_well) {
+        Exit::Ok
+    } else {
+        Exit::Config
+    })
 }
 
 async fn examine(app: &App) -> Vec<Finding> {
-    let well = |name, detail: String| Finding { name, is_well: true, detail };
+    let well = |name, detail: String| Finding {
+        name,
+        is_well: true,
+        detail,
+    };
     let paths = &app.loaded.paths;
     let file = |path: &Path| match path.exists() {
         true => path.display().to_string(),
         false => format!("{} (none, not needed)", path.display()),
     };
-    let project = paths.project_file.as_deref().map_or("no lango.toml here".to_owned(), file);
+    let project = paths
+        .project_file
+        .as_deref()
+        .map_or("no lango.toml here".to_owned(), file);
     let mut findings = vec![
         well("lango", env!("CARGO_PKG_VERSION").to_owned()),
         well("user file", file(&paths.user_file)),
@@ -48,7 +65,11 @@ async fn examine(app: &App) -> Vec<Finding> {
         well("model", describe_model(app.model.name())),
         well("agents", describe_agents(app)),
     ];
-    findings.extend(app.warnings().into_iter().map(|detail| well("warning", detail)));
+    findings.extend(
+        app.warnings()
+            .into_iter()
+            .map(|detail| well("warning", detail)),
+    );
     findings.push(examine_store(app).await);
     findings
 }
@@ -58,15 +79,31 @@ async fn examine_store(app: &App) -> Finding {
     let StoreLocation::Sqlite(path) = &app.loaded.settings.session.store;
     if !path.exists() {
         let detail = format!("{} (made with the first turn)", path.display());
-        return Finding { name: "sessions", is_well: true, detail };
+        return Finding {
+            name: "sessions",
+            is_well: true,
+            detail,
+        };
     }
     let listed = match app.sessions() {
-        Ok(sessions) => sessions.catalog.list(&app.user(), 1).await.map_err(Failure::from),
+        Ok(sessions) => sessions
+            .catalog
+            .list(&app.user(), 1)
+            .await
+            .map_err(Failure::from),
         Err(failure) => Err(failure),
     };
     match listed {
-        Ok(_) => Finding { name: "sessions", is_well: true, detail: path.display().to_string() },
-        Err(failure) => Finding { name: "sessions", is_well: false, detail: failure.to_string() },
+        Ok(_) => Finding {
+            name: "sessions",
+            is_well: true,
+            detail: path.display().to_string(),
+        },
+        Err(failure) => Finding {
+            name: "sessions",
+            is_well: false,
+            detail: failure.to_string(),
+        },
     }
 }
 
@@ -78,9 +115,18 @@ fn describe_model(name: &str) -> String {
 }
 
 fn describe_agents(app: &App) -> String {
-    let names: Vec<&str> = app.tree.agents.iter().map(|agent| agent.name.as_str()).collect();
-    let skipped: Vec<String> =
-        app.tree.skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
+    let names: Vec<&str> = app
+        .tree
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let skipped: Vec<String> = app
+        .tree
+        .skipped
+        .iter()
+        .map(|skipped| format!("{}: {}", skipped.name, skipped.reason))
+        .collect();
     match (names.is_empty(), skipped.is_empty()) {
         (true, _) => format!("{} alone", app.tree.root.name),
         (false, true) => names.join(", "),

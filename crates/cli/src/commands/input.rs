@@ -12,7 +12,8 @@ pub async fn question(prompt: &[String], quiet: bool) -> Result<String, Failure>
     let wants_stdin_alone = prompt.is_empty() || prompt == "-";
     let is_terminal = std::io::stdin().is_terminal();
     if wants_stdin_alone && is_terminal {
-        return Err(Failure::new(Exit::Usage, "there is nothing to ask").next("lango run \"what files are here?\""));
+        return Err(Failure::new(Exit::Usage, "there is nothing to ask")
+            .next("lango run \"what files are here?\""));
     }
     if is_terminal {
         return Ok(prompt);
@@ -21,7 +22,10 @@ pub async fn question(prompt: &[String], quiet: bool) -> Result<String, Failure>
     Ok(match (wants_stdin_alone, piped.trim().is_empty()) {
         (true, _) => piped,
         (false, true) => prompt,
-        (false, false) => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", piped.trim_end_matches('\n')),
+        (false, false) => format!(
+            "{prompt}\n\n<stdin>\n{}\n</stdin>",
+            piped.trim_end_matches('\n')
+        ),
     })
 }
 
@@ -29,8 +33,14 @@ pub async fn question(prompt: &[String], quiet: bool) -> Result<String, Failure>
 async fn read_stdin(quiet: bool) -> Result<String, Failure> {
     let reading = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
-        let most = u64::try_from(Runner::INPUT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes).map(|_| bytes)
+        let most = u64::try_from(Runner::INPUT_BYTES)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
+        std::io::stdin()
+            .lock()
+            .take(most)
+            .read_to_end(&mut bytes)
+            .map(|_| bytes)
     });
     tokio::pin!(reading);
     let patience = tokio::time::sleep(Duration::from_secs(1));
@@ -45,12 +55,23 @@ async fn read_stdin(quiet: bool) -> Result<String, Failure> {
     };
     let bytes = read.map_err(|error| Failure::new(Exit::Failed, error.to_string()))??;
     if bytes.len() > Runner::INPUT_BYTES {
-        let message = format!("standard input is longer than {} bytes, the most a turn takes", Runner::INPUT_BYTES);
-        return Err(Failure::new(Exit::Usage, message).next("put it into a file and ask about the file"));
+        let message = format!(
+            "standard input is longer than {} bytes, the most a turn takes",
+            Runner::INPUT_BYTES
+        );
+        return Err(
+            Failure::new(Exit::Usage, message).next("put it into a file and ask about the file")
+        );
     }
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        Failure::new(Exit::Usage, format!("standard input is not UTF-8 text: the first wrong byte is number {}", place + 1))
-            .next("convert it first, for example with `iconv -t UTF-8`")
+        Failure::new(
+            Exit::Usage,
+            format!(
+                "standard input is not UTF-8 text: the first wrong byte is number {}",
+                place + 1
+            ),
+        )
+        .next("convert it first, for example with `iconv -t UTF-8`")
     })
 }

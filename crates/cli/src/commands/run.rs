@@ -16,7 +16,14 @@ use std::time::Instant;
 
 /// The arguments of a bare `lango` whose standard input is not a terminal.
 pub fn piped() -> RunArguments {
-    RunArguments { prompt: Vec::new(), json: false, jsonl: false, session: None, ephemeral: false, quiet: false }
+    RunArguments {
+        prompt: Vec::new(),
+        json: false,
+        jsonl: false,
+        session: None,
+        ephemeral: false,
+        quiet: false,
+    }
 }
 
 /// Runs the command.
@@ -24,7 +31,9 @@ pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, F
     let as_json = arguments.json || arguments.jsonl;
     let result = turn(config, arguments).await;
     if let (true, Err(failure)) = (as_json, &result) {
-        screen::print(&json!({ "error": failure.to_string(), "exit": failure.exit.code() }).to_string())?;
+        screen::print(
+            &json!({ "error": failure.to_string(), "exit": failure.exit.code() }).to_string(),
+        )?;
     }
     result
 }
@@ -33,12 +42,22 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let app = App::load(config)?;
     let question = input::question(&arguments.prompt, arguments.quiet).await?;
     if !arguments.quiet {
-        app.warnings().iter().for_each(|warning| screen::say(&format!("warning: {warning}")));
+        app.warnings()
+            .iter()
+            .for_each(|warning| screen::say(&format!("warning: {warning}")));
     }
-    let sessions = if arguments.ephemeral { app.ephemeral_sessions() } else { app.sessions()? };
+    let sessions = if arguments.ephemeral {
+        app.ephemeral_sessions()
+    } else {
+        app.sessions()?
+    };
     let runner = app.runner(&sessions)?;
     let mut conversation = match &arguments.session {
-        Some(prefix) => runner.open(app.find_session(&sessions, prefix).await?).await?,
+        Some(prefix) => {
+            runner
+                .open(app.find_session(&sessions, prefix).await?)
+                .await?
+        }
         None => runner.start(app.user()),
     };
     let started = Instant::now();
@@ -47,7 +66,10 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     if !arguments.quiet {
         screen::say(&footer(&report, app.model.name(), started.elapsed()));
         if !arguments.ephemeral {
-            screen::say(&format!("go on: lango run --session {} \"…\"", report.session));
+            screen::say(&format!(
+                "go on: lango run --session {} \"…\"",
+                report.session
+            ));
         }
     }
     Ok(Exit::from(&report.outcome))
@@ -58,13 +80,18 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
     let mut progress = Progress::new();
     let (jsonl, quiet) = (arguments.jsonl, arguments.quiet);
     move |item| {
-        let Shown::Stored(events) = item else { return Ok(()) };
+        let Shown::Stored(events) = item else {
+            return Ok(());
+        };
         for event in events.iter() {
             if jsonl {
                 screen::print(&serde_json::to_string(event)?)?;
             }
             if !quiet {
-                progress.lines(event).iter().for_each(|line| screen::say(line));
+                progress
+                    .lines(event)
+                    .iter()
+                    .for_each(|line| screen::say(line));
             }
         }
         Ok(())
@@ -78,13 +105,17 @@ fn print_answer(app: &App, arguments: &RunArguments, report: &TurnReport) -> Res
     if arguments.jsonl {
         return Ok(());
     }
-    let Some(answer) = &report.answer else { return Ok(()) };
+    let Some(answer) = &report.answer else {
+        return Ok(());
+    };
     let style = match std::io::stdout().is_terminal() {
         true if screen::wants_colour() => markdown::Style::Coloured,
         true => markdown::Style::Uncoloured,
         false => markdown::Style::Plain,
     };
-    Ok(screen::print(markdown::render(answer, style).trim_end_matches('\n'))?)
+    Ok(screen::print(
+        markdown::render(answer, style).trim_end_matches('\n'),
+    )?)
 }
 
 /// What `--json` prints.

@@ -29,7 +29,10 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
 }
 
 async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Result<(), Failure> {
-    let summaries = sessions.catalog.list(&app.user(), limit.saturating_add(1)).await?;
+    let summaries = sessions
+        .catalog
+        .list(&app.user(), limit.saturating_add(1))
+        .await?;
     let shown = &summaries[..summaries.len().min(limit)];
     if as_json {
         return Ok(screen::print(&format!("{:#}", json!(shown)))?);
@@ -41,7 +44,11 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
     for summary in shown {
         let age = age(summary.updated, now);
         let turns = screen::count(summary.turns, "turn");
-        screen::print(&format!("{:<16}{age:>10}  {turns:>9}  {}", summary.id, sanitize(&summary.title)))?;
+        screen::print(&format!(
+            "{:<16}{age:>10}  {turns:>9}  {}",
+            summary.id,
+            sanitize(&summary.title)
+        ))?;
     }
     if summaries.len() > limit {
         screen::say("there are more; --limit shows them");
@@ -54,7 +61,16 @@ async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Fa
     let mut transcript = Transcript::new();
     let mut from = 1;
     loop {
-        let events = sessions.store.read(id, Page { from, limit: AT_ONCE }).await?;
+        let events = sessions
+            .store
+            .read(
+                id,
+                Page {
+                    from,
+                    limit: AT_ONCE,
+                },
+            )
+            .await?;
         for event in &events {
             if jsonl {
                 screen::print(&serde_json::to_string(event).unwrap_or_default())?;

@@ -21,21 +21,42 @@ impl Progress {
     pub fn lines(&mut self, event: &Event) -> Vec<String> {
         let who = &event.author;
         let line = match &event.body {
-            EventBody::AgentDelegated { agent, task, .. } => Some(format!("● {who} → {agent}  {}", one_line(task, 80))),
-            EventBody::AgentRejected { reason } => Some(format!("  {who} declined: {}", one_line(reason, 80))),
-            EventBody::ToolCalled { call, tool, arguments, .. } => {
+            EventBody::AgentDelegated { agent, task, .. } => {
+                Some(format!("● {who} → {agent}  {}", one_line(task, 80)))
+            }
+            EventBody::AgentRejected { reason } => {
+                Some(format!("  {who} declined: {}", one_line(reason, 80)))
+            }
+            EventBody::ToolCalled {
+                call,
+                tool,
+                arguments,
+                ..
+            } => {
                 let shown = format!("{tool} {}", one_line(&brief_arguments(arguments), 60));
                 self.running.insert(call.clone(), (shown, event.time));
                 None
             }
-            EventBody::ToolReturned { call, status, output } => {
+            EventBody::ToolReturned {
+                call,
+                status,
+                output,
+            } => {
                 let (shown, began) = self.running.remove(call).unwrap_or_default();
                 let time = event.time.0.saturating_sub(began.0);
                 let first = output.lines().next().unwrap_or_default();
-                Some(format!("  {who} {} {shown}  {time} ms  {}", mark(*status), one_line(first, 60)))
+                Some(format!(
+                    "  {who} {} {shown}  {time} ms  {}",
+                    mark(*status),
+                    one_line(first, 60)
+                ))
             }
-            EventBody::RemoteReturned { status, .. } => Some(format!("  {who} {} (remote)", mark(*status))),
-            EventBody::TurnCorrected { detail, .. } => Some(format!("  ! {}", one_line(detail, 100))),
+            EventBody::RemoteReturned { status, .. } => {
+                Some(format!("  {who} {} (remote)", mark(*status)))
+            }
+            EventBody::TurnCorrected { detail, .. } => {
+                Some(format!("  ! {}", one_line(detail, 100)))
+            }
             EventBody::UserMessage { .. }
             | EventBody::AgentMessage { .. }
             | EventBody::RemoteCalled { .. }
@@ -57,7 +78,9 @@ pub(super) fn mark(status: CallStatus) -> &'static str {
 
 /// `path=. lines=3` reads better than JSON.
 pub(super) fn brief_arguments(arguments: &Value) -> String {
-    let Some(fields) = arguments.as_object() else { return arguments.to_string() };
+    let Some(fields) = arguments.as_object() else {
+        return arguments.to_string();
+    };
     let field = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name}={text}"),
         other => format!("{name}={other}"),

@@ -1,7 +1,7 @@
 //! A stored session for reading: every message under its author, delegations and tools between them.
 
-use super::progress::{brief_arguments, mark};
 use super::one_line;
+use super::progress::{brief_arguments, mark};
 use crate::markdown::sanitize;
 use lango_core::{Event, EventBody, Outcome};
 
@@ -22,17 +22,30 @@ impl Transcript {
         let who = &event.author;
         match &event.body {
             EventBody::UserMessage { text, .. } => {
-                let mut lines = if self.began { vec![String::new()] } else { Vec::new() };
+                let mut lines = if self.began {
+                    vec![String::new()]
+                } else {
+                    Vec::new()
+                };
                 self.began = true;
                 lines.extend(message(event, text));
                 lines
             }
             EventBody::AgentMessage { text, .. } if !text.trim().is_empty() => message(event, text),
             EventBody::AgentMessage { .. } | EventBody::RemoteCalled { .. } => Vec::new(),
-            EventBody::AgentDelegated { agent, task, .. } => vec![format!("{who} → {agent}: {}", one_line(task, 100))],
-            EventBody::AgentRejected { reason } => vec![format!("{who} declined: {}", one_line(reason, 100))],
-            EventBody::ToolCalled { tool, arguments, .. } => {
-                vec![format!("{who} calls {tool} {}", one_line(&brief_arguments(arguments), 80))]
+            EventBody::AgentDelegated { agent, task, .. } => {
+                vec![format!("{who} → {agent}: {}", one_line(task, 100))]
+            }
+            EventBody::AgentRejected { reason } => {
+                vec![format!("{who} declined: {}", one_line(reason, 100))]
+            }
+            EventBody::ToolCalled {
+                tool, arguments, ..
+            } => {
+                vec![format!(
+                    "{who} calls {tool} {}",
+                    one_line(&brief_arguments(arguments), 80)
+                )]
             }
             EventBody::ToolReturned { status, output, .. } => {
                 let first = output.lines().next().unwrap_or_default();
@@ -42,7 +55,9 @@ impl Transcript {
             EventBody::TurnCorrected { detail, .. } => vec![format!("! {}", one_line(detail, 120))],
             EventBody::TurnFinished { outcome, .. } => match outcome {
                 Outcome::Answered { limit: None } => Vec::new(),
-                Outcome::Answered { limit: Some(limit) } => vec![format!("(cut short by a limit: {})", limit.key())],
+                Outcome::Answered { limit: Some(limit) } => {
+                    vec![format!("(cut short by a limit: {})", limit.key())]
+                }
                 other => vec![format!("({})", other.word())],
             },
         }
@@ -52,6 +67,10 @@ impl Transcript {
 fn message(event: &Event, text: &str) -> Vec<String> {
     let safe = sanitize(text);
     let mut lines = vec![format!("{}:", event.author)];
-    lines.extend(safe.trim_end().lines().map(|line| format!("  {line}").trim_end().to_owned()));
+    lines.extend(
+        safe.trim_end()
+            .lines()
+            .map(|line| format!("  {line}").trim_end().to_owned()),
+    );
     lines
 }

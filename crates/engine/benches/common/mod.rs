@@ -1,11 +1,12 @@
 //! What the measurements share: a runner with a scripted model, and sessions with a history of any length.
 
 use lango_core::{
-    AgentName, Batch, Event, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest, NewSession, Outcome,
-    SessionId, SessionStore, Timestamp, Tool, TurnId, Usage, UserId,
+    AgentName, Batch, Event, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest,
+    NewSession, Outcome, SessionId, SessionStore, Timestamp, Tool, TurnId, Usage, UserId,
 };
 use lango_engine::{
-    Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree, TreeSettings,
+    Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree,
+    TreeSettings,
 };
 use lango_store::{MemoryStore, SqliteStore};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
@@ -34,20 +35,34 @@ pub struct Bench {
 impl Bench {
     /// A session with this many events of earlier turns.
     pub fn with_history(place: Place, events: usize) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let (store, folder): (Arc<dyn SessionStore>, _) = match place {
             Place::Memory => (Arc::new(MemoryStore::new()), None),
             Place::Sqlite => {
                 let folder = tempfile::tempdir().expect("a folder");
-                let store = SqliteStore::open(folder.path().join("bench.db"), AgentName::from("lango-orchestrator"));
+                let store = SqliteStore::open(
+                    folder.path().join("bench.db"),
+                    AgentName::from("lango-orchestrator"),
+                );
                 (Arc::new(store.expect("a database")), Some(folder))
             }
         };
         let session = SessionId::from("s_bench");
         runtime.block_on(fill(&*store, &session, events));
-        let conversation = runtime.block_on(runner(store).open(session)).expect("the session opens");
+        let conversation = runtime
+            .block_on(runner(store).open(session))
+            .expect("the session opens");
         let (sender, shown) = mpsc::channel(256);
-        Self { runtime, conversation, sender, shown, _folder: folder }
+        Self {
+            runtime,
+            conversation,
+            sender,
+            shown,
+            _folder: folder,
+        }
     }
 
     /// Runs one turn to its end.
@@ -65,18 +80,35 @@ fn script(request: &ModelRequest) -> ModelReply {
     let last = request.messages.last();
     match last {
         Some(Message::User { text }) if **text == *"hello" => say("Hello! What can I do?"),
-        Some(Message::User { text }) if text.contains("## Task") => call("fs_read", json!({ "path": "a.txt" })),
+        Some(Message::User { text }) if text.contains("## Task") => {
+            call("fs_read", json!({ "path": "a.txt" }))
+        }
         Some(Message::User { .. }) => delegate_and_finish("operator", "read a.txt"),
         _ => say("It says: the quick brown fox jumps over the lazy dog."),
     }
 }
 
 fn runner(store: Arc<dyn SessionStore>) -> Runner {
-    let names = ["exec_shell", "fs_read", "browser_open", "crypto_sign", "search_web", "memory_store"];
-    let tools: Vec<Arc<dyn Tool>> = names.iter().map(|name| Arc::new(CountingTool::new(name)) as Arc<dyn Tool>).collect();
-    let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
+    let names = [
+        "exec_shell",
+        "fs_read",
+        "browser_open",
+        "crypto_sign",
+        "search_web",
+        "memory_store",
+    ];
+    let tools: Vec<Arc<dyn Tool>> = names
+        .iter()
+        .map(|name| Arc::new(CountingTool::new(name)) as Arc<dyn Tool>)
+        .collect();
+    let specs = tools
+        .iter()
+        .map(|tool| Arc::new(tool.spec().clone()))
+        .collect();
     let topology = Topology::built_in("specialists").expect("built in");
-    let tree = Arc::new(Tree::multi(&topology, specs, Vec::new(), &TreeSettings::default()).expect("a tree"));
+    let tree = Arc::new(
+        Tree::multi(&topology, specs, Vec::new(), &TreeSettings::default()).expect("a tree"),
+    );
     Runner::new(RunnerParts {
         gate: Gate::new(&tree, tools).expect("a gate"),
         tree,
@@ -91,7 +123,11 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
 
 /// Earlier turns of three events each.
 async fn fill(store: &dyn SessionStore, session: &SessionId, events: usize) {
-    let new = NewSession { id: session.clone(), user: UserId::from("local"), created: Timestamp(0) };
+    let new = NewSession {
+        id: session.clone(),
+        user: UserId::from("local"),
+        created: Timestamp(0),
+    };
     store.create(new).await.expect("a new session");
     let mut seq = 1;
     while seq <= events as u64 {
@@ -100,7 +136,10 @@ async fn fill(store: &dyn SessionStore, session: &SessionId, events: usize) {
             batch.extend(hello(session, seq));
             seq += 3;
         }
-        store.append(Batch::from(batch)).await.expect("history is stored");
+        store
+            .append(Batch::from(batch))
+            .await
+            .expect("history is stored");
     }
 }
 
@@ -131,7 +170,14 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
         rounds: 0,
     };
     [
-        event(0, AgentName::user(), EventBody::UserMessage { text: "hello".into(), settings: None }),
+        event(
+            0,
+            AgentName::user(),
+            EventBody::UserMessage {
+                text: "hello".into(),
+                settings: None,
+            },
+        ),
         event(1, root.clone(), answer),
         event(2, root, end),
     ]

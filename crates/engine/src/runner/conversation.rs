@@ -5,7 +5,8 @@ use super::{RunnerError, RunnerParts, Shown, Stop, TurnReport, drive};
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, Text, TurnId, TurnSettings, UserId,
+    Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, Text, TurnId, TurnSettings,
+    UserId,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -35,10 +36,21 @@ enum Place {
 impl Conversation {
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
-        Self { parts, session, user, next_seq: 1, turns: 0, exchanges: Arc::default(), place: Place::Unsaved }
+        Self {
+            parts,
+            session,
+            user,
+            next_seq: 1,
+            turns: 0,
+            exchanges: Arc::default(),
+            place: Place::Unsaved,
+        }
     }
 
-    pub(super) async fn open(parts: Arc<RunnerParts>, session: SessionId) -> Result<Self, RunnerError> {
+    pub(super) async fn open(
+        parts: Arc<RunnerParts>,
+        session: SessionId,
+    ) -> Result<Self, RunnerError> {
         let mut conversation = Self::unsaved(parts, UserId::from(""));
         conversation.session = session;
         conversation.read().await?;
@@ -82,10 +94,19 @@ impl Conversation {
             topology: Arc::clone(&self.parts.tree.digest),
         };
         let tree = Arc::clone(&self.parts.tree);
-        let (mut turn, first) = Turn::begin(tree, start, Arc::clone(&question), settings, self.parts.clock.now());
+        let (mut turn, first) = Turn::begin(
+            tree,
+            start,
+            Arc::clone(&question),
+            settings,
+            self.parts.clock.now(),
+        );
         let report = drive(&self.parts, &mut turn, first, stop, shown).await?;
         self.next_seq = turn.next_seq();
-        let task = report.author.as_ref().and_then(|author| turn.task_of_answer(author));
+        let task = report
+            .author
+            .as_ref()
+            .and_then(|author| turn.task_of_answer(author));
         drop(turn);
         self.remember(question, &report, task);
         self.place = Place::Current;
@@ -93,7 +114,11 @@ impl Conversation {
     }
 
     async fn create(&mut self) -> Result<(), RunnerError> {
-        let new = NewSession { id: self.session.clone(), user: self.user.clone(), created: self.parts.clock.now() };
+        let new = NewSession {
+            id: self.session.clone(),
+            user: self.user.clone(),
+            created: self.parts.clock.now(),
+        };
         self.parts.store.create(new).await?;
         Ok(())
     }
@@ -113,10 +138,26 @@ impl Conversation {
         Ok(())
     }
 
-    async fn close_unfinished(&self, head: &SessionHead, first_seq: u64) -> Result<(), RunnerError> {
+    async fn close_unfinished(
+        &self,
+        head: &SessionHead,
+        first_seq: u64,
+    ) -> Result<(), RunnerError> {
         let limit = usize::try_from(head.next_seq - first_seq).unwrap_or(usize::MAX);
-        let events = self.parts.store.read(&self.session, Page { from: first_seq, limit }).await?;
-        let Some(first) = events.first() else { return Ok(()) };
+        let events = self
+            .parts
+            .store
+            .read(
+                &self.session,
+                Page {
+                    from: first_seq,
+                    limit,
+                },
+            )
+            .await?;
+        let Some(first) = events.first() else {
+            return Ok(());
+        };
         let start = TurnStart {
             session: self.session.clone(),
             turn: first.turn.clone(),
@@ -140,16 +181,24 @@ impl Conversation {
 
     /// Adds the turn to the look back, and lets the oldest block go when it is time.
     fn remember(&mut self, question: Text, report: &TurnReport, task: Option<Text>) {
-        let answer = report.answer.as_ref().zip(report.author.as_ref()).map(|(text, author)| ExchangeAnswer {
-            author: author.clone(),
-            text: Arc::clone(text),
-            task,
-        });
+        let answer = report
+            .answer
+            .as_ref()
+            .zip(report.author.as_ref())
+            .map(|(text, author)| ExchangeAnswer {
+                author: author.clone(),
+                text: Arc::clone(text),
+                task,
+            });
         let before = SessionHead::look_back_start(self.turns);
         self.turns += 1;
         let gone = SessionHead::look_back_start(self.turns) - before;
         let exchanges = Arc::make_mut(&mut self.exchanges);
-        exchanges.push(Exchange { turn: report.turn.clone(), question, answer });
+        exchanges.push(Exchange {
+            turn: report.turn.clone(),
+            question,
+            answer,
+        });
         exchanges.drain(..usize::try_from(gone).unwrap_or(0).min(exchanges.len()));
     }
 }
@@ -159,7 +208,9 @@ fn check_input(question: &str) -> Result<(), RunnerError> {
         return Err(RunnerError::InputEmpty);
     }
     if question.len() > Runner::INPUT_BYTES {
-        return Err(RunnerError::InputTooLong { bytes: question.len() });
+        return Err(RunnerError::InputTooLong {
+            bytes: question.len(),
+        });
     }
     Ok(())
 }

@@ -16,7 +16,12 @@ pub(super) struct Draft {
 impl Draft {
     /// A draft that is shown to `shown`, or to nobody.
     pub fn new(author: AgentName, shown: Option<mpsc::Sender<Shown>>) -> Self {
-        Self { author, shown, held: String::new(), began: false }
+        Self {
+            author,
+            shown,
+            held: String::new(),
+            began: false,
+        }
     }
 
     pub async fn push(&mut self, text: &str) {
@@ -27,7 +32,12 @@ impl Draft {
         }
         self.began = true;
         let text = std::mem::take(&mut self.held);
-        let _ = shown.send(Shown::Draft { author: self.author.clone(), text }).await;
+        let _ = shown
+            .send(Shown::Draft {
+                author: self.author.clone(),
+                text,
+            })
+            .await;
     }
 
     pub async fn withdraw(&mut self) {

@@ -29,7 +29,11 @@ pub(super) fn perform<'a>(
             (Step::CallModel(step), None) => cut_off(parts, step),
             (Step::CallTool(step), _) => {
                 let (status, output) = parts.gate.run(&step, time).await;
-                Input::ToolReturned { step, status, output }
+                Input::ToolReturned {
+                    step,
+                    status,
+                    output,
+                }
             }
             (Step::CallRemote(step), _) => call_remote(parts, &session, step, time).await,
         };
@@ -52,7 +56,11 @@ async fn call_model(
                 if !reply.calls.is_empty() {
                     draft.withdraw().await;
                 }
-                return Input::ModelReplied { step, reply, model: parts.model.name().into() };
+                return Input::ModelReplied {
+                    step,
+                    reply,
+                    model: parts.model.name().into(),
+                };
             }
             Err(error) => {
                 draft.withdraw().await;
@@ -65,7 +73,12 @@ async fn call_model(
 }
 
 fn cut_off(parts: &RunnerParts, step: ModelStep) -> Input {
-    Input::ModelFailed { step, error: ModelError::CutOff { model: parts.model.name().to_owned() } }
+    Input::ModelFailed {
+        step,
+        error: ModelError::CutOff {
+            model: parts.model.name().to_owned(),
+        },
+    }
 }
 
 async fn call_remote(
@@ -74,13 +87,24 @@ async fn call_remote(
     step: RemoteStep,
     time: Duration,
 ) -> Input {
-    let failed = |detail: String| Err(RemoteError { agent: step.agent.clone(), detail });
-    let result = match parts.remotes.iter().find(|remote| *remote.name() == step.agent) {
+    let failed = |detail: String| {
+        Err(RemoteError {
+            agent: step.agent.clone(),
+            detail,
+        })
+    };
+    let result = match parts
+        .remotes
+        .iter()
+        .find(|remote| *remote.name() == step.agent)
+    {
         None => failed("it is not connected".to_owned()),
-        Some(remote) => match tokio::time::timeout(time, remote.call(session, Arc::clone(&step.task))).await {
-            Ok(result) => result,
-            Err(_elapsed) => failed(format!("no answer within {} s", time.as_secs_f32())),
-        },
+        Some(remote) => {
+            match tokio::time::timeout(time, remote.call(session, Arc::clone(&step.task))).await {
+                Ok(result) => result,
+                Err(_elapsed) => failed(format!("no answer within {} s", time.as_secs_f32())),
+            }
+        }
     };
     Input::RemoteReturned { step, result }
 }

@@ -12,7 +12,9 @@ pub struct Stop {
 impl Stop {
     /// Not stopped yet.
     pub fn new() -> Self {
-        Self { sender: Arc::new(watch::Sender::new(false)) }
+        Self {
+            sender: Arc::new(watch::Sender::new(false)),
+        }
     }
 
     /// Stops.

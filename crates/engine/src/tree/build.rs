@@ -34,7 +34,10 @@ impl Tree {
         let mut skipped = Vec::new();
         for (spec, (_, part)) in topology.agents.iter().zip(parts) {
             if part.is_empty() && !spec.always_include {
-                skipped.push(Skipped { name: spec.name.clone(), reason: "no tools".to_owned() });
+                skipped.push(Skipped {
+                    name: spec.name.clone(),
+                    reason: "no tools".to_owned(),
+                });
             } else {
                 agents.push(local_agent(spec, part));
             }
@@ -43,7 +46,10 @@ impl Tree {
         skipped.extend(refused);
 
         let specs_and_agents = agents.iter().filter_map(|agent| {
-            let spec = topology.agents.iter().find(|spec| spec.name == agent.name)?;
+            let spec = topology
+                .agents
+                .iter()
+                .find(|spec| spec.name == agent.name)?;
             Some((spec, agent.capabilities.as_slice()))
         });
         let instruction = instruction::orchestrator(&OrchestratorPrompt {
@@ -64,7 +70,14 @@ impl Tree {
             remote: false,
         };
         agents.extend(remotes.into_iter().map(remote_agent));
-        Ok(Self::assemble(Mode::Multi, topology.name.as_str().into(), root, agents, skipped, unmatched))
+        Ok(Self::assemble(
+            Mode::Multi,
+            topology.name.as_str().into(),
+            root,
+            agents,
+            skipped,
+            unmatched,
+        ))
     }
 
     /// One flat agent with every tool.
@@ -81,7 +94,14 @@ impl Tree {
             tools,
             remote: false,
         };
-        Ok(Self::assemble(Mode::Single, "single".into(), root, Vec::new(), Vec::new(), Vec::new()))
+        Ok(Self::assemble(
+            Mode::Single,
+            "single".into(),
+            root,
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+        ))
     }
 
     fn assemble(
@@ -95,11 +115,27 @@ impl Tree {
         let owners = agents
             .iter()
             .enumerate()
-            .flat_map(|(index, agent)| agent.tools.iter().map(move |tool| (tool.spec.name.clone(), index)))
+            .flat_map(|(index, agent)| {
+                agent
+                    .tools
+                    .iter()
+                    .map(move |tool| (tool.spec.name.clone(), index))
+            })
             .collect::<HashMap<_, _>>();
-        let delegate_to_all = instruction::delegate_function(agents.iter().map(|agent| &agent.name));
+        let delegate_to_all =
+            instruction::delegate_function(agents.iter().map(|agent| &agent.name));
         let digest = digest(std::iter::once(&root).chain(&agents));
-        Self { mode, topology, root, agents, skipped, unmatched, digest, owners, delegate_to_all }
+        Self {
+            mode,
+            topology,
+            root,
+            agents,
+            skipped,
+            unmatched,
+            digest,
+            owners,
+            delegate_to_all,
+        }
     }
 }
 
@@ -109,14 +145,21 @@ fn check_tools(tools: &[Arc<ToolSpec>]) -> Result<(), TreeError> {
         let name = spec.name.as_str();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || name == DELEGATE || !name.chars().all(plain) {
-            return Err(TreeError::BadToolName { name: spec.name.clone() });
+            return Err(TreeError::BadToolName {
+                name: spec.name.clone(),
+            });
         }
         if !seen.insert(name) {
-            return Err(TreeError::DuplicateTool { name: spec.name.clone() });
+            return Err(TreeError::DuplicateTool {
+                name: spec.name.clone(),
+            });
         }
         if !spec.parameters.is_object() {
             let detail = "it must be a JSON object".to_owned();
-            return Err(TreeError::BadSchema { name: spec.name.clone(), detail });
+            return Err(TreeError::BadSchema {
+                name: spec.name.clone(),
+                detail,
+            });
         }
     }
     Ok(())
@@ -130,7 +173,9 @@ fn orchestrator_tools(
 ) -> Result<Vec<Arc<OwnedTool>>, TreeError> {
     match (topology.orchestrator_tools, settings.orchestrator_tools) {
         (OrchestratorTools::None, Some(OrchestratorTools::All)) => {
-            Err(TreeError::ToolLessOrchestrator { topology: topology.name.clone() })
+            Err(TreeError::ToolLessOrchestrator {
+                topology: topology.name.clone(),
+            })
         }
         (OrchestratorTools::None, _) | (_, Some(OrchestratorTools::None)) => Ok(Vec::new()),
         (OrchestratorTools::All, _) => Ok(own(tools)),
@@ -169,16 +214,26 @@ fn remote_agent(card: RemoteCard) -> Agent {
 
 /// A remote agent needs a name that a prompt can hold and that means nothing here already.
 fn admit_remotes(topology: &Topology, remotes: Vec<RemoteCard>) -> (Vec<RemoteCard>, Vec<Skipped>) {
-    let mut taken: BTreeSet<AgentName> = topology.agents.iter().map(|spec| spec.name.clone()).collect();
+    let mut taken: BTreeSet<AgentName> = topology
+        .agents
+        .iter()
+        .map(|spec| spec.name.clone())
+        .collect();
     taken.extend([topology.root.clone(), AgentName::user()]);
     let mut admitted = Vec::new();
     let mut refused = Vec::new();
     for card in remotes {
         if taken.contains(&card.name) {
             let reason = "the name of this remote agent is taken".to_owned();
-            refused.push(Skipped { name: card.name, reason });
+            refused.push(Skipped {
+                name: card.name,
+                reason,
+            });
         } else if let Err(reason) = check_name(&card.name) {
-            refused.push(Skipped { name: card.name, reason });
+            refused.push(Skipped {
+                name: card.name,
+                reason,
+            });
         } else {
             taken.insert(card.name.clone());
             admitted.push(card);
@@ -188,7 +243,10 @@ fn admit_remotes(topology: &Topology, remotes: Vec<RemoteCard>) -> (Vec<RemoteCa
 }
 
 fn own(tools: &[Arc<ToolSpec>]) -> Vec<Arc<OwnedTool>> {
-    tools.iter().map(|spec| Arc::new(OwnedTool::new(Arc::clone(spec)))).collect()
+    tools
+        .iter()
+        .map(|spec| Arc::new(OwnedTool::new(Arc::clone(spec))))
+        .collect()
 }
 
 fn functions_of(tools: &[Arc<OwnedTool>]) -> Arc<[lango_core::Function]> {

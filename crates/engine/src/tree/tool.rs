@@ -14,7 +14,10 @@ pub struct OwnedTool {
 
 impl OwnedTool {
     pub(super) fn new(spec: Arc<ToolSpec>) -> Self {
-        Self { spec, validator: OnceLock::new() }
+        Self {
+            spec,
+            validator: OnceLock::new(),
+        }
     }
 
     pub(super) fn function(&self) -> Function {
@@ -31,14 +34,22 @@ impl OwnedTool {
         if validator.is_valid(arguments) {
             return Ok(());
         }
-        let faults: Vec<String> = validator.iter_errors(arguments).take(5).map(|error| describe(&error)).collect();
+        let faults: Vec<String> = validator
+            .iter_errors(arguments)
+            .take(5)
+            .map(|error| describe(&error))
+            .collect();
         Err(faults.join("; "))
     }
 
     /// The compiled schema; compiled when it is first needed, so that starting costs nothing.
     pub(super) fn validator(&self) -> Result<&jsonschema::Validator, String> {
-        let compile = || jsonschema::validator_for(&self.spec.parameters).map_err(|error| error.to_string());
-        self.validator.get_or_init(compile).as_ref().map_err(Clone::clone)
+        let compile =
+            || jsonschema::validator_for(&self.spec.parameters).map_err(|error| error.to_string());
+        self.validator
+            .get_or_init(compile)
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 
@@ -46,5 +57,9 @@ fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     // A wrong value may be as long as a file; its beginning tells enough.
     let text: String = error.to_string().chars().take(200).collect();
-    if place.is_empty() { text } else { format!("at `{place}`: {text}") }
+    if place.is_empty() {
+        text
+    } else {
+        format!("at `{place}`: {text}")
+    }
 }

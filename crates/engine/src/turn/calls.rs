@@ -33,22 +33,37 @@ impl Turn {
     /// Answers, starts or delegates each call of a reply.
     pub(super) fn take_calls(&mut self, step: &ModelStep, calls: &[Call]) {
         let tree = Arc::clone(&self.tree);
-        let Some(agent) = tree.agent(step.agent.as_str()) else { return };
+        let Some(agent) = tree.agent(step.agent.as_str()) else {
+            return;
+        };
         let round = self.state.rounds + 1;
         let mut delegations = 0;
         for call in calls {
             let delegation = match self.read_call(step, agent, call, calls.len()) {
                 Ok(delegation) => delegation,
                 Err(refusal) => {
-                    self.correct(&step.frame, refusal.fault, Some(call.id.clone()), refusal.detail);
+                    self.correct(
+                        &step.frame,
+                        refusal.fault,
+                        Some(call.id.clone()),
+                        refusal.detail,
+                    );
                     continue;
                 }
             };
             match delegation {
                 None => self.take_tool_call(step, agent, call),
                 Some(_) if delegations == Self::DELEGATIONS_PER_REPLY => {
-                    let detail = format!("a reply may delegate {} tasks at most; ask again", Self::DELEGATIONS_PER_REPLY);
-                    self.correct(&step.frame, Fault::TooManyCalls, Some(call.id.clone()), detail);
+                    let detail = format!(
+                        "a reply may delegate {} tasks at most; ask again",
+                        Self::DELEGATIONS_PER_REPLY
+                    );
+                    self.correct(
+                        &step.frame,
+                        Fault::TooManyCalls,
+                        Some(call.id.clone()),
+                        detail,
+                    );
                 }
                 Some(delegation) => {
                     delegations += 1;
@@ -73,13 +88,29 @@ impl Turn {
             return Ok(Some(delegation));
         }
         if *call.name == *DELEGATE {
-            let detail = format!("{} cannot delegate; use your own functions, or answer", agent.name);
-            return Err(Refusal { fault: Fault::DelegationClosed, detail });
+            let detail = format!(
+                "{} cannot delegate; use your own functions, or answer",
+                agent.name
+            );
+            return Err(Refusal {
+                fault: Fault::DelegationClosed,
+                detail,
+            });
         }
         // A tool-less orchestrator that calls a tool all the same means its owner.
-        if is_orchestrator && agent.tool(&call.name).is_none() && let Some(owner) = self.tree.owner_of(&call.name) {
-            let task = format!("Call {} with these arguments and report the result: {}", call.name, call.arguments);
-            let delegation = Delegation { agent: owner.name.clone(), task: task.into(), finish: false };
+        if is_orchestrator
+            && agent.tool(&call.name).is_none()
+            && let Some(owner) = self.tree.owner_of(&call.name)
+        {
+            let task = format!(
+                "Call {} with these arguments and report the result: {}",
+                call.name, call.arguments
+            );
+            let delegation = Delegation {
+                agent: owner.name.clone(),
+                task: task.into(),
+                finish: false,
+            };
             self.check_delegation(step, &delegation)?;
             return Ok(Some(delegation));
         }
@@ -89,11 +120,16 @@ impl Turn {
     fn read_delegation(&self, raw: &str, calls_in_reply: usize) -> Result<Delegation, Refusal> {
         let arguments: DelegateArguments = serde_json::from_str(raw).map_err(|error| Refusal {
             fault: Fault::BadArguments,
-            detail: format!("the arguments of `{DELEGATE}` do not fit: {error}; it takes agent, task and finish"),
+            detail: format!(
+                "the arguments of `{DELEGATE}` do not fit: {error}; it takes agent, task and finish"
+            ),
         })?;
         if arguments.task.trim().is_empty() {
             let detail = "the task is empty; say what the agent is to do".to_owned();
-            return Err(Refusal { fault: Fault::BadArguments, detail });
+            return Err(Refusal {
+                fault: Fault::BadArguments,
+                detail,
+            });
         }
         Ok(Delegation {
             agent: AgentName::new(arguments.agent),
@@ -104,29 +140,57 @@ impl Turn {
 
     fn check_delegation(&self, step: &ModelStep, delegation: &Delegation) -> Result<(), Refusal> {
         if !step.offer.delegate {
-            let detail = "nothing more can be delegated in this turn; answer with what you have".to_owned();
-            return Err(Refusal { fault: Fault::DelegationClosed, detail });
+            let detail =
+                "nothing more can be delegated in this turn; answer with what you have".to_owned();
+            return Err(Refusal {
+                fault: Fault::DelegationClosed,
+                detail,
+            });
         }
-        let live: Vec<&str> = self.tree.live(&self.state.refused).map(AgentName::as_str).collect();
+        let live: Vec<&str> = self
+            .tree
+            .live(&self.state.refused)
+            .map(AgentName::as_str)
+            .collect();
         let live = live.join(", ");
         let name = &delegation.agent;
         if self.state.refused.contains(name) {
-            let detail = format!("{name} has rejected in this turn and cannot be asked again; the agents are: {live}");
-            return Err(Refusal { fault: Fault::RefusedAgent, detail });
+            let detail = format!(
+                "{name} has rejected in this turn and cannot be asked again; the agents are: {live}"
+            );
+            return Err(Refusal {
+                fault: Fault::RefusedAgent,
+                detail,
+            });
         }
         if self.tree.sub_agent(name.as_str()).is_none() {
             let shown: String = name.as_str().chars().take(64).collect();
             let detail = format!("there is no agent `{shown}`; the agents are exactly: {live}");
-            return Err(Refusal { fault: Fault::UnknownAgent, detail });
+            return Err(Refusal {
+                fault: Fault::UnknownAgent,
+                detail,
+            });
         }
         Ok(())
     }
 
     fn delegate(&mut self, step: &ModelStep, call: &Call, delegation: Delegation, round: u32) {
-        let Delegation { agent, task, finish } = delegation;
-        let is_remote = self.tree.sub_agent(agent.as_str()).is_some_and(|agent| agent.remote);
-        let body =
-            EventBody::AgentDelegated { call: call.id.clone(), agent, task: Arc::clone(&task), round, finish };
+        let Delegation {
+            agent,
+            task,
+            finish,
+        } = delegation;
+        let is_remote = self
+            .tree
+            .sub_agent(agent.as_str())
+            .is_some_and(|agent| agent.remote);
+        let body = EventBody::AgentDelegated {
+            call: call.id.clone(),
+            agent,
+            task: Arc::clone(&task),
+            round,
+            finish,
+        };
         self.emit_as_root(step.frame.clone(), body);
         if is_remote {
             self.emit_as_root((&call.id).into(), EventBody::RemoteCalled { task });
@@ -144,7 +208,12 @@ impl Turn {
                 };
                 self.emit(step.frame.clone(), step.agent.clone(), body);
             }
-            Err(refusal) => self.correct(&step.frame, refusal.fault, Some(call.id.clone()), refusal.detail),
+            Err(refusal) => self.correct(
+                &step.frame,
+                refusal.fault,
+                Some(call.id.clone()),
+                refusal.detail,
+            ),
         }
     }
 
@@ -152,8 +221,13 @@ impl Turn {
     fn admit_tool_call(&self, agent: &Agent, call: &Call) -> Result<Admitted, Refusal> {
         let admitted = gate::admit(&self.tree, agent, call)?;
         if self.state.tool_calls >= self.state.limits.tool_calls {
-            let detail = "not run: the tool calls of this turn are spent; answer with what you have".to_owned();
-            return Err(Refusal { fault: Fault::ToolCallLimit, detail });
+            let detail =
+                "not run: the tool calls of this turn are spent; answer with what you have"
+                    .to_owned();
+            return Err(Refusal {
+                fault: Fault::ToolCallLimit,
+                detail,
+            });
         }
         Ok(admitted)
     }

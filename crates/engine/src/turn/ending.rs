@@ -10,8 +10,14 @@ impl Turn {
     /// Ends what no model call is left for.
     pub(super) fn settle(&mut self) {
         while self.outcome().is_none() {
-            let stuck = self.state.frames.iter().find(|frame| frame.awaits_model() && self.offer(frame).is_none());
-            let Some(frame) = stuck.map(|frame| frame.id.clone()) else { return };
+            let stuck = self
+                .state
+                .frames
+                .iter()
+                .find(|frame| frame.awaits_model() && self.offer(frame).is_none());
+            let Some(frame) = stuck.map(|frame| frame.id.clone()) else {
+                return;
+            };
             if frame.is_root() {
                 self.limited(Limit::ModelCalls);
             } else {
@@ -35,7 +41,12 @@ impl Turn {
 
     pub(super) fn fail(&mut self, error: String) {
         let answer = self.say(&format!("There is no answer: {error}."));
-        self.finish(Outcome::Failed { error: error.into() }, Some(answer));
+        self.finish(
+            Outcome::Failed {
+                error: error.into(),
+            },
+            Some(answer),
+        );
     }
 
     fn limited(&mut self, limit: Limit) {
@@ -43,7 +54,10 @@ impl Turn {
             Limit::ModelCalls if self.state.limits.model_calls == 0 => {
                 format!("No model was asked, because {} is 0.", limit.key())
             }
-            _ => format!("There is no answer: a limit of this turn was reached ({}).", limit.key()),
+            _ => format!(
+                "There is no answer: a limit of this turn was reached ({}).",
+                limit.key()
+            ),
         };
         let answer = self.say(&cause);
         self.finish(Outcome::Limited { limit }, Some(answer));
@@ -51,13 +65,23 @@ impl Turn {
 
     pub(super) fn time_spent(&mut self) {
         self.stop_calls("stopped: the time of the turn is over");
-        self.correct(&FrameId::root(), Fault::TimeLimit, None, "the time of the turn is over".to_owned());
+        self.correct(
+            &FrameId::root(),
+            Fault::TimeLimit,
+            None,
+            "the time of the turn is over".to_owned(),
+        );
         self.limited(Limit::Time);
     }
 
     pub(super) fn cancel(&mut self) {
         self.stop_calls("stopped by the user");
-        self.correct(&FrameId::root(), Fault::Cancelled, None, "stopped by the user".to_owned());
+        self.correct(
+            &FrameId::root(),
+            Fault::Cancelled,
+            None,
+            "stopped by the user".to_owned(),
+        );
         self.finish(Outcome::Cancelled, None);
     }
 
@@ -74,12 +98,24 @@ impl Turn {
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
             let detail = || Text::from(detail);
             if frame.remote {
-                let body = EventBody::RemoteReturned { status: CallStatus::Unknown, output: detail(), is_final: false };
+                let body = EventBody::RemoteReturned {
+                    status: CallStatus::Unknown,
+                    output: detail(),
+                    is_final: false,
+                };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }
             for (call, effect) in frame.running() {
-                let status = if effect == Effect::Effect { CallStatus::Unknown } else { CallStatus::Error };
-                let body = EventBody::ToolReturned { call: call.clone(), status, output: detail() };
+                let status = if effect == Effect::Effect {
+                    CallStatus::Unknown
+                } else {
+                    CallStatus::Error
+                };
+                let body = EventBody::ToolReturned {
+                    call: call.clone(),
+                    status,
+                    output: detail(),
+                };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }
         }
@@ -94,15 +130,25 @@ impl Turn {
         for frame in self.state.frames.iter().filter(|frame| !frame.id.is_root()) {
             let agent = &frame.agent;
             let _ = match &frame.end {
-                Some(FrameEnd::Answered(answer)) => write!(text, "\n\n{agent} found:\n{}", beginning(answer)),
-                Some(FrameEnd::Rejected(reason)) => write!(text, "\n\n{agent} could not do it: {}", beginning(reason)),
+                Some(FrameEnd::Answered(answer)) => {
+                    write!(text, "\n\n{agent} found:\n{}", beginning(answer))
+                }
+                Some(FrameEnd::Rejected(reason)) => {
+                    write!(text, "\n\n{agent} could not do it: {}", beginning(reason))
+                }
                 Some(FrameEnd::Limited(_)) => write!(text, "\n\n{agent} could not finish."),
-                Some(FrameEnd::Failed(detail)) => write!(text, "\n\n{agent} failed: {}", beginning(detail)),
+                Some(FrameEnd::Failed(detail)) => {
+                    write!(text, "\n\n{agent} failed: {}", beginning(detail))
+                }
                 None => write!(text, "\n\n{agent} was still at work."),
             };
         }
         if self.state.tool_calls > 0 {
-            let _ = write!(text, "\n\nTool calls that were made: {}.", self.state.tool_calls);
+            let _ = write!(
+                text,
+                "\n\nTool calls that were made: {}.",
+                self.state.tool_calls
+            );
         }
         let body = EventBody::AgentMessage {
             text: text.into(),

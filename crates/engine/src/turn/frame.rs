@@ -43,9 +43,16 @@ pub(super) struct Slot {
 #[derive(Debug, PartialEq)]
 pub(super) enum SlotState {
     Open,
-    Running { tool: ToolName, arguments: Arc<Value>, effect: Effect },
+    Running {
+        tool: ToolName,
+        arguments: Arc<Value>,
+        effect: Effect,
+    },
     Delegated,
-    Answered { text: Text, failed: bool },
+    Answered {
+        text: Text,
+        failed: bool,
+    },
 }
 
 #[derive(Debug, PartialEq)]
@@ -80,7 +87,12 @@ impl Frame {
 
     /// Whether its next step is to ask its model.
     pub fn awaits_model(&self) -> bool {
-        self.is_open() && !self.remote && self.slots().iter().all(|slot| matches!(slot.state, SlotState::Answered { .. }))
+        self.is_open()
+            && !self.remote
+            && self
+                .slots()
+                .iter()
+                .all(|slot| matches!(slot.state, SlotState::Answered { .. }))
     }
 
     /// The calls of its last reply.

@@ -36,7 +36,13 @@ impl Turn {
 
     /// What a frame that waits for its model is offered; nothing if no model call is left for it.
     pub(super) fn offer(&self, frame: &Frame) -> Option<Offer> {
-        let conclude = |notice, limit| Some(Offer { notice: Some(notice), limit, ..Offer::default() });
+        let conclude = |notice, limit| {
+            Some(Offer {
+                notice: Some(notice),
+                limit,
+                ..Offer::default()
+            })
+        };
         match self.allowance(frame) {
             Allowance::None => return None,
             Allowance::Last => return conclude(Notice::LastCall, Some(Limit::ModelCalls)),
@@ -56,11 +62,15 @@ impl Turn {
 
     fn open_offer(&self, frame: &Frame) -> Offer {
         let mut offer = Offer::default();
-        let holds_tools = self.tree.agent(frame.agent.as_str()).is_some_and(|agent| !agent.tools.is_empty());
+        let holds_tools = self
+            .tree
+            .agent(frame.agent.as_str())
+            .is_some_and(|agent| !agent.tools.is_empty());
         if holds_tools {
             offer.tools = self.state.tool_calls < self.state.limits.tool_calls;
             if !offer.tools {
-                (offer.notice, offer.limit) = (Some(Notice::ToolCallsSpent), Some(Limit::ToolCalls));
+                (offer.notice, offer.limit) =
+                    (Some(Notice::ToolCallsSpent), Some(Limit::ToolCalls));
             }
         }
         if frame.id.is_root() && self.tree.mode == Mode::Multi {
@@ -77,7 +87,11 @@ impl Turn {
     }
 
     fn allowance(&self, frame: &Frame) -> Allowance {
-        let left = self.state.limits.model_calls.saturating_sub(self.state.model_calls);
+        let left = self
+            .state
+            .limits
+            .model_calls
+            .saturating_sub(self.state.model_calls);
         // The root, and a frame whose answer is the person's, may spend the last call. They never wait beside others.
         if frame.id.is_root() || frame.finish {
             return match left {
@@ -87,10 +101,17 @@ impl Turn {
             };
         }
         let left = count(left.saturating_sub(1));
-        let waits_longer =
-            |other: &&Frame| other.awaits_model() && (other.waiting_since, &other.id) < (frame.waiting_since, &frame.id);
+        let waits_longer = |other: &&Frame| {
+            other.awaits_model()
+                && (other.waiting_since, &other.id) < (frame.waiting_since, &frame.id)
+        };
         let ahead = self.state.frames.iter().filter(waits_longer).count();
-        let open = self.state.frames.iter().filter(|other| other.is_open() && !other.id.is_root() && !other.remote).count();
+        let open = self
+            .state
+            .frames
+            .iter()
+            .filter(|other| other.is_open() && !other.id.is_root() && !other.remote)
+            .count();
         match () {
             () if ahead >= left => Allowance::None,
             () if open >= left => Allowance::Last,

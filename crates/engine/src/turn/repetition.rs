@@ -29,16 +29,24 @@ impl Repetition {
         if self.window.len() == Self::WINDOW {
             self.window.pop_front();
         }
-        self.window.push_back(Round { tool, arguments, output });
+        self.window.push_back(Round {
+            tool,
+            arguments,
+            output,
+        });
     }
 
     pub fn is_circle(&self) -> bool {
-        Self::CIRCLES.iter().any(|&(length, times)| self.ends_with_circle(length, times))
+        Self::CIRCLES
+            .iter()
+            .any(|&(length, times)| self.ends_with_circle(length, times))
     }
 
     fn ends_with_circle(&self, length: usize, times: usize) -> bool {
         let span = length * times;
-        let Some(first) = self.window.len().checked_sub(span) else { return false };
+        let Some(first) = self.window.len().checked_sub(span) else {
+            return false;
+        };
         (first + length..self.window.len()).all(|at| self.window[at] == self.window[at - length])
     }
 }

@@ -1,12 +1,12 @@
 //! Judging what came back: a reply of a model, the word of a remote agent, the result of a tool.
 
+use super::Turn;
 use super::frame::FrameEnd;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
-use super::Turn;
 use crate::rejection;
 use lango_core::{
-    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Limit, ModelError, ModelReply, Outcome, RemoteError,
-    Text,
+    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Limit, ModelError, ModelReply,
+    Outcome, RemoteError, Text,
 };
 
 /// What a reply without calls is.
@@ -20,13 +20,21 @@ enum Verdict {
 
 impl Turn {
     pub(super) fn model_replied(&mut self, step: &ModelStep, reply: ModelReply, model: &Text) {
-        if !self.state.frame(&step.frame).is_some_and(|frame| frame.awaits_model()) {
+        if !self
+            .state
+            .frame(&step.frame)
+            .is_some_and(|frame| frame.awaits_model())
+        {
             return;
         }
         let ModelReply { text, calls, usage } = reply;
         let offers_nothing = !step.offer.delegate && !step.offer.tools;
         let dropped = if offers_nothing { calls.len() } else { 0 };
-        let (calls, surplus) = if offers_nothing { (Vec::new(), 0) } else { self.readable_calls(calls) };
+        let (calls, surplus) = if offers_nothing {
+            (Vec::new(), 0)
+        } else {
+            self.readable_calls(calls)
+        };
 
         let verdict = self.judge(&step.frame, &text);
         let is_final = calls.is_empty() && matches!(verdict, Verdict::Answer);
@@ -44,7 +52,10 @@ impl Turn {
             self.correct(&step.frame, Fault::CallsNotOffered, None, detail);
         }
         if surplus > 0 {
-            let detail = format!("{surplus} calls were left out: a reply may hold {} at most", Self::CALLS_PER_REPLY);
+            let detail = format!(
+                "{surplus} calls were left out: a reply may hold {} at most",
+                Self::CALLS_PER_REPLY
+            );
             self.correct(&step.frame, Fault::TooManyCalls, None, detail);
         }
         if calls.is_empty() {
@@ -55,7 +66,11 @@ impl Turn {
     }
 
     pub(super) fn model_failed(&mut self, step: &ModelStep, error: &ModelError) {
-        if !self.state.frame(&step.frame).is_some_and(|frame| frame.awaits_model()) {
+        if !self
+            .state
+            .frame(&step.frame)
+            .is_some_and(|frame| frame.awaits_model())
+        {
             return;
         }
         self.correct(&step.frame, Fault::ModelFailed, None, error.to_string());
@@ -65,11 +80,16 @@ impl Turn {
     }
 
     pub(super) fn tool_returned(&mut self, step: &ToolStep, status: CallStatus, output: Text) {
-        let running = |frame: &super::frame::Frame| frame.running().any(|(call, _)| *call == step.call);
+        let running =
+            |frame: &super::frame::Frame| frame.running().any(|(call, _)| *call == step.call);
         if !self.state.frame(&step.frame).is_some_and(running) {
             return;
         }
-        let body = EventBody::ToolReturned { call: step.call.clone(), status, output };
+        let body = EventBody::ToolReturned {
+            call: step.call.clone(),
+            status,
+            output,
+        };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {
             frame.awaits_model() && !frame.repetition.found && frame.repetition.is_circle()
@@ -80,8 +100,16 @@ impl Turn {
         }
     }
 
-    pub(super) fn remote_returned(&mut self, step: &RemoteStep, result: Result<String, RemoteError>) {
-        if !self.state.frame(&step.frame).is_some_and(|frame| frame.remote && frame.is_open()) {
+    pub(super) fn remote_returned(
+        &mut self,
+        step: &RemoteStep,
+        result: Result<String, RemoteError>,
+    ) {
+        if !self
+            .state
+            .frame(&step.frame)
+            .is_some_and(|frame| frame.remote && frame.is_open())
+        {
             return;
         }
         let (status, output, verdict) = match result {
@@ -92,10 +120,16 @@ impl Turn {
             Err(error) => (CallStatus::Error, error.detail.into(), Verdict::Nothing),
         };
         let is_final = matches!(verdict, Verdict::Answer);
-        let body = EventBody::RemoteReturned { status, output, is_final };
+        let body = EventBody::RemoteReturned {
+            status,
+            output,
+            is_final,
+        };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
         match verdict {
-            Verdict::Answer | Verdict::Rejection(_) => self.frame_replied(&step.frame, &step.agent, verdict, seq, None),
+            Verdict::Answer | Verdict::Rejection(_) => {
+                self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
+            }
             // The event itself ended the frame.
             Verdict::Nothing | Verdict::StrayRejection => {}
         }
@@ -112,21 +146,41 @@ impl Turn {
     }
 
     /// What follows from a reply that calls nothing.
-    fn frame_replied(&mut self, frame: &FrameId, agent: &AgentName, verdict: Verdict, seq: u64, limit: Option<Limit>) {
+    fn frame_replied(
+        &mut self,
+        frame: &FrameId,
+        agent: &AgentName,
+        verdict: Verdict,
+        seq: u64,
+        limit: Option<Limit>,
+    ) {
         match verdict {
             Verdict::Answer => {
-                let answers_the_person = self.state.frame(frame).is_some_and(|frame| frame.id.is_root() || frame.finish);
+                let answers_the_person = self
+                    .state
+                    .frame(frame)
+                    .is_some_and(|frame| frame.id.is_root() || frame.finish);
                 if answers_the_person {
                     let limit = limit.or(self.state.limit_hit);
                     self.finish(Outcome::Answered { limit }, Some(seq));
                 }
             }
             Verdict::Rejection(reason) => {
-                self.emit(frame.clone(), agent.clone(), EventBody::AgentRejected { reason });
+                self.emit(
+                    frame.clone(),
+                    agent.clone(),
+                    EventBody::AgentRejected { reason },
+                );
             }
-            Verdict::Nothing => self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing"),
+            Verdict::Nothing => {
+                self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
+            }
             Verdict::StrayRejection => {
-                self.no_reply(frame, Fault::StrayRejection, "the model refused where only an answer is possible");
+                self.no_reply(
+                    frame,
+                    Fault::StrayRejection,
+                    "the model refused where only an answer is possible",
+                );
             }
         }
     }
@@ -134,7 +188,10 @@ impl Turn {
     /// Asks once more; the second time the frame has failed, and with the root's frame the turn.
     fn no_reply(&mut self, frame: &FrameId, fault: Fault, detail: &str) {
         self.correct(frame, fault, None, detail.to_owned());
-        let failed = self.state.frame(frame).is_some_and(|frame| matches!(frame.end, Some(FrameEnd::Failed(_))));
+        let failed = self
+            .state
+            .frame(frame)
+            .is_some_and(|frame| matches!(frame.end, Some(FrameEnd::Failed(_))));
         if failed && frame.is_root() {
             self.fail(format!("{detail}, twice"));
         }
@@ -147,7 +204,9 @@ impl Turn {
         let mut number = self.state.calls_seen.len();
         for at in 0..calls.len() {
             let (before, rest) = calls.split_at_mut(at);
-            let taken = |id: &CallId| self.state.calls_seen.contains(id) || before.iter().any(|call| call.id == *id);
+            let taken = |id: &CallId| {
+                self.state.calls_seen.contains(id) || before.iter().any(|call| call.id == *id)
+            };
             let id = &mut rest[0].id;
             while id.as_str().is_empty() || id.as_str().len() > 128 || taken(id) {
                 number += 1;
@@ -160,7 +219,20 @@ impl Turn {
     /// Calls that are read of one reply; the rest is left out.
     const CALLS_PER_REPLY: usize = 32;
 
-    pub(super) fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<CallId>, detail: String) {
-        self.emit_as_root(frame.clone(), EventBody::TurnCorrected { fault, call, detail: detail.into() });
+    pub(super) fn correct(
+        &mut self,
+        frame: &FrameId,
+        fault: Fault,
+        call: Option<CallId>,
+        detail: String,
+    ) {
+        self.emit_as_root(
+            frame.clone(),
+            EventBody::TurnCorrected {
+                fault,
+                call,
+                detail: detail.into(),
+            },
+        );
     }
 }

@@ -29,21 +29,39 @@ impl Turn {
 
     /// What the model of this step is sent.
     pub fn request(&self, step: &ModelStep) -> ModelRequest {
-        let (Some(agent), Some(frame)) = (self.tree.agent(step.agent.as_str()), self.state.frame(&step.frame)) else {
-            return ModelRequest { instruction: "".into(), messages: Vec::new(), functions: Arc::from([]) };
+        let (Some(agent), Some(frame)) = (
+            self.tree.agent(step.agent.as_str()),
+            self.state.frame(&step.frame),
+        ) else {
+            return ModelRequest {
+                instruction: "".into(),
+                messages: Vec::new(),
+                functions: Arc::from([]),
+            };
         };
-        let mut messages = Vec::with_capacity(self.exchanges.len() * 2 + frame.entries.len() * 2 + 2);
+        let mut messages =
+            Vec::with_capacity(self.exchanges.len() * 2 + frame.entries.len() * 2 + 2);
         if frame.id.is_root() {
             self.earlier_turns(&mut messages);
-            messages.push(Message::User { text: Arc::clone(&self.state.question) });
+            messages.push(Message::User {
+                text: Arc::clone(&self.state.question),
+            });
         } else {
-            messages.push(Message::User { text: self.brief(frame) });
+            messages.push(Message::User {
+                text: self.brief(frame),
+            });
         }
         own_steps(frame, &mut messages);
         if let Some(notice) = step.offer.notice {
-            messages.push(Message::Notice { text: instruction::notice(notice).into() });
+            messages.push(Message::Notice {
+                text: instruction::notice(notice).into(),
+            });
         }
-        ModelRequest { instruction: Arc::clone(&agent.instruction), messages, functions: self.functions(agent, step.offer) }
+        ModelRequest {
+            instruction: Arc::clone(&agent.instruction),
+            messages,
+            functions: self.functions(agent, step.offer),
+        }
     }
 
     fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {
@@ -52,16 +70,25 @@ impl Turn {
             (false, false) => Arc::from([]),
             (false, true) => Arc::clone(&agent.functions),
             (true, false) => Arc::from([delegate()]),
-            (true, true) => std::iter::once(delegate()).chain(agent.functions.iter().cloned()).collect(),
+            (true, true) => std::iter::once(delegate())
+                .chain(agent.functions.iter().cloned())
+                .collect(),
         }
     }
 
     fn earlier_turns(&self, messages: &mut Vec<Message>) {
         for exchange in self.exchanges.iter() {
-            messages.push(Message::User { text: Arc::clone(&exchange.question) });
-            let Some(answer) = &exchange.answer else { continue };
+            messages.push(Message::User {
+                text: Arc::clone(&exchange.question),
+            });
+            let Some(answer) = &exchange.answer else {
+                continue;
+            };
             if answer.author == self.tree.root.name {
-                messages.push(Message::Assistant { text: Arc::clone(&answer.text), calls: Vec::new() });
+                messages.push(Message::Assistant {
+                    text: Arc::clone(&answer.text),
+                    calls: Vec::new(),
+                });
             } else {
                 messages.extend(earlier_delegation(exchange, answer));
             }
@@ -73,13 +100,19 @@ impl Turn {
         let first = self.exchanges.len().saturating_sub(Self::BRIEF_EXCHANGES);
         let mut said = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
         for exchange in &self.exchanges[first..] {
-            said.push(Said { author: "user", text: shorten(&exchange.question, Self::BRIEF_BYTES) });
+            said.push(Said {
+                author: "user",
+                text: shorten(&exchange.question, Self::BRIEF_BYTES),
+            });
             said.extend(exchange.answer.as_ref().map(|answer| Said {
                 author: answer.author.as_str(),
                 text: shorten(&answer.text, Self::BRIEF_BYTES),
             }));
         }
-        said.push(Said { author: "user", text: &self.state.question });
+        said.push(Said {
+            author: "user",
+            text: &self.state.question,
+        });
         let conversation = serde_json::to_string(&said).unwrap_or_default();
         instruction::brief(&conversation, &frame.task)
     }
@@ -89,21 +122,39 @@ impl Turn {
 fn earlier_delegation(exchange: &Exchange, answer: &lango_core::ExchangeAnswer) -> [Message; 2] {
     let id = CallId::from(exchange.turn.as_str());
     let task = answer.task.as_ref().unwrap_or(&exchange.question);
-    let arguments = serde_json::json!({ "agent": answer.author, "task": task, "finish": true }).to_string();
-    let call = Call { id: id.clone(), name: DELEGATE.into(), arguments: arguments.into() };
+    let arguments =
+        serde_json::json!({ "agent": answer.author, "task": task, "finish": true }).to_string();
+    let call = Call {
+        id: id.clone(),
+        name: DELEGATE.into(),
+        arguments: arguments.into(),
+    };
     [
-        Message::Assistant { text: "".into(), calls: vec![call] },
-        Message::Result { call: id, name: DELEGATE.into(), text: Arc::clone(&answer.text), failed: false },
+        Message::Assistant {
+            text: "".into(),
+            calls: vec![call],
+        },
+        Message::Result {
+            call: id,
+            name: DELEGATE.into(),
+            text: Arc::clone(&answer.text),
+            failed: false,
+        },
     ]
 }
 
 fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
     for entry in &frame.entries {
         match entry {
-            Entry::Notice(notice) => messages.push(Message::Notice { text: instruction::notice(*notice).into() }),
+            Entry::Notice(notice) => messages.push(Message::Notice {
+                text: instruction::notice(*notice).into(),
+            }),
             Entry::Reply { text, slots } => {
                 let calls = slots.iter().map(|slot| slot.call.clone()).collect();
-                messages.push(Message::Assistant { text: Arc::clone(text), calls });
+                messages.push(Message::Assistant {
+                    text: Arc::clone(text),
+                    calls,
+                });
                 messages.extend(slots.iter().filter_map(|slot| match &slot.state {
                     SlotState::Answered { text, failed } => Some(Message::Result {
                         call: slot.call.id.clone(),

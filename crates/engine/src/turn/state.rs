@@ -4,7 +4,8 @@ use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Text, Usage,
+    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Text,
+    Usage,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -71,20 +72,37 @@ impl State {
                     self.limits = settings.limits;
                 }
                 self.question = Arc::clone(text);
-                self.frames.push(Frame::new(FrameId::root(), self.root.clone(), Arc::clone(text)));
+                self.frames.push(Frame::new(
+                    FrameId::root(),
+                    self.root.clone(),
+                    Arc::clone(text),
+                ));
             }
             EventBody::AgentMessage { model: None, .. } => {}
-            EventBody::AgentMessage { text, calls, is_final, usage, .. } => {
+            EventBody::AgentMessage {
+                text,
+                calls,
+                is_final,
+                usage,
+                ..
+            } => {
                 self.model_calls += 1;
                 self.usage += *usage;
-                self.calls_seen.extend(calls.iter().map(|call| call.id.clone()));
+                self.calls_seen
+                    .extend(calls.iter().map(|call| call.id.clone()));
                 let now = self.events;
                 self.change(&event.frame, |frame| {
                     frame.reply_is_faulty = false;
                     if !calls.is_empty() {
-                        let open = |call: &lango_core::Call| Slot { call: call.clone(), state: SlotState::Open };
+                        let open = |call: &lango_core::Call| Slot {
+                            call: call.clone(),
+                            state: SlotState::Open,
+                        };
                         let slots = calls.iter().map(open).collect();
-                        frame.entries.push(Entry::Reply { text: Arc::clone(text), slots });
+                        frame.entries.push(Entry::Reply {
+                            text: Arc::clone(text),
+                            slots,
+                        });
                     }
                     frame.waiting_since = now;
                 });
@@ -92,7 +110,13 @@ impl State {
                     self.end(&event.frame, FrameEnd::Answered(Arc::clone(text)));
                 }
             }
-            EventBody::AgentDelegated { call, agent, task, round, finish } => {
+            EventBody::AgentDelegated {
+                call,
+                agent,
+                task,
+                round,
+                finish,
+            } => {
                 self.rounds = self.rounds.max(*round);
                 let mut frame = Frame::new(FrameId::from(call), agent.clone(), Arc::clone(task));
                 frame.finish = *finish;
@@ -108,33 +132,62 @@ impl State {
                 self.refused.insert(event.author.clone());
                 self.end(&event.frame, FrameEnd::Rejected(Arc::clone(reason)));
             }
-            EventBody::ToolCalled { call, tool, arguments, effect } => {
+            EventBody::ToolCalled {
+                call,
+                tool,
+                arguments,
+                effect,
+            } => {
                 self.tool_calls += 1;
-                let running =
-                    SlotState::Running { tool: tool.clone(), arguments: Arc::clone(arguments), effect: *effect };
+                let running = SlotState::Running {
+                    tool: tool.clone(),
+                    arguments: Arc::clone(arguments),
+                    effect: *effect,
+                };
                 self.change(&event.frame, |frame| {
                     if let Some(slot) = frame.slot_mut(call) {
                         slot.state = running;
                     }
                 });
             }
-            EventBody::ToolReturned { call, status, output } => {
+            EventBody::ToolReturned {
+                call,
+                status,
+                output,
+            } => {
                 let failed = *status != CallStatus::Ok;
                 self.answer(&event.frame, call, Arc::clone(output), failed);
             }
-            EventBody::RemoteCalled { .. } => self.change(&event.frame, |frame| frame.remote = true),
-            EventBody::RemoteReturned { status, output, is_final } => match (is_final, status) {
+            EventBody::RemoteCalled { .. } => {
+                self.change(&event.frame, |frame| frame.remote = true)
+            }
+            EventBody::RemoteReturned {
+                status,
+                output,
+                is_final,
+            } => match (is_final, status) {
                 (true, _) => self.end(&event.frame, FrameEnd::Answered(Arc::clone(output))),
                 // The refusal itself is the event that follows.
                 (false, CallStatus::Ok) if rejection::reason(output).is_some() => {}
-                (false, CallStatus::Ok) => self.end(&event.frame, FrameEnd::Failed("it answered nothing".into())),
+                (false, CallStatus::Ok) => {
+                    self.end(&event.frame, FrameEnd::Failed("it answered nothing".into()))
+                }
                 (false, _) => self.end(&event.frame, FrameEnd::Failed(Arc::clone(output))),
             },
-            EventBody::TurnCorrected { fault, call, detail } => {
+            EventBody::TurnCorrected {
+                fault,
+                call,
+                detail,
+            } => {
                 self.correct(&event.frame, *fault, call.as_ref(), detail);
             }
-            EventBody::TurnFinished { outcome, answer, .. } => {
-                self.finished = Some(Finished { outcome: outcome.clone(), answer: *answer });
+            EventBody::TurnFinished {
+                outcome, answer, ..
+            } => {
+                self.finished = Some(Finished {
+                    outcome: outcome.clone(),
+                    answer: *answer,
+                });
             }
         }
     }
@@ -190,10 +243,17 @@ impl State {
     fn answer(&mut self, frame: &FrameId, call: &CallId, text: Text, failed: bool) {
         let now = self.events;
         self.change(frame, |frame| {
-            let Some(slot) = frame.slot_mut(call) else { return };
-            let answered = SlotState::Answered { text: Arc::clone(&text), failed };
+            let Some(slot) = frame.slot_mut(call) else {
+                return;
+            };
+            let answered = SlotState::Answered {
+                text: Arc::clone(&text),
+                failed,
+            };
             match std::mem::replace(&mut slot.state, answered) {
-                SlotState::Running { tool, arguments, .. } => {
+                SlotState::Running {
+                    tool, arguments, ..
+                } => {
                     frame.repetition.push(tool, arguments, text);
                     frame.faulty_replies = 0;
                 }
@@ -207,12 +267,22 @@ impl State {
     /// Ends a frame; a sub-agent's end answers the call that opened it.
     fn end(&mut self, frame: &FrameId, end: FrameEnd) {
         if !frame.is_root() {
-            let agent = self.frame(frame).map(|frame| frame.agent.clone()).unwrap_or_else(|| self.root.clone());
+            let agent = self
+                .frame(frame)
+                .map(|frame| frame.agent.clone())
+                .unwrap_or_else(|| self.root.clone());
             let (text, failed) = match &end {
                 FrameEnd::Answered(text) => (Arc::clone(text), false),
-                FrameEnd::Rejected(reason) => (format!("{agent} rejected the task: {reason}").into(), true),
-                FrameEnd::Limited(_) => (format!("{agent} was stopped: the model calls of this turn are spent").into(), true),
-                FrameEnd::Failed(detail) => (format!("{agent} gave no answer: {detail}").into(), true),
+                FrameEnd::Rejected(reason) => {
+                    (format!("{agent} rejected the task: {reason}").into(), true)
+                }
+                FrameEnd::Limited(_) => (
+                    format!("{agent} was stopped: the model calls of this turn are spent").into(),
+                    true,
+                ),
+                FrameEnd::Failed(detail) => {
+                    (format!("{agent} gave no answer: {detail}").into(), true)
+                }
             };
             self.answer(&FrameId::root(), &CallId::from(frame), text, failed);
         }

@@ -4,7 +4,8 @@ use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
-    AgentName, CallId, CallStatus, Effect, FrameId, ModelError, ModelReply, RemoteError, Text, ToolName,
+    AgentName, CallId, CallStatus, Effect, FrameId, ModelError, ModelReply, RemoteError, Text,
+    ToolName,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -157,7 +158,14 @@ impl Turn {
 fn ready_tools(frame: &Frame) -> Vec<Step> {
     let mut ready = Vec::new();
     for slot in frame.slots() {
-        let SlotState::Running { tool, arguments, effect } = &slot.state else { continue };
+        let SlotState::Running {
+            tool,
+            arguments,
+            effect,
+        } = &slot.state
+        else {
+            continue;
+        };
         let waits = *effect == Effect::Effect && !ready.is_empty();
         if !waits {
             ready.push(Step::CallTool(ToolStep {

@@ -2,16 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-mod support;
+mod authors;
 mod behaviour;
-mod misbehaviour;
-mod property;
+mod bench;
 mod capability;
 mod instruction;
+mod misbehaviour;
 mod partition;
+mod prompts;
+mod property;
+mod refusals;
+mod runner;
+mod support;
 mod tree;
 mod trees;
-mod authors;
-mod runner;
-mod prompts;
-mod refusals;

@@ -23,17 +23,36 @@ fn at_the_file_agent_with<'a>(
 }
 
 fn raw(name: &str, arguments: &str) -> ModelReply {
-    ModelReply { calls: vec![raw_call("c", name, arguments)], ..say("") }
+    ModelReply {
+        calls: vec![raw_call("c", name, arguments)],
+        ..say("")
+    }
 }
 
 #[test]
 fn an_unknown_agent_named_twice_withdraws_delegation() {
     for shape in [Shape::Specialists, Shape::Classic, Shape::ClassicToolLess] {
-        let script = vec![delegate("navi", "x"), delegate("oper", "x"), delegate("vau", "x"), say("I could not.")];
+        let script = vec![
+            delegate("navi", "x"),
+            delegate("oper", "x"),
+            delegate("vau", "x"),
+            say("I could not."),
+        ];
         let played = Play::scripted(tree(shape), script).run("x");
         assert_eq!(played.counts(), (4, 0, 0));
-        assert!(played.requests[2].1.functions.is_empty(), "the third request offers nothing");
-        assert_eq!(played.faults(), [Fault::UnknownAgent, Fault::UnknownAgent, Fault::CallsNotOffered, Fault::EmptyReply]);
+        assert!(
+            played.requests[2].1.functions.is_empty(),
+            "the third request offers nothing"
+        );
+        assert_eq!(
+            played.faults(),
+            [
+                Fault::UnknownAgent,
+                Fault::UnknownAgent,
+                Fault::CallsNotOffered,
+                Fault::EmptyReply
+            ]
+        );
         assert!(played.answered());
     }
 }
@@ -41,11 +60,23 @@ fn an_unknown_agent_named_twice_withdraws_delegation() {
 #[test]
 fn a_tool_less_orchestrator_that_calls_an_owned_tool_delegates_to_its_owner() {
     for shape in [Shape::Specialists, Shape::ClassicToolLess] {
-        let script = vec![raw("fs_read", r#"{"path":"a"}"#), call("fs_read", json!({"path": "a"})), say("hi"), say("It says hi.")];
+        let script = vec![
+            raw("fs_read", r#"{"path":"a"}"#),
+            call("fs_read", json!({"path": "a"})),
+            say("hi"),
+            say("It says hi."),
+        ];
         let played = Play::scripted(tree(shape), script).run("read a");
         assert_eq!(played.tools_run[0].agent, file_agent(shape));
-        assert_eq!(played.answer(), ("lango-orchestrator".to_owned(), "It says hi.".to_owned()));
-        assert_eq!(played.results_shown(), [("hi".to_owned(), false)], "the result answers the original call");
+        assert_eq!(
+            played.answer(),
+            ("lango-orchestrator".to_owned(), "It says hi.".to_owned())
+        );
+        assert_eq!(
+            played.results_shown(),
+            [("hi".to_owned(), false)],
+            "the result answers the original call"
+        );
         assert_eq!(played.counts(), (4, 1, 1));
     }
 }
@@ -53,7 +84,11 @@ fn a_tool_less_orchestrator_that_calls_an_owned_tool_delegates_to_its_owner() {
 #[test]
 fn an_orchestrator_that_calls_what_nobody_has_is_told_so() {
     for shape in SHAPES {
-        let played = Play::scripted(tree(shape), vec![call("no_such_tool", json!({})), say("I cannot.")]).run("x");
+        let played = Play::scripted(
+            tree(shape),
+            vec![call("no_such_tool", json!({})), say("I cannot.")],
+        )
+        .run("x");
         assert_eq!(played.faults(), [Fault::UnknownTool]);
         assert_eq!(played.counts(), (2, 0, 0));
     }
@@ -63,8 +98,13 @@ fn an_orchestrator_that_calls_what_nobody_has_is_told_so() {
 fn arguments_that_do_not_parse_are_never_repaired_and_run() {
     for shape in SHAPES {
         for arguments in ["{\"path\": \"/tmp/a", "[1,", "null x", "{'a': 1}"] {
-            let played = at_the_file_agent(shape, vec![raw("fs_read", arguments), say("I could not.")]);
-            assert_eq!(played.faults(), [Fault::BadArguments], "{shape:?} {arguments}");
+            let played =
+                at_the_file_agent(shape, vec![raw("fs_read", arguments), say("I could not.")]);
+            assert_eq!(
+                played.faults(),
+                [Fault::BadArguments],
+                "{shape:?} {arguments}"
+            );
             assert!(played.tools_run.is_empty() && played.answered());
             let (_, request) = played.requests.last().unwrap();
             let (told, _) = crate::support::results_in(request).remove(0);
@@ -82,21 +122,48 @@ fn arguments_that_do_not_fit_the_schema_name_the_field() {
         "type": "object", "required": ["path"], "additionalProperties": false,
         "properties": { "path": { "type": "string" }, "lines": { "type": "integer" } }
     });
-    let spec = ToolSpec { parameters: Arc::new(schema), ..lango_testkit::tool::spec("fs_read") };
+    let spec = ToolSpec {
+        parameters: Arc::new(schema),
+        ..lango_testkit::tool::spec("fs_read")
+    };
     let tree = Arc::new(Tree::single(vec![Arc::new(spec)]).unwrap());
-    for (arguments, named) in [(json!({}), "path"), (json!({"path": 1}), "path"), (json!({"path": "a", "lines": "x"}), "lines"), (json!({"path": "a", "no": 1}), "no"), (json!([1]), "array")] {
-        let played = Play::scripted(Arc::clone(&tree), vec![call("fs_read", arguments.clone()), say("no")]).run("x");
+    for (arguments, named) in [
+        (json!({}), "path"),
+        (json!({"path": 1}), "path"),
+        (json!({"path": "a", "lines": "x"}), "lines"),
+        (json!({"path": "a", "no": 1}), "no"),
+        (json!([1]), "array"),
+    ] {
+        let played = Play::scripted(
+            Arc::clone(&tree),
+            vec![call("fs_read", arguments.clone()), say("no")],
+        )
+        .run("x");
         assert_eq!(played.faults(), [Fault::BadArguments]);
         let (told, _) = played.results_shown().remove(0);
-        assert!(told.contains(named) || told.contains("object"), "{arguments} → {told}");
+        assert!(
+            told.contains(named) || told.contains("object"),
+            "{arguments} → {told}"
+        );
         assert!(played.tools_run.is_empty());
     }
 }
 
 #[test]
 fn a_delegation_without_agent_or_task_is_an_error_result() {
-    for arguments in ["{}", r#"{"agent":"operator"}"#, r#"{"agent":"operator","task":"  "}"#, r#"{"agent":1,"task":"x"}"#, "", "{\"agent\":\"oper"] {
-        let played = Play::scripted(tree(Shape::Specialists), vec![raw("delegate", arguments), say("I could not.")]).run("x");
+    for arguments in [
+        "{}",
+        r#"{"agent":"operator"}"#,
+        r#"{"agent":"operator","task":"  "}"#,
+        r#"{"agent":1,"task":"x"}"#,
+        "",
+        "{\"agent\":\"oper",
+    ] {
+        let played = Play::scripted(
+            tree(Shape::Specialists),
+            vec![raw("delegate", arguments), say("I could not.")],
+        )
+        .run("x");
         assert_eq!(played.faults(), [Fault::BadArguments], "{arguments}");
         assert_eq!(played.counts(), (2, 0, 0));
     }
@@ -117,7 +184,10 @@ fn calls_that_cannot_run_three_times_in_a_row_make_the_agent_conclude() {
 fn the_same_call_with_the_same_answer_is_stopped_the_third_time() {
     for shape in SHAPES {
         let again = || call("fs_read", json!({"path": "a"}));
-        let played = at_the_file_agent(shape, vec![again(), again(), again(), again(), say("Enough.")]);
+        let played = at_the_file_agent(
+            shape,
+            vec![again(), again(), again(), again(), say("Enough.")],
+        );
         assert_eq!(played.tools_run.len(), 3, "{shape:?}");
         assert!(played.faults().contains(&Fault::Repetition));
         assert!(played.answered());
@@ -129,7 +199,10 @@ fn two_calls_in_turns_with_the_same_answers_are_stopped_too() {
     for shape in SHAPES {
         let one = || call("fs_read", json!({"path": "a"}));
         let two = || call("exec_shell", json!({}));
-        let played = at_the_file_agent(shape, vec![one(), two(), one(), two(), one(), say("Enough.")]);
+        let played = at_the_file_agent(
+            shape,
+            vec![one(), two(), one(), two(), one(), say("Enough.")],
+        );
         assert_eq!(played.tools_run.len(), 4, "{shape:?}");
         assert!(played.answered());
     }
@@ -156,10 +229,18 @@ fn a_call_whose_answer_changes_is_not_stopped() {
 fn an_agent_that_answers_nothing_is_asked_once_more_and_then_the_turn_says_what_was_done() {
     for shape in SHAPES {
         let played = Play::scripted(tree(shape), vec![say(" "), say("Now.")]).run("x");
-        assert_eq!((played.answer().1.as_str(), played.counts().0), ("Now.", 2), "{shape:?}");
+        assert_eq!(
+            (played.answer().1.as_str(), played.counts().0),
+            ("Now.", 2),
+            "{shape:?}"
+        );
 
-        let played = Play::scripted(tree(shape), vec![say(""), say("\n"), say("too late")]).run("x");
-        assert!(matches!(played.outcome(), Outcome::Failed { .. }), "an empty answer is no success");
+        let played =
+            Play::scripted(tree(shape), vec![say(""), say("\n"), say("too late")]).run("x");
+        assert!(
+            matches!(played.outcome(), Outcome::Failed { .. }),
+            "an empty answer is no success"
+        );
         assert!(played.answer().1.contains("no answer"));
         assert_eq!(played.counts().0, 2);
     }
@@ -167,9 +248,20 @@ fn an_agent_that_answers_nothing_is_asked_once_more_and_then_the_turn_says_what_
 
 #[test]
 fn a_sub_agent_that_answers_nothing_gives_the_turn_back() {
-    let script = vec![delegate_and_finish("operator", "x"), say(""), say(""), say("The operator said nothing.")];
+    let script = vec![
+        delegate_and_finish("operator", "x"),
+        say(""),
+        say(""),
+        say("The operator said nothing."),
+    ];
     let played = Play::scripted(tree(Shape::Specialists), script).run("x");
-    assert_eq!(played.answer(), ("lango-orchestrator".to_owned(), "The operator said nothing.".to_owned()));
+    assert_eq!(
+        played.answer(),
+        (
+            "lango-orchestrator".to_owned(),
+            "The operator said nothing.".to_owned()
+        )
+    );
     assert_eq!(played.counts().0, 4);
 }
 
@@ -183,9 +275,14 @@ fn an_orchestrator_that_falls_silent_after_the_work_leaves_the_work_in_the_answe
 #[test]
 fn a_refusal_by_the_one_who_answers_is_never_the_answer() {
     for shape in SHAPES {
-        let played = Play::scripted(tree(shape), vec![say("[REJECT] no"), say("I cannot do that.")]).run("x");
+        let played = Play::scripted(
+            tree(shape),
+            vec![say("[REJECT] no"), say("I cannot do that.")],
+        )
+        .run("x");
         assert_eq!(played.answer().1, "I cannot do that.", "{shape:?}");
-        let played = Play::scripted(tree(shape), vec![say("[REJECT] no"), say("[REJECT] no")]).run("x");
+        let played =
+            Play::scripted(tree(shape), vec![say("[REJECT] no"), say("[REJECT] no")]).run("x");
         assert!(!played.answer().1.contains("REJECT"));
         assert!(matches!(played.outcome(), Outcome::Failed { .. }));
     }
@@ -204,11 +301,21 @@ fn the_last_model_call_is_offered_nothing_and_asks_for_the_best_answer() {
                     Some(_) => call("fs_read", json!({"path": request.messages.len()})),
                 }
             });
-            let played = play.limits(|limits| (limits.model_calls, limits.rounds) = (most, 100)).run("never stop");
+            let played = play
+                .limits(|limits| (limits.model_calls, limits.rounds) = (most, 100))
+                .run("never stop");
             assert_eq!(played.counts().0, most, "{shape:?}");
-            assert_eq!(*played.outcome(), Outcome::Answered { limit: Some(Limit::ModelCalls) });
+            assert_eq!(
+                *played.outcome(),
+                Outcome::Answered {
+                    limit: Some(Limit::ModelCalls)
+                }
+            );
             assert!(played.requests.last().unwrap().1.functions.is_empty());
-            assert!(played.requests.last().unwrap().0.frame.is_root(), "kept for whoever answers the person");
+            assert!(
+                played.requests.last().unwrap().0.frame.is_root(),
+                "kept for whoever answers the person"
+            );
         }
     }
 }
@@ -216,8 +323,15 @@ fn the_last_model_call_is_offered_nothing_and_asks_for_the_best_answer() {
 #[test]
 fn a_budget_of_zero_makes_no_call_and_says_so() {
     for shape in SHAPES {
-        let played = Play::scripted(tree(shape), vec![]).limits(|limits| limits.model_calls = 0).run("x");
-        assert_eq!(*played.outcome(), Outcome::Limited { limit: Limit::ModelCalls });
+        let played = Play::scripted(tree(shape), vec![])
+            .limits(|limits| limits.model_calls = 0)
+            .run("x");
+        assert_eq!(
+            *played.outcome(),
+            Outcome::Limited {
+                limit: Limit::ModelCalls
+            }
+        );
         assert!(played.answer().1.contains("agent.maxModelCalls is 0"));
         assert!(played.requests.is_empty());
     }
@@ -228,9 +342,16 @@ fn the_tool_call_limit_holds_over_the_whole_tree_and_is_named() {
     for shape in SHAPES {
         let many: Vec<_> = (0..10).map(|at| ("fs_read", json!({"path": at}))).collect();
         let script = vec![calls(many), say("Partly done.")];
-        let played = at_the_file_agent_with(shape, script, |play| play.limits(|limits| limits.tool_calls = 4));
+        let played = at_the_file_agent_with(shape, script, |play| {
+            play.limits(|limits| limits.tool_calls = 4)
+        });
         assert_eq!(played.tools_run.len(), 4, "{shape:?}");
-        assert_eq!(*played.outcome(), Outcome::Answered { limit: Some(Limit::ToolCalls) });
+        assert_eq!(
+            *played.outcome(),
+            Outcome::Answered {
+                limit: Some(Limit::ToolCalls)
+            }
+        );
     }
 }
 
@@ -238,10 +359,21 @@ fn the_tool_call_limit_holds_over_the_whole_tree_and_is_named() {
 fn call_ids_that_are_empty_or_repeat_are_mended() {
     for ids in [["", ""], ["a", "a"], ["call_1", ""]] {
         let calls = ids.map(|id| raw_call(id, "fs_read", "{}")).to_vec();
-        let reply = || ModelReply { calls: calls.clone(), ..say("") };
-        let played = Play::scripted(tree(Shape::Single), vec![reply(), say("half"), reply(), say("done")]).run("x");
+        let reply = || ModelReply {
+            calls: calls.clone(),
+            ..say("")
+        };
+        let played = Play::scripted(
+            tree(Shape::Single),
+            vec![reply(), say("half"), reply(), say("done")],
+        )
+        .run("x");
         assert!(played.answered());
-        let mut seen: Vec<_> = played.tools_run.iter().map(|step| step.call.clone()).collect();
+        let mut seen: Vec<_> = played
+            .tools_run
+            .iter()
+            .map(|step| step.call.clone())
+            .collect();
         seen.sort();
         seen.dedup();
         assert_eq!(seen.len(), played.tools_run.len());
@@ -250,7 +382,9 @@ fn call_ids_that_are_empty_or_repeat_are_mended() {
 
 #[test]
 fn an_absurd_number_of_calls_is_cut() {
-    let many: Vec<_> = (0..10_000).map(|at| ("fs_read", json!({"path": at}))).collect();
+    let many: Vec<_> = (0..10_000)
+        .map(|at| ("fs_read", json!({"path": at})))
+        .collect();
     let played = Play::scripted(tree(Shape::Single), vec![calls(many), say("Done.")]).run("x");
     assert_eq!(played.tools_run.len(), 32);
     assert_eq!(played.faults(), [Fault::TooManyCalls]);

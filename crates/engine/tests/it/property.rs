@@ -6,8 +6,8 @@
 
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
-    Call, CallStatus, Event, EventBody, Limits, ModelError, ModelReply, ModelRequest, Outcome, RemoteError, Text,
-    Timestamp, TurnSettings, Usage,
+    Call, CallStatus, Event, EventBody, Limits, ModelError, ModelReply, ModelRequest, Outcome,
+    RemoteError, Text, Timestamp, TurnSettings, Usage,
 };
 use lango_engine::{Input, Mode, Step, Tree, Turn};
 use lango_testkit::model::raw_call;
@@ -15,17 +15,53 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-const TOOLS: [&str; 6] = ["exec_shell", "fs_read", "search_web", "memory_store", "odd_thing", "payment_send"];
+const TOOLS: [&str; 6] = [
+    "exec_shell",
+    "fs_read",
+    "search_web",
+    "memory_store",
+    "odd_thing",
+    "payment_send",
+];
 const NAMES: [&str; 12] = [
-    "delegate", "delegate", "delegate", "fs_read", "exec_shell", "search_web", "memory_store", "odd_thing", "payment_send",
-    "no_such", "", "Delegate",
+    "delegate",
+    "delegate",
+    "delegate",
+    "fs_read",
+    "exec_shell",
+    "search_web",
+    "memory_store",
+    "odd_thing",
+    "payment_send",
+    "no_such",
+    "",
+    "Delegate",
 ];
 const AGENTS: [&str; 12] = [
-    "operator", "librarian", "planner", "chronicler", "vault", "executor", "researcher", "memory-manager", "translator",
-    "navi", "", "lango-orchestrator",
+    "operator",
+    "librarian",
+    "planner",
+    "chronicler",
+    "vault",
+    "executor",
+    "researcher",
+    "memory-manager",
+    "translator",
+    "navi",
+    "",
+    "lango-orchestrator",
 ];
-const TEXTS: [&str; 9] =
-    ["done", "", " \n", "[REJECT] no", "  [reject]", "[REJECT", "see [REJECT] there", "an answer\nof two lines", "[]"];
+const TEXTS: [&str; 9] = [
+    "done",
+    "",
+    " \n",
+    "[REJECT] no",
+    "  [reject]",
+    "[REJECT",
+    "see [REJECT] there",
+    "an answer\nof two lines",
+    "[]",
+];
 const IDS: [&str; 5] = ["", "a", "b", "call_1", "x"];
 
 /// Decisions from bytes.
@@ -48,7 +84,10 @@ impl Choices<'_> {
     fn arguments(&mut self) -> String {
         let finish = ["true", "false", "\"maybe\""][self.next(3)];
         match self.next(6) {
-            0..=2 => format!(r#"{{"agent":"{}","task":"go on","finish":{finish}}}"#, self.pick(&AGENTS)),
+            0..=2 => format!(
+                r#"{{"agent":"{}","task":"go on","finish":{finish}}}"#,
+                self.pick(&AGENTS)
+            ),
             3 => r#"{"path":"a"}"#.to_owned(),
             4 => r#"{"path":"a"#.to_owned(),
             _ => "7".to_owned(),
@@ -63,14 +102,26 @@ impl Choices<'_> {
             let (id, name) = (self.pick(&IDS), self.pick(&NAMES));
             calls.push(raw_call(id, name, &self.arguments()));
         }
-        ModelReply { text, calls, usage: Usage { input_tokens: 7, output_tokens: 3 } }
+        ModelReply {
+            text,
+            calls,
+            usage: Usage {
+                input_tokens: 7,
+                output_tokens: 3,
+            },
+        }
     }
 
     fn limits(&mut self) -> Limits {
         let rounds = [3, 1, 2, 5][self.next(4)];
         let model_calls = [25, 0, 1, 2, 3, 4, 6, 9][self.next(8)];
         let tool_calls = [50, 0, 1, 3][self.next(4)];
-        Limits { rounds, model_calls, tool_calls, ..Limits::default() }
+        Limits {
+            rounds,
+            model_calls,
+            tool_calls,
+            ..Limits::default()
+        }
     }
 }
 
@@ -89,19 +140,37 @@ struct Lived {
 /// Lives one turn the way the runner does: every ready step is started, and any of them may come back next.
 fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseError> {
     let limits = choices.limits();
-    let settings = TurnSettings { limits, model: "test/random".into(), topology: Text::clone(&tree.digest) };
-    let (mut turn, mut events) = Turn::begin(Arc::clone(tree), start(Vec::new()), "go".into(), settings, Timestamp(1));
+    let settings = TurnSettings {
+        limits,
+        model: "test/random".into(),
+        topology: Text::clone(&tree.digest),
+    };
+    let (mut turn, mut events) = Turn::begin(
+        Arc::clone(tree),
+        start(Vec::new()),
+        "go".into(),
+        settings,
+        Timestamp(1),
+    );
     let mut under_way: Vec<UnderWay> = Vec::new();
     while turn.outcome().is_none() {
         for step in turn.ready() {
             if !under_way.iter().any(|other| other.step.key() == step.key()) {
-                let request = if let Step::CallModel(step) = &step { Some(turn.request(step)) } else { None };
+                let request = if let Step::CallModel(step) = &step {
+                    Some(turn.request(step))
+                } else {
+                    None
+                };
                 request.iter().for_each(check_request);
                 under_way.push(UnderWay { step, request });
             }
         }
         prop_assert!(!under_way.is_empty(), "stuck: {turn:?}");
-        prop_assert!(under_way.iter().all(|one| turn.ready().iter().any(|step| step.key() == one.step.key())));
+        prop_assert!(
+            under_way
+                .iter()
+                .all(|one| turn.ready().iter().any(|step| step.key() == one.step.key()))
+        );
         let next = under_way.remove(choices.next(under_way.len()));
         let before = events.len();
         events.extend(turn.accept(come_back(next, choices), Timestamp(2)));
@@ -110,8 +179,15 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         check_replay(tree, &events, &turn)?;
     }
     prop_assert!(turn.ready().is_empty());
-    prop_assert!(turn.accept(Input::Cancelled, Timestamp(3)).is_empty(), "after the end nothing happens");
-    Ok(Lived { events, turn, limits })
+    prop_assert!(
+        turn.accept(Input::Cancelled, Timestamp(3)).is_empty(),
+        "after the end nothing happens"
+    );
+    Ok(Lived {
+        events,
+        turn,
+        limits,
+    })
 }
 
 fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
@@ -122,27 +198,49 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
         _ => {}
     }
     match one.step {
-        Step::CallModel(step) if choices.next(30) == 29 => {
-            Input::ModelFailed { step, error: ModelError::CutOff { model: "test/random".to_owned() } }
-        }
+        Step::CallModel(step) if choices.next(30) == 29 => Input::ModelFailed {
+            step,
+            error: ModelError::CutOff {
+                model: "test/random".to_owned(),
+            },
+        },
         Step::CallModel(step) => {
             let mut reply = choices.reply();
             // A model that decodes strictly calls only what it is offered; half of ours do.
             if choices.next(2) == 1 {
                 let offered = one.request.as_ref().map(function_names).unwrap_or_default();
-                reply.calls.retain(|call| offered.iter().any(|name| **name == *call.name));
+                reply
+                    .calls
+                    .retain(|call| offered.iter().any(|name| **name == *call.name));
             }
-            Input::ModelReplied { step, reply, model: "test/random".into() }
+            Input::ModelReplied {
+                step,
+                reply,
+                model: "test/random".into(),
+            }
         }
         Step::CallTool(step) => {
             let status = [CallStatus::Ok, CallStatus::Ok, CallStatus::Error][choices.next(3)];
-            let output = choices.pick(&["same", "same", "other", "[REJECT] from a file", ""]).into();
-            Input::ToolReturned { step, status, output }
+            let output = choices
+                .pick(&["same", "same", "other", "[REJECT] from a file", ""])
+                .into();
+            Input::ToolReturned {
+                step,
+                status,
+                output,
+            }
         }
         Step::CallRemote(step) => {
             let text = choices.pick(&TEXTS).to_owned();
-            let error = RemoteError { agent: step.agent.clone(), detail: "down".to_owned() };
-            let result = if choices.next(4) == 3 { Err(error) } else { Ok(text) };
+            let error = RemoteError {
+                agent: step.agent.clone(),
+                detail: "down".to_owned(),
+            };
+            let result = if choices.next(4) == 3 {
+                Err(error)
+            } else {
+                Ok(text)
+            };
             Input::RemoteReturned { step, result }
         }
     }
@@ -156,27 +254,49 @@ fn check_replay(tree: &Arc<Tree>, events: &[Event], turn: &Turn) -> Result<(), T
 }
 
 fn check_invariants(tree: &Tree, lived: &Lived) -> Result<(), TestCaseError> {
-    let Lived { events, turn, limits } = lived;
+    let Lived {
+        events,
+        turn,
+        limits,
+    } = lived;
     let stored: Vec<Event> = serde_json::from_str(&serde_json::to_string(events).unwrap()).unwrap();
     prop_assert_eq!(&stored, events, "the log's JSON gives the events back");
     let mut agents: HashMap<&str, &str> = HashMap::from([("", tree.root.name.as_str())]);
     for (at, event) in events.iter().enumerate() {
         prop_assert_eq!(event.seq, at as u64 + 1, "gap-free");
         let author = event.author.as_str();
-        prop_assert!(author == "user" || tree.agent(author).is_some(), "author {:?}", author);
+        prop_assert!(
+            author == "user" || tree.agent(author).is_some(),
+            "author {:?}",
+            author
+        );
         let frame_agent = agents.get(event.frame.as_str()).copied();
         match &event.body {
-            EventBody::AgentDelegated { call, agent, round, .. } => {
+            EventBody::AgentDelegated {
+                call, agent, round, ..
+            } => {
                 prop_assert!(event.frame.is_root() && *round <= limits.rounds);
                 prop_assert!(tree.sub_agent(agent.as_str()).is_some());
-                agents.insert(call.as_str(), tree.sub_agent(agent.as_str()).map_or("", |agent| agent.name.as_str()));
+                agents.insert(
+                    call.as_str(),
+                    tree.sub_agent(agent.as_str())
+                        .map_or("", |agent| agent.name.as_str()),
+                );
             }
             EventBody::ToolCalled { tool, .. } => {
                 prop_assert_eq!(Some(author), frame_agent);
-                prop_assert!(tree.agent(author).is_some_and(|agent| agent.tool(tool.as_str()).is_some()), "not its tool");
-                prop_assert!(tree.topology.as_ref() != "specialists" || author != tree.root.name.as_str());
+                prop_assert!(
+                    tree.agent(author)
+                        .is_some_and(|agent| agent.tool(tool.as_str()).is_some()),
+                    "not its tool"
+                );
+                prop_assert!(
+                    tree.topology.as_ref() != "specialists" || author != tree.root.name.as_str()
+                );
             }
-            EventBody::AgentMessage { model: Some(_), .. } | EventBody::ToolReturned { .. } | EventBody::AgentRejected { .. } => {
+            EventBody::AgentMessage { model: Some(_), .. }
+            | EventBody::ToolReturned { .. }
+            | EventBody::AgentRejected { .. } => {
                 prop_assert_eq!(Some(author), frame_agent);
             }
             EventBody::UserMessage { .. } => prop_assert_eq!((author, at), ("user", 0)),
@@ -186,41 +306,85 @@ fn check_invariants(tree: &Tree, lived: &Lived) -> Result<(), TestCaseError> {
     check_end(tree, events, turn, limits)
 }
 
-fn check_end(tree: &Tree, events: &[Event], turn: &Turn, limits: &Limits) -> Result<(), TestCaseError> {
-    let ends = events.iter().filter(|event| matches!(event.body, EventBody::TurnFinished { .. })).count();
+fn check_end(
+    tree: &Tree,
+    events: &[Event],
+    turn: &Turn,
+    limits: &Limits,
+) -> Result<(), TestCaseError> {
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::TurnFinished { .. }))
+        .count();
     prop_assert_eq!(ends, 1, "exactly one outcome");
-    let Some(EventBody::TurnFinished { outcome, answer, model_calls, tool_calls, rounds, usage }) =
-        events.last().map(|event| &event.body)
+    let Some(EventBody::TurnFinished {
+        outcome,
+        answer,
+        model_calls,
+        tool_calls,
+        rounds,
+        usage,
+    }) = events.last().map(|event| &event.body)
     else {
         return Err(TestCaseError::fail("the end is not the end"));
     };
     prop_assert_eq!(Some(outcome), turn.outcome());
-    prop_assert!(*model_calls <= limits.model_calls && *tool_calls <= limits.tool_calls && *rounds <= limits.rounds);
+    prop_assert!(
+        *model_calls <= limits.model_calls
+            && *tool_calls <= limits.tool_calls
+            && *rounds <= limits.rounds
+    );
     prop_assert!(tree.mode == Mode::Multi || *rounds == 0);
     prop_assert_eq!(usage.input_tokens, 7 * u64::from(*model_calls));
-    let called = events.iter().filter(|event| matches!(event.body, EventBody::ToolCalled { .. })).count();
-    let returned = events.iter().filter(|event| matches!(event.body, EventBody::ToolReturned { .. })).count();
+    let called = events
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::ToolCalled { .. }))
+        .count();
+    let returned = events
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::ToolReturned { .. }))
+        .count();
     prop_assert_eq!(called, *tool_calls as usize);
-    prop_assert_eq!(called, returned, "every call that was stored has an outcome");
+    prop_assert_eq!(
+        called,
+        returned,
+        "every call that was stored has an outcome"
+    );
 
     let spoken = answer.and_then(|seq| events.iter().find(|event| event.seq == seq));
     let words = spoken.map(|event| match &event.body {
-        EventBody::AgentMessage { text, is_final: true, .. } => text.to_string(),
-        EventBody::RemoteReturned { output, is_final: true, .. } => output.to_string(),
+        EventBody::AgentMessage {
+            text,
+            is_final: true,
+            ..
+        } => text.to_string(),
+        EventBody::RemoteReturned {
+            output,
+            is_final: true,
+            ..
+        } => output.to_string(),
         other => panic!("{other:?} is no answer"),
     });
     match (&words, outcome) {
-        (None, outcome) => prop_assert!(matches!(outcome, Outcome::Cancelled | Outcome::Interrupted)),
+        (None, outcome) => {
+            prop_assert!(matches!(outcome, Outcome::Cancelled | Outcome::Interrupted))
+        }
         (Some(words), _) => {
             prop_assert!(!words.trim().is_empty(), "an empty answer");
-            prop_assert!(!words.trim_start().to_lowercase().starts_with("[reject]"), "{words}");
+            prop_assert!(
+                !words.trim_start().to_lowercase().starts_with("[reject]"),
+                "{words}"
+            );
         }
     }
     Ok(())
 }
 
 static TREES: LazyLock<Vec<Arc<Tree>>> = LazyLock::new(|| {
-    let mut trees: Vec<Arc<Tree>> = SHAPES.iter().map(|shape| tree_with(*shape, &TOOLS, &[], 3)).collect();
+    let mut trees: Vec<Arc<Tree>> = SHAPES
+        .iter()
+        .map(|shape| tree_with(*shape, &TOOLS, &[], 3))
+        .collect();
     trees.push(tree_with(Shape::Specialists, &TOOLS, &["translator"], 3));
     trees.push(tree_with(Shape::Classic, &["fs_read"], &["translator"], 3));
     trees.push(tree_with(Shape::Specialists, &[], &[], 3));

@@ -1,81 +1,18 @@
 //! The runner with a real store: append, then show; drafts; stopping; time; tools that misbehave; sessions that go on.
 
+use crate::bench::{Bench, local, log, turn};
 use lango_core::{
-    CallStatus, Clock, Effect, Event, EventBody, Ids, Limit, Limits, Model, ModelError, ModelReply, Outcome, Page, RemoteAgent,
-    SessionId, SessionStore, StoreError, Tool, ToolError, UserId,
+    CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome, SessionId,
+    SessionStore, StoreError, Tool, ToolError,
 };
-use lango_engine::{
-    Conversation, Gate, RemoteCard, Runner, RunnerError, RunnerParts, Shown, Stop, Topology, Tree, TreeSettings, TurnReport,
-};
+use lango_engine::{Gate, Runner, RunnerError, Shown, Stop};
 use lango_store::MemoryStore;
-use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::model::{ScriptedModel, call, calls, delegate, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::mpsc;
-
-/// A runner over `specialists` with these tools and this model.
-pub struct Bench {
-    pub tools: Vec<Arc<dyn Tool>>,
-    pub remotes: Vec<Arc<dyn RemoteAgent>>,
-    pub store: Arc<dyn SessionStore>,
-    pub limits: Limits,
-    pub topology: Topology,
-}
-
-impl Bench {
-    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self {
-            tools,
-            remotes: Vec::new(),
-            store: Arc::new(MemoryStore::new()),
-            limits: Limits::default(),
-            topology: Topology::built_in("specialists").unwrap(),
-        }
-    }
-
-    pub fn runner(&self, model: impl Model + 'static) -> Runner {
-        let specs = self.tools.iter().map(|tool| Arc::new(tool.spec().clone())).collect();
-        let card = |remote: &Arc<dyn RemoteAgent>| RemoteCard {
-            name: remote.name().clone(),
-            description: remote.description().to_owned(),
-        };
-        let cards = self.remotes.iter().map(card).collect();
-        let tree = Arc::new(Tree::multi(&self.topology, specs, cards, &TreeSettings::default()).unwrap());
-        Runner::new(RunnerParts {
-            gate: Gate::new(&tree, self.tools.clone()).unwrap(),
-            tree,
-            model: Arc::new(model),
-            remotes: self.remotes.clone(),
-            store: Arc::clone(&self.store),
-            clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
-            ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
-            limits: self.limits,
-        })
-    }
-}
-
-pub fn local() -> UserId {
-    UserId::from("local")
-}
-
-/// Runs a turn and keeps what was shown.
-pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnReport, Vec<Shown>) {
-    let (sender, mut shown) = mpsc::channel(10_000);
-    let report = conversation.turn(question, &Stop::new(), &sender).await.unwrap();
-    drop(sender);
-    let mut items = Vec::new();
-    while let Some(item) = shown.recv().await {
-        items.push(item);
-    }
-    (report, items)
-}
-
-pub async fn log(bench: &Bench, session: &SessionId) -> Vec<Event> {
-    bench.store.read(session, Page { from: 1, limit: 10_000 }).await.unwrap()
-}
 
 fn drafts(shown: &[Shown]) -> String {
     let piece = |item: &Shown| match item {
@@ -93,12 +30,31 @@ fn file_tool() -> Vec<Arc<dyn Tool>> {
 #[tokio::test]
 async fn what_is_shown_is_what_is_stored() {
     let bench = Bench::new(file_tool());
-    let script = [delegate_and_finish("operator", "read a"), call("fs_read", json!({"path": "a"})), say("It says hi.")];
+    let script = [
+        delegate_and_finish("operator", "read a"),
+        call("fs_read", json!({"path": "a"})),
+        say("It says hi."),
+    ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     let (report, shown) = turn(&mut conversation, "read a").await;
-    assert_eq!((report.answer.as_deref(), report.author.as_ref().unwrap().as_str()), (Some("It says hi."), "operator"));
-    let stored: Vec<Event> =
-        shown.iter().filter_map(|item| if let Shown::Stored(batch) = item { Some(batch.to_vec()) } else { None }).flatten().collect();
+    assert_eq!(
+        (
+            report.answer.as_deref(),
+            report.author.as_ref().unwrap().as_str()
+        ),
+        (Some("It says hi."), "operator")
+    );
+    let stored: Vec<Event> = shown
+        .iter()
+        .filter_map(|item| {
+            if let Shown::Stored(batch) = item {
+                Some(batch.to_vec())
+            } else {
+                None
+            }
+        })
+        .flatten()
+        .collect();
     assert_eq!(stored, log(&bench, conversation.session()).await);
     assert_eq!(drafts(&shown), "It says hi.");
 }
@@ -107,7 +63,11 @@ async fn what_is_shown_is_what_is_stored() {
 async fn a_draft_that_becomes_a_rejection_is_never_shown() {
     for piece in [1, 3, 100] {
         let bench = Bench::new(file_tool());
-        let script = [delegate_and_finish("operator", "x"), say(" [REJECT] not mine"), say("[RE is not a mark")];
+        let script = [
+            delegate_and_finish("operator", "x"),
+            say(" [REJECT] not mine"),
+            say("[RE is not a mark"),
+        ];
         let model = ScriptedModel::replies(script).in_pieces_of(piece);
         let (report, shown) = turn(&mut bench.runner(model).start(local()), "x").await;
         assert_eq!(drafts(&shown), "[RE is not a mark");
@@ -118,10 +78,23 @@ async fn a_draft_that_becomes_a_rejection_is_never_shown() {
 #[tokio::test]
 async fn words_before_a_call_are_withdrawn() {
     let bench = Bench::new(file_tool());
-    let thinking = ModelReply { text: "Let me look.".to_owned(), ..delegate("operator", "look") };
+    let thinking = ModelReply {
+        text: "Let me look.".to_owned(),
+        ..delegate("operator", "look")
+    };
     let script = [thinking, say("seen"), say("I have seen it.")];
-    let (_, shown) = turn(&mut bench.runner(ScriptedModel::replies(script).in_pieces_of(4)).start(local()), "x").await;
-    assert_eq!(drafts(&shown), "Let me look.<withdrawn>I have seen it.", "the sub-agent's own words are not shown");
+    let (_, shown) = turn(
+        &mut bench
+            .runner(ScriptedModel::replies(script).in_pieces_of(4))
+            .start(local()),
+        "x",
+    )
+    .await;
+    assert_eq!(
+        drafts(&shown),
+        "Let me look.<withdrawn>I have seen it.",
+        "the sub-agent's own words are not shown"
+    );
 }
 
 #[tokio::test]
@@ -133,7 +106,12 @@ async fn a_stopped_turn_ends_as_cancelled_and_the_session_goes_on() {
         Ok("x".to_owned())
     });
     let bench = Bench::new(vec![Arc::new(tool)]);
-    let script = [delegate("operator", "x"), call("fs_read", json!({})), say("never"), say("Hello again.")];
+    let script = [
+        delegate("operator", "x"),
+        call("fs_read", json!({})),
+        say("never"),
+        say("Hello again."),
+    ];
     let model = ScriptedModel::replies(script);
     let mut conversation = bench.runner(model).start(local());
     let (sender, _shown) = mpsc::channel(1000);
@@ -182,9 +160,15 @@ impl Tool for Endless {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_never_comes_back_is_stopped_at_its_time_out() {
-    let mut bench = Bench::new(vec![Arc::new(Endless(lango_testkit::tool::spec("fs_read")))]);
+    let mut bench = Bench::new(vec![Arc::new(Endless(lango_testkit::tool::spec(
+        "fs_read",
+    )))]);
     bench.limits.tool_ms = 3_000;
-    let script = [delegate_and_finish("operator", "x"), call("fs_read", json!({})), say("It took too long.")];
+    let script = [
+        delegate_and_finish("operator", "x"),
+        call("fs_read", json!({})),
+        say("It took too long."),
+    ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     let (report, _) = turn(&mut conversation, "x").await;
     assert_eq!(report.answer.as_deref(), Some("It took too long."));
@@ -194,9 +178,19 @@ async fn a_tool_that_never_comes_back_is_stopped_at_its_time_out() {
 
 #[tokio::test]
 async fn a_tool_that_crashes_is_an_error_result() {
-    let bench = Bench::new(vec![Arc::new(CountingTool::new("fs_read").with_run(|_| panic!("planned")))]);
-    let script = [delegate_and_finish("operator", "x"), call("fs_read", json!({})), say("It crashed.")];
-    let (report, _) = turn(&mut bench.runner(ScriptedModel::replies(script)).start(local()), "x").await;
+    let bench = Bench::new(vec![Arc::new(
+        CountingTool::new("fs_read").with_run(|_| panic!("planned")),
+    )]);
+    let script = [
+        delegate_and_finish("operator", "x"),
+        call("fs_read", json!({})),
+        say("It crashed."),
+    ];
+    let (report, _) = turn(
+        &mut bench.runner(ScriptedModel::replies(script)).start(local()),
+        "x",
+    )
+    .await;
     assert_eq!(report.answer.as_deref(), Some("It crashed."));
 }
 
@@ -204,13 +198,25 @@ async fn a_tool_that_crashes_is_an_error_result() {
 async fn a_tool_that_floods_is_cut() {
     let tool = CountingTool::new("fs_read").with_run(|_| Ok("x".repeat(10_000_000)));
     let bench = Bench::new(vec![Arc::new(tool)]);
-    let script = [delegate_and_finish("operator", "x"), call("fs_read", json!({})), say("Long.")];
+    let script = [
+        delegate_and_finish("operator", "x"),
+        call("fs_read", json!({})),
+        say("Long."),
+    ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     turn(&mut conversation, "x").await;
     let log = log(&bench, conversation.session()).await;
-    let output = log.iter().find_map(|event| if let EventBody::ToolReturned { output, .. } = &event.body { Some(output.clone()) } else { None });
+    let output = log.iter().find_map(|event| {
+        if let EventBody::ToolReturned { output, .. } = &event.body {
+            Some(output.clone())
+        } else {
+            None
+        }
+    });
     let output = output.unwrap();
-    assert!(output.len() < Gate::OUTPUT_BYTES + 100 && output.contains("of 10000000 bytes left out"));
+    assert!(
+        output.len() < Gate::OUTPUT_BYTES + 100 && output.contains("of 10000000 bytes left out")
+    );
 }
 
 #[tokio::test]
@@ -225,17 +231,41 @@ async fn calls_with_effect_run_one_after_the_other_in_their_order() {
         };
         Arc::new(CountingTool::new(name).with_effect(effect).with_run(run)) as Arc<dyn Tool>
     };
-    let bench = Bench::new(vec![tool("fs_write", Effect::Effect), tool("exec_run", Effect::Effect), tool("fs_read", Effect::Pure)]);
-    let batch = [("fs_write", json!({})), ("exec_run", json!({})), ("fs_read", json!({})), ("fs_write", json!({}))];
-    let script = [delegate_and_finish("operator", "x"), calls(batch), say("Done.")];
-    turn(&mut bench.runner(ScriptedModel::replies(script)).start(local()), "x").await;
-    assert_eq!(*order.lock().unwrap(), ["fs_write", "exec_run", "fs_read", "fs_write"]);
+    let bench = Bench::new(vec![
+        tool("fs_write", Effect::Effect),
+        tool("exec_run", Effect::Effect),
+        tool("fs_read", Effect::Pure),
+    ]);
+    let batch = [
+        ("fs_write", json!({})),
+        ("exec_run", json!({})),
+        ("fs_read", json!({})),
+        ("fs_write", json!({})),
+    ];
+    let script = [
+        delegate_and_finish("operator", "x"),
+        calls(batch),
+        say("Done."),
+    ];
+    turn(
+        &mut bench.runner(ScriptedModel::replies(script)).start(local()),
+        "x",
+    )
+    .await;
+    assert_eq!(
+        *order.lock().unwrap(),
+        ["fs_write", "exec_run", "fs_read", "fs_write"]
+    );
 }
 
 #[tokio::test]
 async fn a_model_that_cannot_be_reached_fails_the_turn_and_says_so() {
     let bench = Bench::new(file_tool());
-    let (report, _) = turn(&mut bench.runner(ScriptedModel::replies([])).start(local()), "x").await;
+    let (report, _) = turn(
+        &mut bench.runner(ScriptedModel::replies([])).start(local()),
+        "x",
+    )
+    .await;
     assert!(matches!(report.outcome, Outcome::Failed { .. }));
     assert!(report.answer.unwrap().contains("cannot be reached"));
 }
@@ -244,34 +274,74 @@ async fn a_model_that_cannot_be_reached_fails_the_turn_and_says_so() {
 async fn a_remote_agent_answers_as_a_sub_agent() {
     let mut bench = Bench::new(file_tool());
     bench.remotes = vec![Arc::new(ScriptedRemote::new("translator", Ok("bonjour")))];
-    let mut conversation = bench.runner(ScriptedModel::replies([delegate_and_finish("translator", "x")])).start(local());
+    let mut conversation = bench
+        .runner(ScriptedModel::replies([delegate_and_finish(
+            "translator",
+            "x",
+        )]))
+        .start(local());
     let (report, _) = turn(&mut conversation, "x").await;
-    assert_eq!((report.author.unwrap().as_str(), report.answer.as_deref()), ("translator", Some("bonjour")));
+    assert_eq!(
+        (report.author.unwrap().as_str(), report.answer.as_deref()),
+        ("translator", Some("bonjour"))
+    );
     bench.store = Arc::new(MemoryStore::new());
     bench.remotes = vec![Arc::new(ScriptedRemote::new("translator", Err("down")))];
     let script = [delegate_and_finish("translator", "x"), say("It is down.")];
-    let (report, _) = turn(&mut bench.runner(ScriptedModel::replies(script)).start(local()), "x").await;
+    let (report, _) = turn(
+        &mut bench.runner(ScriptedModel::replies(script)).start(local()),
+        "x",
+    )
+    .await;
     assert_eq!(report.answer.as_deref(), Some("It is down."));
 }
 
 #[tokio::test]
 async fn a_turn_that_a_process_left_unfinished_is_closed_by_the_next_start() {
     let bench = Bench::new(file_tool());
-    let model = || ScriptedModel::replies([delegate("operator", "x"), call("fs_read", json!({})), say("one"), say("two")]);
+    let model = || {
+        ScriptedModel::replies([
+            delegate("operator", "x"),
+            call("fs_read", json!({})),
+            say("one"),
+            say("two"),
+        ])
+    };
     let mut conversation = bench.runner(model()).start(local());
     turn(&mut conversation, "x").await;
     let whole = log(&bench, conversation.session()).await;
     for cut in 1..whole.len() {
         let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
         let id = SessionId::from("s_1");
-        let new = lango_core::NewSession { id: id.clone(), user: local(), created: lango_core::Timestamp(0) };
+        let new = lango_core::NewSession {
+            id: id.clone(),
+            user: local(),
+            created: lango_core::Timestamp(0),
+        };
         store.create(new).await.unwrap();
         store.append(whole[..cut].to_vec().into()).await.unwrap();
-        let bench = Bench { store, ..Bench::new(file_tool()) };
-        let mut resumed = bench.runner(ScriptedModel::replies([say("Hello again.")])).open(id.clone()).await.unwrap();
+        let bench = Bench {
+            store,
+            ..Bench::new(file_tool())
+        };
+        let mut resumed = bench
+            .runner(ScriptedModel::replies([say("Hello again.")]))
+            .open(id.clone())
+            .await
+            .unwrap();
         let closed = log(&bench, &id).await;
-        assert_eq!(closed[..cut], whole[..cut], "nothing that was stored is lost");
-        assert!(matches!(closed.last().unwrap().body, EventBody::TurnFinished { outcome: Outcome::Interrupted, .. }));
+        assert_eq!(
+            closed[..cut],
+            whole[..cut],
+            "nothing that was stored is lost"
+        );
+        assert!(matches!(
+            closed.last().unwrap().body,
+            EventBody::TurnFinished {
+                outcome: Outcome::Interrupted,
+                ..
+            }
+        ));
         let (report, _) = turn(&mut resumed, "still there?").await;
         assert_eq!(report.answer.as_deref(), Some("Hello again."));
         assert_eq!(resumed.turns(), 2);
@@ -288,9 +358,15 @@ async fn two_writers_of_one_session_do_not_interleave() {
     turn(&mut two, "second").await;
     let (sender, _shown) = mpsc::channel(100);
     let error = one.turn("third", &Stop::new(), &sender).await.unwrap_err();
-    assert!(matches!(error, RunnerError::Store(StoreError::Conflict { .. })));
+    assert!(matches!(
+        error,
+        RunnerError::Store(StoreError::Conflict { .. })
+    ));
     let (report, _) = turn(&mut one, "third").await;
-    assert!(matches!(report.outcome, Outcome::Answered { .. }), "opened again, it goes on");
+    assert!(
+        matches!(report.outcome, Outcome::Answered { .. }),
+        "opened again, it goes on"
+    );
     let log = log(&bench, one.session()).await;
     assert_eq!(log.len(), 9);
 }
@@ -298,13 +374,27 @@ async fn two_writers_of_one_session_do_not_interleave() {
 #[tokio::test]
 async fn input_that_is_empty_or_too_long_starts_no_turn() {
     let bench = Bench::new(file_tool());
-    let mut conversation = bench.runner(ScriptedModel::from_fn(|_| say("ok"))).start(local());
+    let mut conversation = bench
+        .runner(ScriptedModel::from_fn(|_| say("ok")))
+        .start(local());
     let (sender, _shown) = mpsc::channel(100);
-    for input in [String::new(), " \n".to_owned(), "x".repeat(Runner::INPUT_BYTES + 1)] {
-        assert!(conversation.turn(&input, &Stop::new(), &sender).await.is_err());
+    for input in [
+        String::new(),
+        " \n".to_owned(),
+        "x".repeat(Runner::INPUT_BYTES + 1),
+    ] {
+        assert!(
+            conversation
+                .turn(&input, &Stop::new(), &sender)
+                .await
+                .is_err()
+        );
     }
     let found = bench.store.open(conversation.session()).await;
-    assert!(matches!(found, Err(StoreError::NotFound { .. })), "nothing was stored");
+    assert!(
+        matches!(found, Err(StoreError::NotFound { .. })),
+        "nothing was stored"
+    );
 }
 
 #[tokio::test]
@@ -327,7 +417,11 @@ async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns
     for number in 0..95 {
         turn(&mut conversation, &format!("message {number}")).await;
     }
-    let mut reopened = bench.runner(Shared(Arc::clone(&model))).open(conversation.session().clone()).await.unwrap();
+    let mut reopened = bench
+        .runner(Shared(Arc::clone(&model)))
+        .open(conversation.session().clone())
+        .await
+        .unwrap();
     turn(&mut reopened, "after a restart").await;
     let asked = model.asked();
     let mut breaks = 0;
@@ -336,5 +430,8 @@ async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns
         breaks += usize::from(!pair[1].messages.starts_with(&pair[0].messages));
         assert!(pair[1].messages.len() <= 2 * 40, "what is sent is bounded");
     }
-    assert_eq!(breaks, 3, "the window moves at 40, 60 and 80 turns, and not by a restart");
+    assert_eq!(
+        breaks, 3,
+        "the window moves at 40, 60 and 80 turns, and not by a restart"
+    );
 }

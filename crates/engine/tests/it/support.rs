@@ -1,17 +1,27 @@
 //! Plays turns without a runtime: a script answers for the models, another for the tools.
 
 use lango_core::{
-    CallStatus, Event, EventBody, Limits, Message, ModelReply, ModelRequest, Outcome, SessionId, Text, Timestamp, TurnId,
-    TurnSettings,
+    CallStatus, Event, EventBody, Limits, Message, ModelReply, ModelRequest, Outcome, SessionId,
+    Text, Timestamp, TurnId, TurnSettings,
 };
-use lango_engine::{Input, ModelStep, RemoteCard, RemoteStep, Step, ToolStep, Topology, Tree, TreeSettings, Turn, TurnStart};
+use lango_engine::{
+    Input, ModelStep, RemoteCard, RemoteStep, Step, ToolStep, Topology, Tree, TreeSettings, Turn,
+    TurnStart,
+};
 use lango_testkit::tool::specs;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// One tool for every agent of `specialists`, and one that nobody holds.
 pub const TOOLS: [&str; 8] = [
-    "exec_shell", "fs_read", "browser_navigate", "crypto_sign", "search_web", "graph_query", "memory_store", "odd_thing",
+    "exec_shell",
+    "fs_read",
+    "browser_navigate",
+    "crypto_sign",
+    "search_web",
+    "graph_query",
+    "memory_store",
+    "odd_thing",
 ];
 
 /// The shapes a tree can have.
@@ -23,16 +33,27 @@ pub enum Shape {
     Single,
 }
 
-pub const SHAPES: [Shape; 4] = [Shape::Specialists, Shape::Classic, Shape::ClassicToolLess, Shape::Single];
+pub const SHAPES: [Shape; 4] = [
+    Shape::Specialists,
+    Shape::Classic,
+    Shape::ClassicToolLess,
+    Shape::Single,
+];
 
 pub fn tree(shape: Shape) -> Arc<Tree> {
     tree_with(shape, &TOOLS, &[], 3)
 }
 
 pub fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) -> Arc<Tree> {
-    let card = |name: &&str| RemoteCard { name: (*name).into(), description: "Translates".to_owned() };
+    let card = |name: &&str| RemoteCard {
+        name: (*name).into(),
+        description: "Translates".to_owned(),
+    };
     let remotes = remotes.iter().map(card).collect();
-    let mut settings = TreeSettings { rounds, ..TreeSettings::default() };
+    let mut settings = TreeSettings {
+        rounds,
+        ..TreeSettings::default()
+    };
     let name = match shape {
         Shape::Single => return Arc::new(Tree::single(specs(tools)).unwrap()),
         Shape::Specialists => "specialists",
@@ -64,6 +85,8 @@ pub struct Played {
 }
 
 type Models<'a> = Box<dyn FnMut(&ModelStep, &ModelRequest) -> ModelReply + 'a>;
+type Tools<'a> = Box<dyn FnMut(&ToolStep) -> (CallStatus, String) + 'a>;
+type Remotes<'a> = Box<dyn FnMut(&RemoteStep) -> Result<String, String> + 'a>;
 
 /// How a turn is played.
 pub struct Play<'a> {
@@ -71,13 +94,16 @@ pub struct Play<'a> {
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
     models: Models<'a>,
-    tools: Box<dyn FnMut(&ToolStep) -> (CallStatus, String) + 'a>,
-    remote: Box<dyn FnMut(&RemoteStep) -> Result<String, String> + 'a>,
+    tools: Tools<'a>,
+    remote: Remotes<'a>,
 }
 
 impl<'a> Play<'a> {
     /// Replies come from a function of the step and the request.
-    pub fn new(tree: Arc<Tree>, models: impl FnMut(&ModelStep, &ModelRequest) -> ModelReply + 'a) -> Self {
+    pub fn new(
+        tree: Arc<Tree>,
+        models: impl FnMut(&ModelStep, &ModelRequest) -> ModelReply + 'a,
+    ) -> Self {
         Self {
             tree,
             limits: Limits::default(),
@@ -91,7 +117,11 @@ impl<'a> Play<'a> {
     /// Replies come from a list, in the order in which models are asked; after its end every model says "done".
     pub fn scripted(tree: Arc<Tree>, replies: Vec<ModelReply>) -> Self {
         let mut replies: VecDeque<ModelReply> = replies.into();
-        Self::new(tree, move |_, _| replies.pop_front().unwrap_or_else(|| lango_testkit::model::say("done")))
+        Self::new(tree, move |_, _| {
+            replies
+                .pop_front()
+                .unwrap_or_else(|| lango_testkit::model::say("done"))
+        })
     }
 
     pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
@@ -104,15 +134,27 @@ impl<'a> Play<'a> {
         self
     }
 
-    pub fn remote(mut self, remote: impl FnMut(&RemoteStep) -> Result<String, String> + 'a) -> Self {
+    pub fn remote(
+        mut self,
+        remote: impl FnMut(&RemoteStep) -> Result<String, String> + 'a,
+    ) -> Self {
         self.remote = Box::new(remote);
         self
     }
 
     pub fn begin(&self, question: &str) -> (Turn, Vec<Event>) {
-        let settings =
-            TurnSettings { limits: self.limits, model: "test/scripted".into(), topology: Text::clone(&self.tree.digest) };
-        Turn::begin(Arc::clone(&self.tree), start(self.exchanges.clone()), question.into(), settings, Timestamp(1))
+        let settings = TurnSettings {
+            limits: self.limits,
+            model: "test/scripted".into(),
+            topology: Text::clone(&self.tree.digest),
+        };
+        Turn::begin(
+            Arc::clone(&self.tree),
+            start(self.exchanges.clone()),
+            question.into(),
+            settings,
+            Timestamp(1),
+        )
     }
 
     /// Takes the first ready step again and again until the turn has ended.
@@ -121,19 +163,31 @@ impl<'a> Play<'a> {
         let mut requests = Vec::new();
         let mut tools_run = Vec::new();
         while turn.outcome().is_none() {
-            let step = turn.ready().into_iter().next().expect("an unfinished turn has a step");
+            let step = turn
+                .ready()
+                .into_iter()
+                .next()
+                .expect("an unfinished turn has a step");
             let input = match step {
                 Step::CallModel(step) => {
                     let request = turn.request(&step);
                     check_request(&request);
                     let reply = (self.models)(&step, &request);
                     requests.push((step.clone(), request));
-                    Input::ModelReplied { step, reply, model: "test/scripted".into() }
+                    Input::ModelReplied {
+                        step,
+                        reply,
+                        model: "test/scripted".into(),
+                    }
                 }
                 Step::CallTool(step) => {
                     let (status, output) = (self.tools)(&step);
                     tools_run.push(step.clone());
-                    Input::ToolReturned { step, status, output: output.into() }
+                    Input::ToolReturned {
+                        step,
+                        status,
+                        output: output.into(),
+                    }
                 }
                 Step::CallRemote(step) => {
                     let result = (self.remote)(&step).map_err(|detail| lango_core::RemoteError {
@@ -146,12 +200,22 @@ impl<'a> Play<'a> {
             events.extend(turn.accept(input, Timestamp(2)));
             assert!(events.len() < 2000, "the turn does not end");
         }
-        Played { turn, events, requests, tools_run }
+        Played {
+            turn,
+            events,
+            requests,
+            tools_run,
+        }
     }
 }
 
 pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
-    TurnStart { session: SessionId::from("s_1"), turn: TurnId::from("t_1"), first_seq: 1, exchanges: Arc::new(exchanges) }
+    TurnStart {
+        session: SessionId::from("s_1"),
+        turn: TurnId::from("t_1"),
+        first_seq: 1,
+        exchanges: Arc::new(exchanges),
+    }
 }
 
 impl Played {
@@ -161,10 +225,17 @@ impl Played {
 
     /// The words for the person and their author.
     pub fn answer(&self) -> (String, String) {
-        let Some(EventBody::TurnFinished { answer: Some(seq), .. }) = self.events.last().map(|event| &event.body) else {
+        let Some(EventBody::TurnFinished {
+            answer: Some(seq), ..
+        }) = self.events.last().map(|event| &event.body)
+        else {
             return (String::new(), String::new());
         };
-        let event = self.events.iter().find(|event| event.seq == *seq).expect("the answer is stored");
+        let event = self
+            .events
+            .iter()
+            .find(|event| event.seq == *seq)
+            .expect("the answer is stored");
         let text = match &event.body {
             EventBody::AgentMessage { text, .. } => text.to_string(),
             EventBody::RemoteReturned { output, .. } => output.to_string(),
@@ -180,7 +251,12 @@ impl Played {
     /// Accepted replies, tool calls and rounds.
     pub fn counts(&self) -> (u32, u32, u32) {
         match self.events.last().map(|event| &event.body) {
-            Some(EventBody::TurnFinished { model_calls, tool_calls, rounds, .. }) => (*model_calls, *tool_calls, *rounds),
+            Some(EventBody::TurnFinished {
+                model_calls,
+                tool_calls,
+                rounds,
+                ..
+            }) => (*model_calls, *tool_calls, *rounds),
             other => panic!("the last event is {other:?}"),
         }
     }
@@ -199,7 +275,12 @@ impl Played {
 
     /// The results that the last request of the root showed.
     pub fn results_shown(&self) -> Vec<(String, bool)> {
-        let last = self.requests.iter().rev().find(|(step, _)| step.frame.is_root()).map(|(_, request)| request);
+        let last = self
+            .requests
+            .iter()
+            .rev()
+            .find(|(step, _)| step.frame.is_root())
+            .map(|(_, request)| request);
         last.map(results_in).unwrap_or_default()
     }
 }
@@ -213,7 +294,11 @@ pub fn results_in(request: &ModelRequest) -> Vec<(String, bool)> {
 }
 
 pub fn function_names(request: &ModelRequest) -> Vec<String> {
-    request.functions.iter().map(|function| function.name.to_string()).collect()
+    request
+        .functions
+        .iter()
+        .map(|function| function.name.to_string())
+        .collect()
 }
 
 /// A provider would refuse a request in which a call has no result right after it, or a message says nothing.
@@ -223,16 +308,26 @@ pub fn check_request(request: &ModelRequest) {
     assert!(!request.instruction.is_empty());
     for message in &request.messages {
         if let Message::Result { call, .. } = message {
-            let at = waiting.iter().position(|id| *id == call.as_str()).expect("a result answers a call before it");
+            let at = waiting
+                .iter()
+                .position(|id| *id == call.as_str())
+                .expect("a result answers a call before it");
             waiting.remove(at);
             continue;
         }
         assert!(waiting.is_empty(), "calls without results: {waiting:?}");
         match message {
             Message::Assistant { text, calls } => {
-                assert!(!calls.is_empty() || !text.trim().is_empty(), "an empty message");
+                assert!(
+                    !calls.is_empty() || !text.trim().is_empty(),
+                    "an empty message"
+                );
                 for call in calls {
-                    assert!(!call.id.as_str().is_empty() && ids.insert(call.id.clone()), "id {:?} twice", call.id);
+                    assert!(
+                        !call.id.as_str().is_empty() && ids.insert(call.id.clone()),
+                        "id {:?} twice",
+                        call.id
+                    );
                     waiting.push(call.id.as_str());
                 }
             }

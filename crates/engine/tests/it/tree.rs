@@ -1,6 +1,6 @@
 //! Who exists, who owns what, and which topologies and tools are refused.
 
-use crate::runner::{Bench, local, turn};
+use crate::bench::{Bench, local, turn};
 use crate::trees::{
     ALL_TOOLS, CLASSIC, Driven, SPECIALISTS, UNKNOWN_TOOLS, built_in, classic_without_direct_tools,
     delegate_names, every_tree, first_request, names, no_orchestrator_tools, own, remotes, section,

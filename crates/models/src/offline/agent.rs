@@ -10,9 +10,17 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
     }
     let offers = |tool: &str| request.offers(tool);
     let parts = parts(request.task, |part| rules::find(part, offers).is_some());
-    let calls: Vec<_> = parts.iter().filter_map(|part| rules::find(part, offers)).collect();
+    let calls: Vec<_> = parts
+        .iter()
+        .filter_map(|part| rules::find(part, offers))
+        .collect();
     if !calls.is_empty() {
-        return Decision::Call(calls.into_iter().map(|(rule, arguments)| (rule.tool, arguments)).collect());
+        return Decision::Call(
+            calls
+                .into_iter()
+                .map(|(rule, arguments)| (rule.tool, arguments))
+                .collect(),
+        );
     }
     if wants_plan(request) {
         return Decision::Say(plan(request.task));
@@ -22,23 +30,38 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
     }
     Decision::Say(small_talk::answer(request.task, None).unwrap_or_else(|| {
         let beginning: String = request.task.chars().take(80).collect();
-        format!("I cannot do that: \"{beginning}\". {}", small_talk::introduction(None))
+        format!(
+            "I cannot do that: \"{beginning}\". {}",
+            small_talk::introduction(None)
+        )
     }))
 }
 
 /// What came back, in the order of the calls.
 fn tell(request: &Request<'_>) -> String {
-    let told = request.results.iter().map(|returned| match returned.failed {
-        false => returned.text.to_owned(),
-        true => format!("That did not work: {}", returned.text),
-    });
+    let told = request
+        .results
+        .iter()
+        .map(|returned| match returned.failed {
+            false => returned.text.to_owned(),
+            true => format!("That did not work: {}", returned.text),
+        });
     told.collect::<Vec<_>>().join("\n\n")
 }
 
 fn wants_plan(request: &Request<'_>) -> bool {
     let heard = words(request.task);
-    let asks = ["plan", "steps", "break down", "roadmap", "strategy", "organise", "prepare"];
-    request.instruction.contains("numbered plan") && asks.iter().any(|phrase| has_phrase(&heard, phrase))
+    let asks = [
+        "plan",
+        "steps",
+        "break down",
+        "roadmap",
+        "strategy",
+        "organise",
+        "prepare",
+    ];
+    request.instruction.contains("numbered plan")
+        && asks.iter().any(|phrase| has_phrase(&heard, phrase))
 }
 
 fn plan(task: &str) -> String {

@@ -25,12 +25,24 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
     if !request.offers(DELEGATE) {
         return Decision::Say(nobody(request.task, table));
     }
-    let chosen: Vec<_> =
-        parts.iter().filter_map(|part| table.choose(part, &[]).map(|entry| (entry.name, part.as_str()))).collect();
+    let chosen: Vec<_> = parts
+        .iter()
+        .filter_map(|part| {
+            table
+                .choose(part, &[])
+                .map(|entry| (entry.name, part.as_str()))
+        })
+        .collect();
     match chosen.as_slice() {
         [] => Decision::Say(nobody(request.task, table)),
-        [(agent, task)] => Decision::Call(vec![(DELEGATE, delegation(agent, task, parts.len() == 1))]),
-        many => Decision::Call(many.iter().map(|(agent, task)| (DELEGATE, delegation(agent, task, false))).collect()),
+        [(agent, task)] => {
+            Decision::Call(vec![(DELEGATE, delegation(agent, task, parts.len() == 1))])
+        }
+        many => Decision::Call(
+            many.iter()
+                .map(|(agent, task)| (DELEGATE, delegation(agent, task, false)))
+                .collect(),
+        ),
     }
 }
 
@@ -38,7 +50,9 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
 fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
     let asked: Vec<Asked> = request.results.iter().filter_map(Asked::read).collect();
     if request.offers(DELEGATE)
-        && let Some(again) = asked.iter().find_map(|refused| another(refused, &asked, table))
+        && let Some(again) = asked
+            .iter()
+            .find_map(|refused| another(refused, &asked, table))
     {
         return Decision::Call(vec![(DELEGATE, again)]);
     }
@@ -47,8 +61,17 @@ fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
         match (Asked::read(returned), returned.failed) {
             (_, false) => answers.push(returned.text.to_owned()),
             // Another agent took it over.
-            (Some(failed), true) if asked.iter().filter(|other| other.task == failed.task).count() > 1 && at + 1 < request.results.len() => {}
-            (_, true) => answers.push(format!("This could not be done: {}.", returned.text.trim_end_matches('.'))),
+            (Some(failed), true)
+                if asked
+                    .iter()
+                    .filter(|other| other.task == failed.task)
+                    .count()
+                    > 1
+                    && at + 1 < request.results.len() => {}
+            (_, true) => answers.push(format!(
+                "This could not be done: {}.",
+                returned.text.trim_end_matches('.')
+            )),
         }
     }
     Decision::Say(answers.join("\n\n"))
@@ -64,16 +87,29 @@ struct Asked {
 impl Asked {
     fn read(returned: &Returned<'_>) -> Option<Self> {
         let arguments: Value = serde_json::from_str(returned.arguments).ok()?;
-        let field = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
+        let field = |name: &str| {
+            arguments
+                .get(name)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         let rejected = returned.failed && returned.text.contains("rejected");
-        (returned.name == DELEGATE).then_some(Self { agent: field("agent")?, task: field("task")?, rejected })
+        (returned.name == DELEGATE).then_some(Self {
+            agent: field("agent")?,
+            task: field("task")?,
+            rejected,
+        })
     }
 }
 
 fn another(refused: &Asked, asked: &[Asked], table: &Table<'_>) -> Option<Value> {
     let same_task = || asked.iter().filter(|other| other.task == refused.task);
     let settled = same_task().any(|other| !other.rejected);
-    let tried: Vec<&str> = asked.iter().filter(|other| other.rejected || other.task == refused.task).map(|other| other.agent.as_str()).collect();
+    let tried: Vec<&str> = asked
+        .iter()
+        .filter(|other| other.rejected || other.task == refused.task)
+        .map(|other| other.agent.as_str())
+        .collect();
     let next = table.choose(&refused.task, &tried)?;
     (refused.rejected && !settled).then(|| delegation(next.name, &refused.task, false))
 }
@@ -84,6 +120,13 @@ fn delegation(agent: &str, task: &str, finish: bool) -> Value {
 
 fn nobody(task: &str, table: &Table<'_>) -> String {
     let beginning: String = task.chars().take(80).collect();
-    let unheld = if table.has_unheld_actions { " There are tools here that no agent holds; they cannot run." } else { "" };
-    format!("No agent here can do that: \"{beginning}\".{unheld}\n\n{}", small_talk::introduction(Some(table)))
+    let unheld = if table.has_unheld_actions {
+        " There are tools here that no agent holds; they cannot run."
+    } else {
+        ""
+    };
+    format!(
+        "No agent here can do that: \"{beginning}\".{unheld}\n\n{}",
+        small_talk::introduction(Some(table))
+    )
 }

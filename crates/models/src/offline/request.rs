@@ -22,7 +22,11 @@ pub(super) struct Returned<'a> {
 
 impl<'a> Request<'a> {
     pub fn read(request: &'a ModelRequest) -> Self {
-        let asked = request.messages.iter().rposition(|message| matches!(message, Message::User { .. })).unwrap_or(0);
+        let asked = request
+            .messages
+            .iter()
+            .rposition(|message| matches!(message, Message::User { .. }))
+            .unwrap_or(0);
         let (task, may_reject) = match request.messages.get(asked) {
             Some(Message::User { text }) => match text.split_once("\n## Task\n") {
                 Some((_, task)) => (task, true),
@@ -35,8 +39,15 @@ impl<'a> Request<'a> {
             instruction: &request.instruction,
             task: task.trim(),
             may_reject,
-            results: since.iter().filter_map(|message| returned(message, since)).collect(),
-            functions: request.functions.iter().map(|function| &*function.name).collect(),
+            results: since
+                .iter()
+                .filter_map(|message| returned(message, since))
+                .collect(),
+            functions: request
+                .functions
+                .iter()
+                .map(|function| &*function.name)
+                .collect(),
         }
     }
 
@@ -46,11 +57,24 @@ impl<'a> Request<'a> {
 }
 
 fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>> {
-    let Message::Result { call, name, text, failed } = message else { return None };
+    let Message::Result {
+        call,
+        name,
+        text,
+        failed,
+    } = message
+    else {
+        return None;
+    };
     let calls = all.iter().filter_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls),
         _ => None,
     });
     let made = calls.flatten().find(|made| made.id == *call);
-    Some(Returned { name, arguments: made.map_or("{}", |made| &*made.arguments), text, failed: *failed })
+    Some(Returned {
+        name,
+        arguments: made.map_or("{}", |made| &*made.arguments),
+        text,
+        failed: *failed,
+    })
 }

@@ -23,11 +23,19 @@ impl<'a> Table<'a> {
     pub fn read(instruction: &'a str) -> Option<Self> {
         let (_, table) = instruction.split_once(HEADING)?;
         let mut entries: Vec<Entry<'_>> = Vec::new();
-        for line in table.lines().take_while(|line| !line.starts_with("## Decision")) {
+        for line in table
+            .lines()
+            .take_while(|line| !line.starts_with("## Decision"))
+        {
             if let Some(name) = line.strip_prefix("### ") {
-                entries.push(Entry { name: name.trim(), ..Entry::default() });
+                entries.push(Entry {
+                    name: name.trim(),
+                    ..Entry::default()
+                });
             } else if let Some(entry) = entries.last_mut()
-                && let Some((field, value)) = line.strip_prefix("- ").and_then(|line| line.split_once(": "))
+                && let Some((field, value)) = line
+                    .strip_prefix("- ")
+                    .and_then(|line| line.split_once(": "))
             {
                 match field {
                     "role" => entry.role = value,
@@ -37,13 +45,19 @@ impl<'a> Table<'a> {
                 }
             }
         }
-        Some(Self { entries, has_unheld_actions: instruction.contains("no agent holds") })
+        Some(Self {
+            entries,
+            has_unheld_actions: instruction.contains("no agent holds"),
+        })
     }
 
     /// The agent that fits best, leaving out those that were tried.
     pub fn choose(&self, part: &str, tried: &[&str]) -> Option<&Entry<'a>> {
         let part = words(part);
-        let candidates = self.entries.iter().filter(|entry| !tried.contains(&entry.name));
+        let candidates = self
+            .entries
+            .iter()
+            .filter(|entry| !tried.contains(&entry.name));
         let mut best: Option<(usize, &Entry<'a>)> = None;
         for entry in candidates {
             let fit = entry.fit(&part);
@@ -59,10 +73,15 @@ impl Entry<'_> {
     /// How well a request fits: a name says most, a keyword more, a word of the description a little.
     fn fit(&self, part: &[String]) -> usize {
         let name = if has_phrase(part, self.name) { 20 } else { 0 };
-        let keywords = self.keywords.iter().filter(|keyword| has_phrase(part, keyword));
+        let keywords = self
+            .keywords
+            .iter()
+            .filter(|keyword| has_phrase(part, keyword));
         let keywords: usize = keywords.map(|keyword| 3 * words(keyword).len()).sum();
         let described = words(self.capabilities).into_iter().chain(words(self.role));
-        let described = described.filter(|word| word.len() > 4 && part.contains(word)).count();
+        let described = described
+            .filter(|word| word.len() > 4 && part.contains(word))
+            .count();
         name + keywords + described
     }
 }

@@ -16,17 +16,44 @@ pub(super) struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         tool: "fs_stat",
-        phrases: &["how big", "how large", "size", "when was", "modified", "changed", "kind of file"],
+        phrases: &[
+            "how big",
+            "how large",
+            "size",
+            "when was",
+            "modified",
+            "changed",
+            "kind of file",
+        ],
         arguments: |text| Some(json!({ "path": path(text)? })),
     },
     Rule {
         tool: "fs_read",
-        phrases: &["read", "show", "print", "open", "content", "what does", "what is in", "what's in", "say"],
+        phrases: &[
+            "read",
+            "show",
+            "print",
+            "open",
+            "content",
+            "what does",
+            "what is in",
+            "what's in",
+            "say",
+        ],
         arguments: |text| Some(json!({ "path": file(text)? })),
     },
     Rule {
         tool: "fs_list",
-        phrases: &["list", "file", "folder", "directory", "what is in", "what's in", "what is here", "show"],
+        phrases: &[
+            "list",
+            "file",
+            "folder",
+            "directory",
+            "what is in",
+            "what's in",
+            "what is here",
+            "show",
+        ],
         arguments: |text| Some(json!({ "path": path(text).unwrap_or_else(|| ".".to_owned()) })),
     },
 ];
@@ -35,19 +62,30 @@ const RULES: &[Rule] = &[
 pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<(&'static Rule, Value)> {
     let heard = words(text);
     let fitting = RULES.iter().filter(|rule| offers(rule.tool));
-    let mut fitting = fitting.filter(|rule| rule.phrases.iter().any(|phrase| has_phrase(&heard, phrase)));
+    let mut fitting =
+        fitting.filter(|rule| rule.phrases.iter().any(|phrase| has_phrase(&heard, phrase)));
     fitting.find_map(|rule| Some((rule, (rule.arguments)(text)?)))
 }
 
 /// Something that looks like a file: quoted, or with an extension.
 fn file(text: &str) -> Option<String> {
-    quoted(text).or_else(|| tokens(text).find(|token| has_extension(token)).map(str::to_owned))
+    quoted(text).or_else(|| {
+        tokens(text)
+            .find(|token| has_extension(token))
+            .map(str::to_owned)
+    })
 }
 
 /// Something that looks like a path: a file, a token with a slash, or the word after "in" or "folder".
 fn path(text: &str) -> Option<String> {
-    let with_slash = || tokens(text).find(|token| token.contains('/')).map(str::to_owned);
-    file(text).or_else(with_slash).or_else(|| named_folder(text))
+    let with_slash = || {
+        tokens(text)
+            .find(|token| token.contains('/'))
+            .map(str::to_owned)
+    };
+    file(text)
+        .or_else(with_slash)
+        .or_else(|| named_folder(text))
 }
 
 fn quoted(text: &str) -> Option<String> {
@@ -59,27 +97,55 @@ fn quoted(text: &str) -> Option<String> {
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().map(|token| token.trim_matches([',', '?', '!', ';', ':', '(', ')']).trim_end_matches('.'))
+    text.split_whitespace().map(|token| {
+        token
+            .trim_matches([',', '?', '!', ';', ':', '(', ')'])
+            .trim_end_matches('.')
+    })
 }
 
 fn has_extension(token: &str) -> bool {
     let name = token.rsplit('/').next().unwrap_or(token);
     name.rsplit_once('.').is_some_and(|(_, extension)| {
-        !extension.is_empty() && extension.len() <= 8 && extension.chars().all(char::is_alphanumeric)
+        !extension.is_empty()
+            && extension.len() <= 8
+            && extension.chars().all(char::is_alphanumeric)
     })
 }
 
 fn named_folder(text: &str) -> Option<String> {
-    const NOT_NAMES: [&str; 13] =
-        ["this", "the", "here", "a", "my", "your", "it", "that", "there", "folder", "directory", "our", "which"];
+    const NOT_NAMES: [&str; 13] = [
+        "this",
+        "the",
+        "here",
+        "a",
+        "my",
+        "your",
+        "it",
+        "that",
+        "there",
+        "folder",
+        "directory",
+        "our",
+        "which",
+    ];
     let tokens: Vec<&str> = tokens(text).collect();
-    let after = |word: &str| tokens.iter().position(|token| token.eq_ignore_ascii_case(word)).map(|at| at + 1);
-    ["in", "inside", "folder", "directory", "under"].into_iter().find_map(|word| {
-        let mut rest = tokens.get(after(word)?..)?.iter();
-        let name = rest.find(|token| !["the", "folder", "directory"].contains(&token.to_lowercase().as_str()))?;
-        let plain = !name.is_empty() && !NOT_NAMES.contains(&name.to_lowercase().as_str());
-        plain.then(|| (*name).to_owned())
-    })
+    let after = |word: &str| {
+        tokens
+            .iter()
+            .position(|token| token.eq_ignore_ascii_case(word))
+            .map(|at| at + 1)
+    };
+    ["in", "inside", "folder", "directory", "under"]
+        .into_iter()
+        .find_map(|word| {
+            let mut rest = tokens.get(after(word)?..)?.iter();
+            let name = rest.find(|token| {
+                !["the", "folder", "directory"].contains(&token.to_lowercase().as_str())
+            })?;
+            let plain = !name.is_empty() && !NOT_NAMES.contains(&name.to_lowercase().as_str());
+            plain.then(|| (*name).to_owned())
+        })
 }
 
 #[cfg(test)]
@@ -87,23 +153,40 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Option<String> {
-        find(text, |_| true).map(|(rule, arguments)| format!("{} {}", rule.tool, arguments["path"].as_str().unwrap()))
+        find(text, |_| true).map(|(rule, arguments)| {
+            format!("{} {}", rule.tool, arguments["path"].as_str().unwrap())
+        })
     }
 
     #[test]
     fn requests_call_for_their_tool_and_arguments() {
         assert_eq!(found("what files are here?").as_deref(), Some("fs_list ."));
         assert_eq!(found("list the folder src").as_deref(), Some("fs_list src"));
-        assert_eq!(found("what is in crates/core/").as_deref(), Some("fs_list crates/core/"));
-        assert_eq!(found("please read README.md.").as_deref(), Some("fs_read README.md"));
-        assert_eq!(found("show me `odd name`").as_deref(), Some("fs_read odd name"));
-        assert_eq!(found("how big is Cargo.toml?").as_deref(), Some("fs_stat Cargo.toml"));
+        assert_eq!(
+            found("what is in crates/core/").as_deref(),
+            Some("fs_list crates/core/")
+        );
+        assert_eq!(
+            found("please read README.md.").as_deref(),
+            Some("fs_read README.md")
+        );
+        assert_eq!(
+            found("show me `odd name`").as_deref(),
+            Some("fs_read odd name")
+        );
+        assert_eq!(
+            found("how big is Cargo.toml?").as_deref(),
+            Some("fs_stat Cargo.toml")
+        );
         assert_eq!(found("sing a song"), None);
     }
 
     #[test]
     fn only_offered_tools_are_called() {
-        assert!(find("read a.txt", |tool| tool == "fs_list").is_none_or(|(rule, _)| rule.tool == "fs_list"));
+        assert!(
+            find("read a.txt", |tool| tool == "fs_list")
+                .is_none_or(|(rule, _)| rule.tool == "fs_list")
+        );
         assert!(find("read a.txt", |_| false).is_none());
     }
 }

@@ -3,9 +3,33 @@
 use super::routing::Table;
 use super::words::{has_phrase, words};
 
-const GREETINGS: &[&str] = &["hello", "hi", "hey", "good morning", "good evening", "good day", "greetings"];
-const THANKS: &[&str] = &["thanks", "thank you", "great", "ok", "okay", "nice", "bye", "goodbye"];
-const QUESTIONS: &[&str] = &["who are you", "what are you", "what can you do", "help", "how are you", "are you an ai"];
+const GREETINGS: &[&str] = &[
+    "hello",
+    "hi",
+    "hey",
+    "good morning",
+    "good evening",
+    "good day",
+    "greetings",
+];
+const THANKS: &[&str] = &[
+    "thanks",
+    "thank you",
+    "great",
+    "ok",
+    "okay",
+    "nice",
+    "bye",
+    "goodbye",
+];
+const QUESTIONS: &[&str] = &[
+    "who are you",
+    "what are you",
+    "what can you do",
+    "help",
+    "how are you",
+    "are you an ai",
+];
 
 /// The answer, if the text is small talk.
 pub(super) fn answer(text: &str, table: Option<&Table<'_>>) -> Option<String> {

@@ -11,12 +11,16 @@ pub(super) fn words(text: &str) -> Vec<String> {
 /// Whether the phrase stands in the text.
 pub(super) fn has_phrase(text: &[String], phrase: &str) -> bool {
     let phrase = words(phrase);
-    !phrase.is_empty() && text.windows(phrase.len()).any(|window| window.iter().zip(&phrase).all(|(a, b)| same(a, b)))
+    !phrase.is_empty()
+        && text
+            .windows(phrase.len())
+            .any(|window| window.iter().zip(&phrase).all(|(a, b)| same(a, b)))
 }
 
 fn same(word: &str, other: &str) -> bool {
     let stem = |word: &str| word.strip_suffix('s').map_or(word.len(), str::len);
-    word == other || (word.len() > 3 && other.len() > 3 && word[..stem(word)] == other[..stem(other)])
+    word == other
+        || (word.len() > 3 && other.len() > 3 && word[..stem(word)] == other[..stem(other)])
 }
 
 /// The parts of a request that can be asked of different agents. `stands_alone` says whether a part means something by
@@ -25,8 +29,15 @@ pub(super) fn parts(text: &str, stands_alone: impl Fn(&str) -> bool) -> Vec<Stri
     let mut parts: Vec<String> = Vec::new();
     for sentence in sentences(text) {
         let mut pending = String::new();
-        for piece in sentence.split(" and ").flat_map(|piece| piece.split(", then ")) {
-            let piece = piece.trim().trim_start_matches("then ").trim_end_matches(',').trim();
+        for piece in sentence
+            .split(" and ")
+            .flat_map(|piece| piece.split(", then "))
+        {
+            let piece = piece
+                .trim()
+                .trim_start_matches("then ")
+                .trim_end_matches(',')
+                .trim();
             if !pending.is_empty() && stands_alone(&pending) && stands_alone(piece) {
                 parts.push(std::mem::take(&mut pending));
             }
@@ -48,7 +59,10 @@ fn sentences(text: &str) -> Vec<&str> {
     let mut start = 0;
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
-        let ends = matches!(c, '.' | '?' | '!' | ';') && characters.peek().is_none_or(|(_, next)| next.is_whitespace());
+        let ends = matches!(c, '.' | '?' | '!' | ';')
+            && characters
+                .peek()
+                .is_none_or(|(_, next)| next.is_whitespace());
         if ends || c == '\n' {
             sentences.push(text[start..at].trim());
             start = at + c.len_utf8();
@@ -73,8 +87,17 @@ mod tests {
     #[test]
     fn a_request_parts_where_both_sides_mean_something() {
         let alone = |part: &str| part.contains("list") || part.contains("plan");
-        assert_eq!(parts("list files and folders", alone), ["list files and folders"]);
-        assert_eq!(parts("list files, and plan my day", alone), ["list files", "plan my day"]);
-        assert_eq!(parts("read notes.md. Then list all", alone), ["read notes.md", "Then list all"]);
+        assert_eq!(
+            parts("list files and folders", alone),
+            ["list files and folders"]
+        );
+        assert_eq!(
+            parts("list files, and plan my day", alone),
+            ["list files", "plan my day"]
+        );
+        assert_eq!(
+            parts("read notes.md. Then list all", alone),
+            ["read notes.md", "Then list all"]
+        );
     }
 }

@@ -5,8 +5,7 @@ CREATE TABLE sessions (
     user    TEXT NOT NULL,
     title   TEXT NOT NULL DEFAULT '',
     created INTEGER NOT NULL,
-    updated INTEGER NOT NULL,
-    turns   INTEGER NOT NULL DEFAULT 0
+    updated INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sessions_by_use ON sessions (user, updated DESC, id);

@@ -47,7 +47,3 @@ SELECT session, ordinal, turn, seq, seq,
            END),
        finish IS NOT NULL
   FROM outcome;
-
-UPDATE sessions
-   SET turns = (SELECT count(*) FROM turns WHERE turns.session = sessions.id)
- WHERE turns <> (SELECT count(*) FROM turns WHERE turns.session = sessions.id);

@@ -42,18 +42,7 @@ pub(super) fn append(connection: &Connection, events: &[Event]) -> Result<(), Fa
         }
         .into());
     }
-    events.iter().try_for_each(|event| log.push(event))?;
-    // In the middle of a turn nothing changes that a list of sessions shows: that write would be a third of the cost.
-    let shows = |event: &&Event| {
-        matches!(
-            event.body,
-            EventBody::UserMessage { .. } | EventBody::TurnFinished { .. }
-        )
-    };
-    match events.iter().rfind(shows) {
-        Some(event) => log.update_session(event),
-        None => Ok(()),
-    }
+    events.iter().try_for_each(|event| log.push(event))
 }
 
 /// The end of a session's log while a batch is added to it.
@@ -63,35 +52,30 @@ struct Log<'a> {
     next_seq: u64,
     /// The hash of the last row.
     hash: Vec<u8>,
-    turns: i64,
-    title: Option<&'a str>,
 }
 
 impl<'a> Log<'a> {
     fn find(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
-        let turns: Option<i64> = connection
-            .prepare_cached(SESSION)?
-            .query_row([session.as_str()], |row| row.get(1))
-            .optional()?;
-        let turns = turns.ok_or_else(|| StoreError::NotFound {
-            id: session.clone(),
-        })?;
-        let (last_seq, hash): (i64, Vec<u8>) = connection
+        let end = connection
             .prepare_cached(LOG_END)?
             .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?
-            .unwrap_or_default();
+            .optional()?;
+        let (last_seq, hash): (i64, Vec<u8>) = match end {
+            Some(end) => end,
+            None => {
+                must_exist(connection, session)?;
+                (0, Vec::new())
+            }
+        };
         Ok(Self {
             connection,
             session,
             next_seq: last_seq.unsigned_abs() + 1,
             hash,
-            turns,
-            title: None,
         })
     }
 
-    fn push(&mut self, event: &'a Event) -> Result<(), Failure> {
+    fn push(&mut self, event: &Event) -> Result<(), Failure> {
         let body = serde_json::to_string(&event.body).map_err(|error| {
             Failure::other(format!("event {} cannot be written: {error}", event.seq))
         })?;
@@ -123,46 +107,54 @@ impl<'a> Log<'a> {
     }
 
     /// Keeps the turn's row in step with the log.
-    fn note_turn(&mut self, event: &'a Event, row: &StoredEvent<'_>) -> Result<(), Failure> {
-        let last_turn = self.turns - 1;
+    fn note_turn(&self, event: &Event, row: &StoredEvent<'_>) -> Result<(), Failure> {
         match &event.body {
             EventBody::UserMessage { text, .. } => {
-                self.connection
+                let ordinal: i64 = self
+                    .connection
                     .prepare_cached(INSERT_TURN)?
-                    .execute(params![row.session, self.turns, row.turn, row.seq])?;
-                if self.turns == 0 {
-                    self.title = Some(title_of(text));
+                    .query_row(params![row.session, row.turn, row.seq], |row| row.get(0))?;
+                if ordinal == 0 {
+                    self.update_session(row, Some(title_of(text)))?;
                 }
-                self.turns += 1;
             }
             EventBody::AgentDelegated { finish: true, .. } => {
                 self.connection
                     .prepare_cached(SET_DELEGATION)?
-                    .execute(params![row.session, last_turn, row.turn, row.seq])?;
+                    .execute(params![row.session, row.turn, row.seq])?;
             }
             EventBody::TurnFinished { answer, .. } => {
                 let answer = answer.map(stored).transpose()?;
                 self.connection
                     .prepare_cached(FINISH_TURN)?
-                    .execute(params![row.session, last_turn, row.turn, answer])?;
+                    .execute(params![row.session, row.turn, answer])?;
+                self.update_session(row, None)?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn update_session(&self, event: &Event) -> Result<(), Failure> {
-        let updated = stored(event.time.0)?;
+    fn update_session(&self, row: &StoredEvent<'_>, title: Option<&str>) -> Result<(), Failure> {
         self.connection
             .prepare_cached(UPDATE_SESSION)?
-            .execute(params![
-                self.session.as_str(),
-                updated,
-                self.turns,
-                self.title
-            ])?;
+            .execute(params![row.session, row.time, title])?;
         Ok(())
     }
+}
+
+/// A log without events may be that of a new session, or of none.
+fn must_exist(connection: &Connection, session: &SessionId) -> Result<(), Failure> {
+    let found = connection
+        .prepare_cached(SESSION)?
+        .query_row([session.as_str()], |_| Ok(()))
+        .optional()?;
+    found.ok_or_else(|| {
+        StoreError::NotFound {
+            id: session.clone(),
+        }
+        .into()
+    })
 }
 
 /// A number as SQLite stores it, which has one bit less.

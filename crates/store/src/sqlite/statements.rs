@@ -7,12 +7,14 @@ pub(super) const INSERT_SESSION: &str =
     "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
      ON CONFLICT (id) DO NOTHING";
 
-/// Whether a session is there, and the little an append has to know of it.
-pub(super) const SESSION: &str = "SELECT user, turns FROM sessions WHERE id = ?1";
+/// Whose session it is, and how many turns it has.
+pub(super) const SESSION: &str =
+    "SELECT user, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+       FROM sessions WHERE id = ?1";
 
-/// What an append leaves on the session.
+/// What the first question and the end of every turn leave on the session.
 pub(super) const UPDATE_SESSION: &str =
-    "UPDATE sessions SET updated = ?2, turns = ?3, title = coalesce(?4, title) WHERE id = ?1";
+    "UPDATE sessions SET updated = ?2, title = coalesce(?3, title) WHERE id = ?1";
 
 /// The last event of a log.
 pub(super) const LOG_END: &str =
@@ -23,17 +25,21 @@ pub(super) const INSERT_EVENT: &str =
     "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-/// A turn begins.
+/// A turn begins; gives its ordinal.
 pub(super) const INSERT_TURN: &str =
     "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq)
-     VALUES (?1, ?2, ?3, ?4, ?4)";
+     VALUES (?1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = ?1), ?2, ?3, ?3)
+     RETURNING ordinal";
 
 /// A sub-agent is to answer the person.
 pub(super) const SET_DELEGATION: &str =
-    "UPDATE turns SET delegation_seq = ?4 WHERE session = ?1 AND ordinal = ?2 AND turn = ?3";
+    "UPDATE turns SET delegation_seq = ?3 WHERE session = ?1 AND turn = ?2
+        AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = ?1)";
 
 /// A turn is over.
-pub(super) const FINISH_TURN: &str = "UPDATE turns SET finished = 1, answer_seq = ?4 WHERE session = ?1 AND ordinal = ?2 AND turn = ?3";
+pub(super) const FINISH_TURN: &str =
+    "UPDATE turns SET finished = 1, answer_seq = ?3 WHERE session = ?1 AND turn = ?2
+        AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = ?1)";
 
 /// Events in their order.
 pub(super) const EVENTS: &str = "SELECT seq, turn, frame, author, time, body FROM events
@@ -58,13 +64,15 @@ pub(super) const LOOK_BACK: &str =
       ORDER BY turns.ordinal";
 
 /// A user's sessions, the one used last first.
-pub(super) const SESSIONS: &str = "SELECT id, user, title, created, updated, turns FROM sessions
-     WHERE user = ?1 ORDER BY updated DESC, id LIMIT ?2";
+pub(super) const SESSIONS: &str = "SELECT id, user, title, created, updated,
+            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+       FROM sessions WHERE user = ?1 ORDER BY updated DESC, id LIMIT ?2";
 
 /// A user's sessions in a range of ids: from a prefix to the greatest id that begins with it.
 pub(super) const SESSIONS_WITH_PREFIX: &str =
-    "SELECT id, user, title, created, updated, turns FROM sessions
-     WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
+    "SELECT id, user, title, created, updated,
+            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+       FROM sessions WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! The one thread that writes.
 //!
 //! It takes whatever is queued, up to a limit, and runs it in one transaction, each job in a savepoint of its own: a job
-//! that fails undoes itself and nobody else. One commit, and with it one disk sync, serves the whole group. Only then is
-//! anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
+//! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
+//! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
 use super::connection::execute;
 use super::failure::{Failure, sqlite_error};
@@ -82,12 +82,42 @@ impl Drop for Writer {
 
 fn write_until_closed(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::with_capacity(GROUP);
+    let mut sync = Sync::Disk;
     while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
         let group: Vec<&Work> = jobs.iter().map(|job| &job.work).collect();
-        let results = store_group(connection, path, &group);
+        let results = store_group(connection, path, &group, &mut sync);
         for (job, result) in jobs.drain(..).zip(results) {
             // Whoever stopped waiting does not want to know.
             let _ = job.answer.send(result);
+        }
+    }
+}
+
+/// What a commit waits for. Each is in the file before it is answered, and so outlives the process. Only one that binds
+/// lango waits for the disk as well, and that brings everything before it there too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sync {
+    File,
+    Disk,
+}
+
+impl Sync {
+    fn needed_by(group: &[&Work]) -> Self {
+        let binds = |work: &&Work| match work {
+            Work::Create(_) => false,
+            Work::Append(events) => events.iter().any(|event| event.body.is_binding()),
+        };
+        if group.iter().any(binds) {
+            Self::Disk
+        } else {
+            Self::File
+        }
+    }
+
+    fn statement(self) -> &'static str {
+        match self {
+            Self::File => "PRAGMA synchronous = NORMAL",
+            Self::Disk => "PRAGMA synchronous = FULL",
         }
     }
 }
@@ -97,8 +127,9 @@ fn store_group(
     connection: &Connection,
     path: &Path,
     group: &[&Work],
+    sync: &mut Sync,
 ) -> Vec<Result<(), StoreError>> {
-    match try_group(connection, group) {
+    match try_group(connection, group, sync) {
         Ok(results) => results
             .into_iter()
             .map(|result| result.map_err(|failure| failure.about(path)))
@@ -119,23 +150,40 @@ fn store_group(
 fn try_group(
     connection: &Connection,
     group: &[&Work],
+    sync: &mut Sync,
 ) -> rusqlite::Result<Vec<Result<(), Failure>>> {
+    let needed = Sync::needed_by(group);
+    if *sync != needed {
+        execute(connection, needed.statement())?;
+        *sync = needed;
+    }
     execute(connection, "BEGIN IMMEDIATE")?;
+    if let [work] = group {
+        return alone(connection, work).map(|result| vec![result]);
+    }
     let results = group
         .iter()
-        .map(|work| try_job(connection, work))
+        .map(|work| beside_others(connection, work))
         .collect::<rusqlite::Result<_>>()?;
     execute(connection, "COMMIT")?;
     Ok(results)
 }
 
-/// Runs one job. The outer error is one that took the whole transaction with it.
-fn try_job(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
+/// Runs a job that has the transaction to itself.
+fn alone(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
+    let result = run(connection, work);
+    match result {
+        Ok(()) => execute(connection, "COMMIT")?,
+        Err(_) if connection.is_autocommit() => {}
+        Err(_) => execute(connection, "ROLLBACK")?,
+    }
+    Ok(result)
+}
+
+/// Runs a job in a savepoint. The outer error is one that took the whole transaction with it.
+fn beside_others(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
     execute(connection, "SAVEPOINT job")?;
-    let result = match work {
-        Work::Create(session) => log::create(connection, session),
-        Work::Append(events) => log::append(connection, events),
-    };
+    let result = run(connection, work);
     match result {
         // SQLite rolls back everything by itself when it runs out of room or cannot read and write.
         Err(Failure::Sqlite(error)) if connection.is_autocommit() => return Err(error),
@@ -144,6 +192,13 @@ fn try_job(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), 
     }
     execute(connection, "RELEASE job")?;
     Ok(result)
+}
+
+fn run(connection: &Connection, work: &Work) -> Result<(), Failure> {
+    match work {
+        Work::Create(session) => log::create(connection, session),
+        Work::Append(events) => log::append(connection, events),
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +248,8 @@ mod tests {
     }
 
     fn store(connection: &Connection, path: &Path, group: &[Work]) -> Vec<Result<(), StoreError>> {
-        let results = store_group(connection, path, &group.iter().collect::<Vec<_>>());
+        let group: Vec<&Work> = group.iter().collect();
+        let results = store_group(connection, path, &group, &mut Sync::File);
         assert!(connection.is_autocommit(), "a transaction was left open");
         results
     }
@@ -236,6 +292,26 @@ mod tests {
         (expected[0], expected[3]) = ((3, 1), (3, 1));
         assert_eq!(seen(&path), expected);
         assert!(store(&connection, &path, &[append(1, "one")])[0].is_ok());
+    }
+
+    #[test]
+    fn only_what_binds_lango_waits_for_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let (connection, path) = desk(&folder);
+        let Work::Append(exchange) = append(0, "one") else {
+            unreachable!()
+        };
+        let mut sync = Sync::File;
+        for (event, level) in exchange.iter().zip([2, 1, 2]) {
+            let work = Work::Append([event.clone()].into());
+            assert!(store_group(&connection, &path, &[&work], &mut sync)[0].is_ok());
+            let set: i64 = connection
+                .pragma_query_value(None, "synchronous", |row| row.get(0))
+                .unwrap();
+            assert_eq!(set, level, "{:?}", event.body);
+        }
+        let [quiet, binding] = [append(1, "one"), append(2, "one")];
+        assert_eq!(Sync::needed_by(&[&quiet, &binding]), Sync::Disk);
     }
 
     #[test]

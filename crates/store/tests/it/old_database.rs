@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const ROWS: [&str; 2] = [
-    "SELECT id || '|' || user || '|' || title || '|' || created || '|' || updated || '|' || turns FROM sessions ORDER BY 1",
+    "SELECT id || '|' || user || '|' || title || '|' || created || '|' || updated FROM sessions ORDER BY 1",
     "SELECT session || '|' || seq || '|' || turn || '|' || frame || '|' || time || '|' || hex(body) FROM events ORDER BY session, seq",
 ];
 

@@ -27,14 +27,20 @@ impl LineInput {
     pub fn open(history: PathBuf) -> Result<Self, Failure> {
         let mut editor = DefaultEditor::new().map_err(|error| broken(&error))?;
         let _ = editor.load_history(&history);
-        Ok(Self { editor: Some(editor), history })
+        Ok(Self {
+            editor: Some(editor),
+            history,
+        })
     }
 
     /// Waits for the next line.
     pub async fn next(&mut self) -> Result<Line, Failure> {
-        let Some(mut editor) = self.editor.take() else { return Ok(Line::End) };
+        let Some(mut editor) = self.editor.take() else {
+            return Ok(Line::End);
+        };
         let read = tokio::task::spawn_blocking(move || (editor.readline("\n> "), editor)).await;
-        let (line, mut editor) = read.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let (line, mut editor) =
+            read.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         let line = match line {
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
@@ -55,16 +61,26 @@ impl LineInput {
     fn save(&mut self, editor: &mut DefaultEditor) {
         let folder = self.history.parent().map(std::fs::create_dir_all);
         let saved = folder.transpose().map_err(|error| error.to_string());
-        let saved = saved.and_then(|_| editor.save_history(&self.history).map_err(|error| error.to_string()));
+        let saved = saved.and_then(|_| {
+            editor
+                .save_history(&self.history)
+                .map_err(|error| error.to_string())
+        });
         if let Err(error) = saved
             && !self.history.as_os_str().is_empty()
         {
-            screen::say(&format!("the history cannot be kept in {}: {error}", self.history.display()));
+            screen::say(&format!(
+                "the history cannot be kept in {}: {error}",
+                self.history.display()
+            ));
             self.history = PathBuf::new();
         }
     }
 }
 
 fn broken(error: &ReadlineError) -> Failure {
-    Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}"))
+    Failure::new(
+        Exit::Failed,
+        format!("the terminal cannot be read: {error}"),
+    )
 }

@@ -9,22 +9,36 @@ use lango_engine::{Conversation, Shown};
 use std::time::Instant;
 
 /// Runs a turn and shows it.
-pub async fn show_turn(app: &App, conversation: &mut Conversation, question: &str) -> Result<(), Failure> {
+pub async fn show_turn(
+    app: &App,
+    conversation: &mut Conversation,
+    question: &str,
+) -> Result<(), Failure> {
     let started = Instant::now();
     let mut answer = Answer::new();
     let mut progress = Progress::new();
     let show = |item| match item {
-        Shown::Stored(events) => events.iter().flat_map(|event| progress.lines(event)).try_for_each(|line| {
-            answer.interrupt()?;
-            screen::print(&line)
-        }),
+        Shown::Stored(events) => events
+            .iter()
+            .flat_map(|event| progress.lines(event))
+            .try_for_each(|line| {
+                answer.interrupt()?;
+                screen::print(&line)
+            }),
         Shown::Draft { text, .. } => answer.push(&text),
         Shown::Withdrawn => answer.withdraw(),
     };
     let report = watch(conversation, question, show).await?;
     answer.finish(report.answer.as_deref())?;
-    let author = report.author.as_ref().map(|author| format!("{author} · ")).unwrap_or_default();
-    screen::print(&format!("\n  {author}{}", footer(&report, app.model.name(), started.elapsed()).replace('\n', "\n  ")))?;
+    let author = report
+        .author
+        .as_ref()
+        .map(|author| format!("{author} · "))
+        .unwrap_or_default();
+    screen::print(&format!(
+        "\n  {author}{}",
+        footer(&report, app.model.name(), started.elapsed()).replace('\n', "\n  ")
+    ))?;
     Ok(())
 }
 
@@ -37,8 +51,16 @@ struct Answer {
 
 impl Answer {
     fn new() -> Self {
-        let style = if screen::wants_colour() { Style::Coloured } else { Style::Uncoloured };
-        Self { blocks: Blocks::default(), written: String::new(), style }
+        let style = if screen::wants_colour() {
+            Style::Coloured
+        } else {
+            Style::Uncoloured
+        };
+        Self {
+            blocks: Blocks::default(),
+            written: String::new(),
+            style,
+        }
     }
 
     fn push(&mut self, text: &str) -> std::io::Result<()> {
@@ -54,7 +76,11 @@ impl Answer {
 
     /// Something else happened while text was on the screen.
     fn interrupt(&mut self) -> std::io::Result<()> {
-        if self.written.is_empty() { Ok(()) } else { self.withdraw() }
+        if self.written.is_empty() {
+            Ok(())
+        } else {
+            self.withdraw()
+        }
     }
 
     fn withdraw(&mut self) -> std::io::Result<()> {
@@ -79,7 +105,10 @@ impl Answer {
                 if !self.written.is_empty() {
                     self.withdraw()?;
                 }
-                screen::print(&format!("\n{}", render(answer, self.style).trim_end_matches('\n')))
+                screen::print(&format!(
+                    "\n{}",
+                    render(answer, self.style).trim_end_matches('\n')
+                ))
             }
             None if self.written.is_empty() => Ok(()),
             None => self.withdraw(),

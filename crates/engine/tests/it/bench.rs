@@ -1,0 +1,92 @@
+//! A runner with a real store, for tests that run whole turns.
+
+use lango_core::{
+    Clock, Event, Ids, Limits, Model, Page, RemoteAgent, SessionId, SessionStore, Tool, UserId,
+};
+use lango_engine::{
+    Conversation, Gate, RemoteCard, Runner, RunnerParts, Shown, Stop, Topology, Tree, TreeSettings,
+    TurnReport,
+};
+use lango_store::MemoryStore;
+use lango_testkit::ambient::{CountingIds, SetClock};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A runner over `specialists` with these tools and this model.
+pub struct Bench {
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub remotes: Vec<Arc<dyn RemoteAgent>>,
+    pub store: Arc<dyn SessionStore>,
+    pub limits: Limits,
+    pub topology: Topology,
+}
+
+impl Bench {
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self {
+            tools,
+            remotes: Vec::new(),
+            store: Arc::new(MemoryStore::new()),
+            limits: Limits::default(),
+            topology: Topology::built_in("specialists").unwrap(),
+        }
+    }
+
+    pub fn runner(&self, model: impl Model + 'static) -> Runner {
+        let specs = self
+            .tools
+            .iter()
+            .map(|tool| Arc::new(tool.spec().clone()))
+            .collect();
+        let card = |remote: &Arc<dyn RemoteAgent>| RemoteCard {
+            name: remote.name().clone(),
+            description: remote.description().to_owned(),
+        };
+        let cards = self.remotes.iter().map(card).collect();
+        let tree =
+            Arc::new(Tree::multi(&self.topology, specs, cards, &TreeSettings::default()).unwrap());
+        Runner::new(RunnerParts {
+            gate: Gate::new(&tree, self.tools.clone()).unwrap(),
+            tree,
+            model: Arc::new(model),
+            remotes: self.remotes.clone(),
+            store: Arc::clone(&self.store),
+            clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
+            ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
+            limits: self.limits,
+        })
+    }
+}
+
+pub fn local() -> UserId {
+    UserId::from("local")
+}
+
+/// Runs a turn and keeps what was shown.
+pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnReport, Vec<Shown>) {
+    let (sender, mut shown) = mpsc::channel(10_000);
+    let report = conversation
+        .turn(question, &Stop::new(), &sender)
+        .await
+        .unwrap();
+    drop(sender);
+    let mut items = Vec::new();
+    while let Some(item) = shown.recv().await {
+        items.push(item);
+    }
+    (report, items)
+}
+
+pub async fn log(bench: &Bench, session: &SessionId) -> Vec<Event> {
+    bench
+        .store
+        .read(
+            session,
+            Page {
+                from: 1,
+                limit: 10_000,
+            },
+        )
+        .await
+        .unwrap()
+}

@@ -2,15 +2,21 @@
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::text_file;
 use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
 use lango_engine::{
-    Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree, TreeSettings,
+    Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree, TreeError,
+    TreeSettings,
 };
 use lango_models::Offline;
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::Workspace;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The largest topology file that is read.
+const LARGEST_TOPOLOGY_KIB: u64 = 1024;
 
 /// Everything that a command works with.
 pub struct App {
@@ -22,6 +28,8 @@ pub struct App {
     pub workspace: Workspace,
     /// The model.
     pub model: Arc<dyn Model>,
+    /// None for a single agent.
+    topology: Option<Topology>,
     tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -44,15 +52,28 @@ impl App {
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
-        let tree = Arc::new(build_tree(&loaded, specs)?);
+        let topology = match loaded.settings.agent.multi_agent {
+            true => Some(read_topology(
+                &loaded.settings.agent,
+                &loaded.paths.user_file,
+            )?),
+            false => None,
+        };
+        let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs)?;
         let model = choose_model(loaded.settings.agent.model.as_deref())?;
         Ok(Self {
             loaded,
-            tree,
+            tree: Arc::new(tree),
             workspace,
             model,
+            topology,
             tools,
         })
+    }
+
+    /// The agents that the configuration would give these tools.
+    pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
+        build_tree(&self.loaded.settings.agent, self.topology.as_ref(), tools)
     }
 
     /// The person on the command line.
@@ -68,6 +89,15 @@ impl App {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: store,
         })
+    }
+
+    /// The store for looking back: where there is no database yet, nothing was said, and none is made.
+    pub fn past_sessions(&self) -> Result<Sessions, Failure> {
+        let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
+        match path.try_exists() {
+            Ok(false) => Ok(self.ephemeral_sessions()),
+            _ => self.sessions(),
+        }
     }
 
     /// A store that forgets everything at the end.
@@ -101,6 +131,10 @@ impl App {
         sessions: &Sessions,
         prefix: &str,
     ) -> Result<SessionId, Failure> {
+        if prefix.is_empty() {
+            return Err(Failure::new(Exit::Usage, "the id of the session is empty")
+                .next("`lango sessions list` shows the sessions"));
+        }
         let found = sessions.catalog.find(&self.user(), prefix, 3).await?;
         let exact = found.iter().find(|summary| summary.id == prefix);
         match (exact, found.as_slice()) {
@@ -109,10 +143,12 @@ impl App {
                 Failure::new(Exit::Usage, format!("there is no session `{prefix}`"))
                     .next("`lango sessions list` shows the sessions"),
             ),
-            (None, [one, two, ..]) => {
+            (None, [one, two, more @ ..]) => {
                 let message = format!(
-                    "more than one session begins with `{prefix}`: {}, {}, …",
-                    one.id, two.id
+                    "more than one session begins with `{prefix}`: {}, {}{}",
+                    one.id,
+                    two.id,
+                    if more.is_empty() { "" } else { ", …" }
                 );
                 Err(Failure::new(Exit::Usage, message).next("write more of the id"))
             }
@@ -137,13 +173,14 @@ impl App {
     }
 }
 
-/// The agents that the configuration gives these tools.
-pub fn build_tree(loaded: &Loaded, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, Failure> {
-    let agent = &loaded.settings.agent;
-    if !agent.multi_agent {
-        return Ok(Tree::single(tools)?);
-    }
-    let topology = read_topology(agent, &loaded.paths.user_file)?;
+fn build_tree(
+    agent: &AgentSettings,
+    topology: Option<&Topology>,
+    tools: Vec<Arc<ToolSpec>>,
+) -> Result<Tree, TreeError> {
+    let Some(topology) = topology else {
+        return Tree::single(tools);
+    };
     let settings = TreeSettings {
         rounds: agent.limits().rounds,
         orchestrator_tools: agent.orchestrator_tools.map(|tools| match tools {
@@ -152,7 +189,7 @@ pub fn build_tree(loaded: &Loaded, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, Fa
         }),
         strict_tools: agent.strict_tools,
     };
-    Ok(Tree::multi(&topology, tools, Vec::new(), &settings)?)
+    Tree::multi(topology, tools, Vec::new(), &settings)
 }
 
 /// A built-in topology, a file, or a name that stands for a file in the folder of agents.
@@ -166,15 +203,41 @@ fn read_topology(agent: &AgentSettings, user_file: &Path) -> Result<Topology, Fa
             let folder = agent
                 .agents_dir
                 .clone()
-                .or_else(|| Some(user_file.parent()?.join("agents")));
-            let file = folder
-                .map(|folder| folder.join(format!("{name}.toml")))
-                .filter(|file| file.exists());
-            file.ok_or_else(|| TopologyError::Unknown { name: name.clone() })?
+                .or_else(|| Some(user_file.parent()?.join("agents")))
+                .unwrap_or_default();
+            let file = folder.join(format!("{name}.toml"));
+            if !file.exists() {
+                return Err(unknown_topology(name, &folder));
+            }
+            file
         }
     };
-    let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    let text = File::open(&path)
+        .and_then(|file| text_file::read(file, LARGEST_TOPOLOGY_KIB))
+        .map_err(|error| unreadable(&path, &error))?;
     Ok(Topology::parse(&text, &path.display().to_string())?)
+}
+
+/// Says where the name was looked for, and which names are there.
+fn unknown_topology(name: &str, folder: &Path) -> Failure {
+    let files = folder.read_dir().into_iter().flatten().flatten();
+    let paths = files.map(|file| file.path());
+    let mut names: Vec<String> = paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
+        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    let found = match names.is_empty() {
+        true => "nothing".to_owned(),
+        false => names.join(", "),
+    };
+    Failure::from(TopologyError::Unknown { name: name.into() }).next(format!(
+        "looked in `{}`, which has {found}; `lango config show --origin` tells where agent.topology is set",
+        folder.display()
+    ))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> TopologyError {

@@ -1,6 +1,6 @@
 //! How a command ends: the exit codes, and the one place where errors become one.
 
-use crate::config::Problems;
+use crate::config::{Problem, Problems};
 use lango_core::{Outcome, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_tools::WorkspaceError;
@@ -103,11 +103,14 @@ impl From<Problems> for Failure {
         } else {
             Exit::Config
         };
-        Self::of(
-            exit,
-            problems,
-            Some("`lango config show` lists every key with its help"),
-        )
+        let next = match problems.iter().next() {
+            Some(Problem::NoWorkingFolder(_)) => "change to a folder that exists",
+            Some(Problem::NoHome) => "LANGO_HOME=FOLDER lango …",
+            // Without its flags the command works.
+            _ if problems.is_usage() => "`lango config show` lists every key with its help",
+            _ => "correct what is named above; `lango config check` tells when all is well",
+        };
+        Self::of(exit, problems, Some(next))
     }
 }
 
@@ -126,7 +129,7 @@ impl From<StoreError> for Failure {
             StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => (
                 Exit::Config,
                 Some(
-                    "set LANGO_HOME to a folder that can be written, or use --ephemeral to store nothing",
+                    "set LANGO_HOME or session.store to another place, or store nothing with `lango run --ephemeral`",
                 ),
             ),
             StoreError::Full { .. } => (
@@ -169,7 +172,16 @@ impl From<TreeError> for Failure {
     fn from(error: TreeError) -> Self {
         match error {
             TreeError::Topology(error) => error.into(),
-            error => Self::of(Exit::Config, error, None),
+            TreeError::ToolLessOrchestrator { .. } => Self::of(
+                Exit::Config,
+                error,
+                Some("-c agent.topology=classic, or remove agent.orchestratorTools"),
+            ),
+            error => Self::of(
+                Exit::Config,
+                error,
+                Some("`lango agents` shows which agent holds which tool"),
+            ),
         }
     }
 }
@@ -181,7 +193,9 @@ impl From<WorkspaceError> for Failure {
 }
 
 impl From<std::io::Error> for Failure {
+    /// All that a command does with files itself is to write to standard output.
     fn from(error: std::io::Error) -> Self {
+        let error = anyhow::Error::new(error).context("standard output cannot be written");
         Self::of(Exit::Failed, error, None)
     }
 }

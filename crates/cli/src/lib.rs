@@ -8,3 +8,4 @@ pub mod config;
 pub mod exit;
 pub mod markdown;
 pub mod screen;
+mod text_file;

@@ -1,20 +1,42 @@
 //! The binary `lango`: reads the command line and hands over to the command. All it adds is the exit code.
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use lango_cli::args::Arguments;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let exit = match runtime {
-        Ok(runtime) => runtime.block_on(lango_cli::commands::run(arguments)),
+        Ok(runtime) => {
+            let exit = runtime.block_on(lango_cli::commands::run(arguments));
+            // A tool that was given up on, or a terminal that is still being read, must not hold up the end.
+            runtime.shutdown_background();
+            exit
+        }
         Err(error) => {
             eprintln!("error: the process cannot start: {error}");
             lango_cli::exit::Exit::Failed
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// Says what is wrong with the command line, or prints the help that was asked for, and ends.
+fn refuse(error: &clap::Error) -> ! {
+    if error.kind() != ErrorKind::InvalidUtf8 {
+        error.exit();
+    }
+    let wrong: Vec<String> = std::env::args_os()
+        .filter_map(|argument| argument.into_string().err())
+        .map(|argument| format!("`{}`", argument.to_string_lossy()))
+        .collect();
+    lango_cli::screen::say(&format!(
+        "error: not UTF-8 text on the command line: {}\n  next: give it in UTF-8",
+        wrong.join(", ")
+    ));
+    std::process::exit(lango_cli::exit::Exit::Usage.code().into());
 }

@@ -3,8 +3,9 @@
 mod progress;
 mod transcript;
 
+use crate::markdown::sanitize;
 use lango_core::{Outcome, Timestamp};
-use lango_engine::TurnReport;
+use lango_engine::{Tree, TurnReport};
 use lango_models::Offline;
 pub use progress::Progress;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -13,21 +14,27 @@ pub use transcript::Transcript;
 
 /// A line on stdout. A reader that has gone away ends the process quietly, as it does for other programs.
 pub fn print(line: &str) -> std::io::Result<()> {
-    print_all(&format!("{line}\n"))
-}
-
-/// Text on stdout as it is.
-pub fn print_all(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write_line(line) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     }
 }
 
-/// A line on stderr. That nobody reads it is no reason to stop.
-pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+/// A line on stdout in the middle of a turn, which a reader that has gone away must not cut short.
+pub fn write_line(line: &str) -> std::io::Result<()> {
+    write_all(&format!("{line}\n"))
+}
+
+/// Text on stdout as it is.
+pub fn write_all(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Lines on stderr, safe to show whatever they quote. That nobody reads them is no reason to stop.
+pub fn say(lines: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", sanitize(lines));
 }
 
 /// Whether stdout is a terminal that wants colours.
@@ -75,6 +82,20 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     ending.map_or(line.clone(), |ending| format!("{ending}\n{line}"))
 }
 
+/// Who of the topology is not in the tree, one text for each reason: `vault, librarian (no tools)`.
+pub fn absences(tree: &Tree) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for skipped in &tree.skipped {
+        let (name, reason) = (skipped.name.as_str(), skipped.reason.as_str());
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((reason, vec![name])),
+        }
+    }
+    let text = |(reason, names): (&str, Vec<&str>)| format!("{} ({reason})", names.join(", "));
+    groups.into_iter().map(text).collect()
+}
+
 /// How long ago something was.
 pub fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.0.saturating_sub(then.0) / 1000;
@@ -94,7 +115,7 @@ pub fn count(number: u64, noun: &str) -> String {
 /// The beginning of a text, on one line, safe to show.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = crate::markdown::sanitize(&line).into_owned();
+    let line = sanitize(&line).into_owned();
     if line.chars().count() <= most {
         return line;
     }

@@ -42,7 +42,7 @@ pub enum Message {
         /// The words.
         text: Text,
         /// The calls it made.
-        calls: Vec<Call>,
+        calls: Arc<[Call]>,
     },
     /// The result of one of those calls.
     Result {

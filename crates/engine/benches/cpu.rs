@@ -1,7 +1,7 @@
 //! CPU time of a turn, all threads together, and how it grows with the history: `cargo bench -p lango-engine --bench cpu`.
 //! Wall time on a busy machine says little; this is what the process really spent.
 //!
-//! `cpu turns PLACE QUESTION COUNT` only runs turns, to be counted under callgrind.
+//! `-- short` takes a tenth of the turns. `-- turns PLACE QUESTION COUNT` only runs turns, to be counted under callgrind.
 
 mod common;
 
@@ -26,7 +26,10 @@ fn main() {
             };
             run_turns(place, question, count.parse().unwrap_or(100));
         }
-        _ => table(),
+        arguments => {
+            let is_short = arguments.iter().any(|argument| argument == "short");
+            table(if is_short { 10 } else { 1 });
+        }
     }
 }
 
@@ -35,21 +38,18 @@ fn run_turns(place: Place, question: &str, count: usize) {
     (0..count).for_each(|_| bench.turn(question));
 }
 
-fn table() {
+fn table(shorter: usize) {
     println!("CPU µs per turn (all threads), by events of history\n");
     println!(
         "{:<22}{:>10}{:>10}{:>10}{:>14}",
         "turn", "10", "1,000", "100,000", "most/least"
     );
     for (place, name) in [(Place::Memory, "in memory"), (Place::Sqlite, "on SQLite")] {
+        let turns = if place == Place::Memory { 4000 } else { 400 };
         for (question, kind) in [("hello", "hello"), (ONE_TOOL, "one tool")] {
             let mut benches =
                 [10, 1_000, 100_000].map(|history| Bench::with_history(place, history));
-            let measured = measure(
-                &mut benches,
-                question,
-                if place == Place::Memory { 4000 } else { 400 },
-            );
+            let measured = measure(&mut benches, question, turns / shorter);
             let most = measured.iter().copied().fold(0.0, f64::max);
             let least = measured.iter().copied().fold(f64::MAX, f64::min);
             println!(

@@ -17,10 +17,11 @@ mod request;
 mod state;
 mod steps;
 
+use crate::look_back::LookBack;
 use crate::tree::Tree;
 use lango_core::{
-    AgentName, Event, EventBody, Exchange, FrameId, Limits, Outcome, SessionId, Text, Timestamp,
-    TurnId, TurnSettings,
+    AgentName, Event, EventBody, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId,
+    TurnSettings,
 };
 use offer::Offer;
 use state::State;
@@ -32,7 +33,7 @@ pub struct Turn {
     tree: Arc<Tree>,
     session: SessionId,
     id: TurnId,
-    exchanges: Arc<Vec<Exchange>>,
+    look_back: Arc<LookBack>,
     state: State,
     next_seq: u64,
     now: Timestamp,
@@ -48,8 +49,8 @@ pub struct TurnStart {
     pub turn: TurnId,
     /// The `seq` of its first event.
     pub first_seq: u64,
-    /// Earlier turns, oldest first, as far as they are shown to agents.
-    pub exchanges: Arc<Vec<Exchange>>,
+    /// Earlier turns, as far as they are shown to agents.
+    pub look_back: Arc<LookBack>,
 }
 
 impl Turn {
@@ -89,7 +90,7 @@ impl Turn {
             tree,
             session: start.session,
             id: start.turn,
-            exchanges: start.exchanges,
+            look_back: start.look_back,
             state,
             next_seq: start.first_seq,
             now: Timestamp::default(),

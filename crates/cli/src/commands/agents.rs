@@ -1,28 +1,34 @@
 //! `lango agents`: who is there, with which tools, who is not and why, and what each is told.
 
-use crate::app::{App, build_tree};
+use crate::app::App;
 use crate::args::AgentsArguments;
 use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
 use crate::screen;
+use crate::text_file;
 use lango_core::{Effect, Risk, ToolName, ToolSpec};
-use lango_engine::{Agent, Mode, Tree};
+use lango_engine::{Agent, Mode, Tree, TreeError};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The largest tool list that is read.
+const LARGEST_LIST_KIB: u64 = 1024;
 
 /// Runs the command.
 pub fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, Failure> {
     let app = App::load(config)?;
     let tree = match &arguments.tools {
-        Some(file) => Arc::new(build_tree(&app.loaded, read_tools(file)?)?),
+        Some(file) => Arc::new(try_tools(&app, file)?),
         None => Arc::clone(&app.tree),
     };
     let text = match &arguments.instruction {
         Some(name) => instruction_of(&tree, name)?,
         None if arguments.json => format!("{:#}", as_json(&tree)),
-        None => as_text(&tree),
+        None => sanitize(&as_text(&tree)).into_owned(),
     };
     screen::print(&text)?;
     Ok(Exit::Ok)
@@ -30,7 +36,10 @@ pub fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, F
 
 /// One entry of a tool list: a name, or a name with a description.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "an entry is neither a name nor an object with a `name`"
+)]
 enum ListedTool {
     Name(String),
     Described {
@@ -40,28 +49,28 @@ enum ListedTool {
     },
 }
 
-fn read_tools(file: &Path) -> Result<Vec<Arc<ToolSpec>>, Failure> {
-    let text = match file.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let wrong = |detail: String| {
-        Failure::new(
-            Exit::Usage,
-            format!(
-                "the tool list `{}` cannot be read: {detail}",
-                file.display()
-            ),
+/// The tree that the tools of this file would give. A list that no configuration could use is the list's fault.
+fn try_tools(app: &App, file: &Path) -> Result<Tree, Failure> {
+    let wrong = |detail: &dyn Display| {
+        let message = format!(
+            "the tool list `{}` cannot be used: {detail}",
+            file.display()
+        );
+        Failure::new(Exit::Usage, message).next(
+            r#"give a JSON list such as ["fs_read", {"name": "search_web", "description": "…"}]"#,
         )
-        .next(r#"give a JSON list such as ["fs_read", {"name": "search_web", "description": "…"}]"#)
     };
-    let text = text.map_err(|error| wrong(error.to_string()))?;
-    let listed: Vec<ListedTool> =
-        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    Ok(listed
-        .into_iter()
-        .map(|tool| Arc::new(spec_of(tool)))
-        .collect())
+    let text = match file.as_os_str() == "-" {
+        true => text_file::read(std::io::stdin(), LARGEST_LIST_KIB),
+        false => File::open(file).and_then(|file| text_file::read(file, LARGEST_LIST_KIB)),
+    };
+    let text = text.map_err(|error| wrong(&error))?;
+    let listed: Vec<ListedTool> = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let tools = listed.into_iter().map(|tool| Arc::new(spec_of(tool)));
+    app.tree_of(tools.collect()).map_err(|error| match error {
+        TreeError::DuplicateTool { .. } | TreeError::BadToolName { .. } => wrong(&error),
+        error => error.into(),
+    })
 }
 
 fn spec_of(tool: ListedTool) -> ToolSpec {
@@ -90,6 +99,7 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
             Exit::Usage,
             format!("there is no agent `{name}`; the agents are: {}", names()),
         )
+        .next(format!("lango agents --instruction {}", tree.root.name))
     })?;
     Ok(agent.instruction.to_string())
 }
@@ -155,8 +165,8 @@ fn as_text(tree: &Tree) -> String {
             let _ = writeln!(text, "{rest}   tools: {}", tool_names(agent));
         }
     }
-    for skipped in &tree.skipped {
-        let _ = writeln!(text, "not here: {} ({})", skipped.name, skipped.reason);
+    for absence in screen::absences(tree) {
+        let _ = writeln!(text, "not here: {absence}");
     }
     if !tree.unmatched.is_empty() {
         let names: Vec<&str> = tree.unmatched.iter().map(|name| name.as_str()).collect();

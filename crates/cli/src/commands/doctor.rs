@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
 use crate::screen;
 use lango_models::Offline;
 use serde_json::json;
@@ -27,7 +28,10 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     };
     for finding in findings.iter().filter(|_| !as_json) {
         let sign = if finding.is_well { "✓" } else { "✗" };
-        screen::print(&format!("{sign} {:<14} {}", finding.name, finding.detail))?;
+        // What follows on further lines stands below the first.
+        let detail = finding.detail.replace('\n', "\n                 ");
+        let line = format!("{sign} {:<14} {detail}", finding.name);
+        screen::print(&sanitize(&line))?;
     }
     if as_json {
         let rows = findings
@@ -77,7 +81,11 @@ async fn examine(app: &App) -> Vec<Finding> {
 /// A database that is there is opened and read; one that is not yet is only named.
 async fn examine_store(app: &App) -> Finding {
     let StoreLocation::Sqlite(path) = &app.loaded.settings.session.store;
-    if !path.exists() {
+    // An empty file is what a first turn leaves that found no room.
+    if path
+        .metadata()
+        .map_or(true, |file| file.is_file() && file.len() == 0)
+    {
         let detail = format!("{} (made with the first turn)", path.display());
         return Finding {
             name: "sessions",
@@ -121,15 +129,10 @@ fn describe_agents(app: &App) -> String {
         .iter()
         .map(|agent| agent.name.as_str())
         .collect();
-    let skipped: Vec<String> = app
-        .tree
-        .skipped
-        .iter()
-        .map(|skipped| format!("{}: {}", skipped.name, skipped.reason))
-        .collect();
-    match (names.is_empty(), skipped.is_empty()) {
+    let absent = screen::absences(&app.tree);
+    match (names.is_empty(), absent.is_empty()) {
         (true, _) => format!("{} alone", app.tree.root.name),
         (false, true) => names.join(", "),
-        (false, false) => format!("{} (not here: {})", names.join(", "), skipped.join(", ")),
+        (false, false) => format!("{}; not here: {}", names.join(", "), absent.join("; ")),
     }
 }

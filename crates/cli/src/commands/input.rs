@@ -53,7 +53,13 @@ async fn read_stdin(quiet: bool) -> Result<String, Failure> {
             reading.await
         }
     };
-    let bytes = read.map_err(|error| Failure::new(Exit::Failed, error.to_string()))??;
+    let unreadable = |error: &dyn std::fmt::Display| {
+        let message = format!("standard input cannot be read: {error}");
+        Failure::new(Exit::Usage, message).next("`< /dev/null` gives none")
+    };
+    let bytes = read
+        .map_err(|error| unreadable(&error))?
+        .map_err(|error| unreadable(&error))?;
     if bytes.len() > Runner::INPUT_BYTES {
         let message = format!(
             "standard input is longer than {} bytes, the most a turn takes",

@@ -85,7 +85,7 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
         };
         for event in events.iter() {
             if jsonl {
-                screen::print(&serde_json::to_string(event)?)?;
+                screen::write_line(&serde_json::to_string(event)?)?;
             }
             if !quiet {
                 progress

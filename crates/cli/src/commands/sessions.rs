@@ -13,7 +13,7 @@ use serde_json::json;
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
     let app = App::load(config)?;
-    let sessions = app.sessions()?;
+    let sessions = app.past_sessions()?;
     match command {
         SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,
         SessionsCommand::Show { id, jsonl } => {
@@ -37,7 +37,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
     if as_json {
         return Ok(screen::print(&format!("{:#}", json!(shown)))?);
     }
-    if shown.is_empty() {
+    if summaries.is_empty() {
         return Ok(screen::print("no sessions yet; `lango` starts one")?);
     }
     let now = SystemClock.now();

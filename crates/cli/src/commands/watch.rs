@@ -2,9 +2,10 @@
 
 use crate::exit::Failure;
 use lango_engine::{Conversation, Shown, Stop, TurnReport};
+use std::io::ErrorKind;
 use tokio::sync::mpsc;
 
-/// Runs one turn to its outcome.
+/// Runs one turn to its outcome. That nobody looks any more is no failure.
 pub async fn watch(
     conversation: &mut Conversation,
     question: &str,
@@ -25,13 +26,17 @@ pub async fn watch(
             }
         }
     };
-    let showing = async {
+    // The receiver is dropped when showing fails, so that the turn goes on to its end and waits for nobody.
+    let showing = async move {
         while let Some(item) = shown.recv().await {
             show(item)?;
         }
         Ok::<(), std::io::Error>(())
     };
     let (report, showing) = tokio::join!(run, showing);
-    showing?;
-    Ok(report?)
+    let report = report?;
+    match showing {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(report),
+    }
 }

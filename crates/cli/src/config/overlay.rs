@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use toml::Spanned;
@@ -16,6 +16,7 @@ use super::quote;
 use super::setting::{Base, Expected};
 use super::settings::Settings;
 use super::surroundings::Surroundings;
+use crate::text_file;
 
 /// What the names of our variables begin with.
 const PREFIX: &str = "LANGO_";
@@ -24,7 +25,7 @@ const PREFIX: &str = "LANGO_";
 const NOT_KEYS: [&str; 2] = ["LANGO_HOME", "LANGO_LOG"];
 
 /// The largest file that is read. Nobody writes a longer one by hand.
-const LARGEST_FILE: u64 = 64 * 1024;
+const LARGEST_FILE_KIB: u64 = 64;
 
 /// The settings so far.
 pub(super) struct Overlay<'a> {
@@ -248,10 +249,5 @@ fn contents(path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    let mut text = String::new();
-    let length = file.take(LARGEST_FILE + 1).read_to_string(&mut text)? as u64;
-    if length > LARGEST_FILE {
-        return Err(io::Error::other("the file is larger than 64 KiB"));
-    }
-    Ok(Some(text))
+    text_file::read(file, LARGEST_FILE_KIB).map(Some)
 }

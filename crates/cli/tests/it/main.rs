@@ -1,6 +1,19 @@
-//! The crate from the outside, one module for each subject.
+//! The crate from the outside, one module for each subject: the library's parts, then the real binary.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod agents;
+mod bad_config;
+mod bad_input;
+mod bad_store;
+mod cancel;
+mod chat;
 mod config;
+mod disk;
+mod doctor;
+mod lango;
 mod markdown;
+mod run;
+mod sessions;
+mod settings;
+mod terminal;

@@ -2,6 +2,7 @@
 //! to turn, so that a turn costs the same however long the session is.
 
 use super::{RunnerError, RunnerParts, Shown, Stop, TurnReport, drive};
+use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
@@ -18,7 +19,7 @@ pub struct Conversation {
     user: UserId,
     next_seq: u64,
     turns: u64,
-    exchanges: Arc<Vec<Exchange>>,
+    look_back: Arc<LookBack>,
     place: Place,
 }
 
@@ -42,7 +43,7 @@ impl Conversation {
             user,
             next_seq: 1,
             turns: 0,
-            exchanges: Arc::default(),
+            look_back: Arc::default(),
             place: Place::Unsaved,
         }
     }
@@ -133,7 +134,8 @@ impl Conversation {
         self.user = head.user;
         self.next_seq = head.next_seq;
         self.turns = head.turns;
-        self.exchanges = Arc::new(head.exchanges);
+        let root = &self.parts.tree.root.name;
+        self.look_back = Arc::new(LookBack::new(root, head.exchanges));
         self.place = Place::Current;
         Ok(())
     }
@@ -162,7 +164,7 @@ impl Conversation {
             session: self.session.clone(),
             turn: first.turn.clone(),
             first_seq,
-            exchanges: Arc::default(),
+            look_back: Arc::default(),
         };
         let mut turn = Turn::replay(Arc::clone(&self.parts.tree), start, &events);
         let closing = turn.accept(Input::Interrupted, self.parts.clock.now());
@@ -175,7 +177,7 @@ impl Conversation {
             session: self.session.clone(),
             turn,
             first_seq: self.next_seq,
-            exchanges: Arc::clone(&self.exchanges),
+            look_back: Arc::clone(&self.look_back),
         }
     }
 
@@ -193,13 +195,14 @@ impl Conversation {
         let before = SessionHead::look_back_start(self.turns);
         self.turns += 1;
         let gone = SessionHead::look_back_start(self.turns) - before;
-        let exchanges = Arc::make_mut(&mut self.exchanges);
-        exchanges.push(Exchange {
+        let look_back = Arc::make_mut(&mut self.look_back);
+        let exchange = Exchange {
             turn: report.turn.clone(),
             question,
             answer,
-        });
-        exchanges.drain(..usize::try_from(gone).unwrap_or(0).min(exchanges.len()));
+        };
+        look_back.push(&self.parts.tree.root.name, exchange);
+        look_back.forget(usize::try_from(gone).unwrap_or(0));
     }
 }
 

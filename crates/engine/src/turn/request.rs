@@ -8,9 +8,9 @@ use super::Turn;
 use super::frame::{Entry, Frame, SlotState};
 use super::offer::Offer;
 use super::steps::ModelStep;
-use crate::instruction::{self, DELEGATE};
+use crate::instruction;
 use crate::tree::Agent;
-use lango_core::{Call, CallId, Exchange, Function, Message, ModelRequest, Text};
+use lango_core::{Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -39,10 +39,9 @@ impl Turn {
                 functions: Arc::from([]),
             };
         };
-        let mut messages =
-            Vec::with_capacity(self.exchanges.len() * 2 + frame.entries.len() * 2 + 2);
+        let mut messages = Vec::with_capacity(2 * frame.entries.len() + 2);
         if frame.id.is_root() {
-            self.earlier_turns(&mut messages);
+            messages.extend(self.look_back.messages().cloned());
             messages.push(Message::User {
                 text: Arc::clone(&self.state.question),
             });
@@ -76,30 +75,10 @@ impl Turn {
         }
     }
 
-    fn earlier_turns(&self, messages: &mut Vec<Message>) {
-        for exchange in self.exchanges.iter() {
-            messages.push(Message::User {
-                text: Arc::clone(&exchange.question),
-            });
-            let Some(answer) = &exchange.answer else {
-                continue;
-            };
-            if answer.author == self.tree.root.name {
-                messages.push(Message::Assistant {
-                    text: Arc::clone(&answer.text),
-                    calls: Vec::new(),
-                });
-            } else {
-                messages.extend(earlier_delegation(exchange, answer));
-            }
-        }
-    }
-
     /// A sub-agent's first message: what was said, as JSON in which nothing can pose as the end of the data, and its task.
     fn brief(&self, frame: &Frame) -> Text {
-        let first = self.exchanges.len().saturating_sub(Self::BRIEF_EXCHANGES);
         let mut said = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
-        for exchange in &self.exchanges[first..] {
+        for exchange in self.look_back.last(Self::BRIEF_EXCHANGES) {
             said.push(Said {
                 author: "user",
                 text: shorten(&exchange.question, Self::BRIEF_BYTES),
@@ -116,31 +95,6 @@ impl Turn {
         let conversation = serde_json::to_string(&said).unwrap_or_default();
         instruction::brief(&conversation, &frame.task)
     }
-}
-
-/// An earlier answer of a sub-agent, told as what it was: the result of a delegation.
-fn earlier_delegation(exchange: &Exchange, answer: &lango_core::ExchangeAnswer) -> [Message; 2] {
-    let id = CallId::from(exchange.turn.as_str());
-    let task = answer.task.as_ref().unwrap_or(&exchange.question);
-    let arguments =
-        serde_json::json!({ "agent": answer.author, "task": task, "finish": true }).to_string();
-    let call = Call {
-        id: id.clone(),
-        name: DELEGATE.into(),
-        arguments: arguments.into(),
-    };
-    [
-        Message::Assistant {
-            text: "".into(),
-            calls: vec![call],
-        },
-        Message::Result {
-            call: id,
-            name: DELEGATE.into(),
-            text: Arc::clone(&answer.text),
-            failed: false,
-        },
-    ]
 }
 
 fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {

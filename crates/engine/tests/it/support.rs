@@ -5,8 +5,8 @@ use lango_core::{
     Text, Timestamp, TurnId, TurnSettings,
 };
 use lango_engine::{
-    Input, ModelStep, RemoteCard, RemoteStep, Step, ToolStep, Topology, Tree, TreeSettings, Turn,
-    TurnStart,
+    Input, LookBack, ModelStep, RemoteCard, RemoteStep, Step, ToolStep, Topology, Tree,
+    TreeSettings, Turn, TurnStart,
 };
 use lango_testkit::tool::specs;
 use std::collections::VecDeque;
@@ -214,7 +214,7 @@ pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
         session: SessionId::from("s_1"),
         turn: TurnId::from("t_1"),
         first_seq: 1,
-        exchanges: Arc::new(exchanges),
+        look_back: Arc::new(LookBack::new(&"lango-orchestrator".into(), exchanges)),
     }
 }
 
@@ -322,7 +322,7 @@ pub fn check_request(request: &ModelRequest) {
                     !calls.is_empty() || !text.trim().is_empty(),
                     "an empty message"
                 );
-                for call in calls {
+                for call in calls.iter() {
                     assert!(
                         !call.id.as_str().is_empty() && ids.insert(call.id.clone()),
                         "id {:?} twice",

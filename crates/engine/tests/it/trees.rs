@@ -225,7 +225,7 @@ impl Driven {
             session: SessionId::from("s_1"),
             turn: TurnId::from("t_1"),
             first_seq: 1,
-            exchanges: Arc::default(),
+            look_back: Arc::default(),
         };
         let settings = TurnSettings {
             limits: Limits::default(),

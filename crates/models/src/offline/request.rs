@@ -70,7 +70,9 @@ fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>
         Message::Assistant { calls, .. } => Some(calls),
         _ => None,
     });
-    let made = calls.flatten().find(|made| made.id == *call);
+    let made = calls
+        .flat_map(|calls| calls.iter())
+        .find(|made| made.id == *call);
     Some(Returned {
         name,
         arguments: made.map_or("{}", |made| &*made.arguments),

@@ -23,7 +23,7 @@ pub async fn show_turn(
             .flat_map(|event| progress.lines(event))
             .try_for_each(|line| {
                 answer.interrupt()?;
-                screen::print(&line)
+                screen::write_line(&line)
             }),
         Shown::Draft { text, .. } => answer.push(&text),
         Shown::Withdrawn => answer.withdraw(),
@@ -35,7 +35,7 @@ pub async fn show_turn(
         .as_ref()
         .map(|author| format!("{author} · "))
         .unwrap_or_default();
-    screen::print(&format!(
+    screen::write_line(&format!(
         "\n  {author}{}",
         footer(&report, app.model.name(), started.elapsed()).replace('\n', "\n  ")
     ))?;
@@ -65,11 +65,11 @@ impl Answer {
 
     fn push(&mut self, text: &str) -> std::io::Result<()> {
         if self.written.is_empty() {
-            screen::print("")?;
+            screen::write_line("")?;
         }
         self.written.push_str(text);
         for block in self.blocks.push(text) {
-            screen::print_all(&render(&block, self.style))?;
+            screen::write_all(&render(&block, self.style))?;
         }
         Ok(())
     }
@@ -86,13 +86,13 @@ impl Answer {
     fn withdraw(&mut self) -> std::io::Result<()> {
         self.flush()?;
         self.written.clear();
-        screen::print("  (the text above was a draft and is withdrawn)")
+        screen::write_line("  (the text above was a draft and is withdrawn)")
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         let rest = std::mem::take(&mut self.blocks).finish();
         match rest {
-            Some(rest) => screen::print(render(&rest, self.style).trim_end_matches('\n')),
+            Some(rest) => screen::write_line(render(&rest, self.style).trim_end_matches('\n')),
             None => Ok(()),
         }
     }
@@ -105,7 +105,7 @@ impl Answer {
                 if !self.written.is_empty() {
                     self.withdraw()?;
                 }
-                screen::print(&format!(
+                screen::write_line(&format!(
                     "\n{}",
                     render(answer, self.style).trim_end_matches('\n')
                 ))

@@ -1,0 +1,253 @@
+//! The real binary in a home and a workspace of its own, with nothing of the developer's environment.
+
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The binary under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_lango");
+
+/// How long any command may take before it counts as hanging.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A home and a workspace.
+pub struct Lango {
+    root: TempDir,
+    home: PathBuf,
+}
+
+impl Lango {
+    /// An empty home, and a workspace with `notes.md`, `budget.csv` and `src/main.rs`.
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        let lango = Self { root, home };
+        lango.file("notes.md", "# Notes\n\nBuy *bread*.\n");
+        lango.file("budget.csv", "rent,900\n");
+        lango.file("src/main.rs", "fn main() {}\n");
+        lango
+    }
+
+    /// The same with its home elsewhere.
+    pub fn with_home(home: &Path) -> Self {
+        let mut lango = Self::new();
+        lango.home = home.to_owned();
+        lango
+    }
+
+    /// Where lango keeps its files. It does not exist before lango makes it.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The database of the default store.
+    pub fn database(&self) -> PathBuf {
+        self.home.join("lango.db")
+    }
+
+    /// The folder that the agents work in.
+    pub fn workspace(&self) -> PathBuf {
+        self.root.path().join("workspace")
+    }
+
+    /// Writes a file of the workspace.
+    pub fn file(&self, path: &str, content: impl AsRef<[u8]>) {
+        write(&self.workspace().join(path), content);
+    }
+
+    /// Writes a file of the home.
+    pub fn home_file(&self, path: &str, content: impl AsRef<[u8]>) {
+        write(&self.home.join(path), content);
+    }
+
+    /// The command, ready to be changed and started. Its standard input is empty.
+    pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
+        let mut command = Command::new(BINARY);
+        self.prepare(&mut command).args(arguments);
+        command
+    }
+
+    /// Gives another program lango's surroundings.
+    pub fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("LANGO_HOME", &self.home)
+            .current_dir(self.workspace())
+            .stdin(Stdio::null())
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        finish(&mut self.command(arguments), b"")
+    }
+
+    /// Runs it with this on its standard input.
+    pub fn piped(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        finish(
+            self.command(arguments).stdin(Stdio::piped()),
+            input.as_ref(),
+        )
+    }
+
+    /// Asks one thing in a new session and gives what `--json` prints.
+    pub fn ask(&self, question: &str) -> Value {
+        self.run(&["run", "--json", question]).ok().json()
+    }
+
+    /// Asks one thing in a new session and gives the id of the session.
+    pub fn session(&self, question: &str) -> String {
+        text(&self.ask(question)["session"]).to_owned()
+    }
+
+    /// The stored events of a session.
+    pub fn events(&self, session: &str) -> Vec<Value> {
+        self.run(&["sessions", "show", session, "--jsonl"])
+            .ok()
+            .json_lines()
+    }
+
+    /// Every file below the home with its content.
+    pub fn stored_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.home.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir().into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.push((path.clone(), fs::read(path).unwrap()));
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// It worked.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        self.exits(0)
+    }
+
+    /// It ended with this code, and did not panic.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert!(!self.stderr.contains("panicked"), "{self:#?}");
+        self
+    }
+
+    /// It was refused with this code and nothing on stdout; stderr names each of these and the next step.
+    #[track_caller]
+    pub fn refused(self, code: i32, names: &[&str]) -> Self {
+        let ran = self.exits(code);
+        assert_eq!(ran.stdout, "", "{ran:#?}");
+        assert!(ran.stderr.starts_with("error: "), "{ran:#?}");
+        for name in names {
+            assert!(ran.stderr.contains(name), "no `{name}` in {ran:#?}");
+        }
+        assert!(ran.stderr.contains("\n  next: "), "no next step: {ran:#?}");
+        ran
+    }
+
+    /// What it printed, as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// What it printed, as one JSON value a line.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+}
+
+/// Runs a prepared command to its end. One that hangs is killed and fails the test.
+pub fn finish(command: &mut Command, input: &[u8]) -> Ran {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    finish_child(child, input)
+}
+
+/// The same for a child that runs already, with piped output.
+pub fn finish_child(mut child: Child, input: &[u8]) -> Ran {
+    use std::os::unix::process::ExitStatusExt;
+    let stdin = child.stdin.take();
+    let input = input.to_owned();
+    thread::spawn(move || {
+        // Nobody has to read it all.
+        stdin.map(|mut stdin| stdin.write_all(&input))
+    });
+    let stdout = read_all(child.stdout.take().unwrap());
+    let stderr = read_all(child.stderr.take().unwrap());
+    let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(PATIENCE), stderr.recv_timeout(PATIENCE))
+    else {
+        child.kill().unwrap();
+        panic!("it hangs");
+    };
+    let status = child.wait().unwrap();
+    Ran {
+        code: status.code(),
+        signal: status.signal(),
+        stdout,
+        stderr,
+    }
+}
+
+fn read_all(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        sender.send(String::from_utf8(bytes).unwrap())
+    });
+    receiver
+}
+
+fn write(path: &Path, content: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// A JSON text.
+#[track_caller]
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
+
+/// One field of each event.
+pub fn each<'a>(events: &'a [Value], field: &str) -> Vec<&'a str> {
+    events.iter().map(|event| text(&event[field])).collect()
+}
+
+/// The events of this type.
+pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .filter(|event| event["type"] == kind)
+        .collect()
+}

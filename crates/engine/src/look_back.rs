@@ -1,0 +1,94 @@
+//! The look back: earlier turns as a new one is shown them, made into messages once and then only shared.
+//!
+//! What the orchestrator said itself is its own message. An answer that a sub-agent gave the person itself comes back as
+//! what it was: the result of a delegation.
+
+use crate::instruction::DELEGATE;
+use lango_core::{AgentName, Call, CallId, Exchange, ExchangeAnswer, Message, Text};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Earlier turns, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct LookBack {
+    turns: Vec<Past>,
+}
+
+#[derive(Debug, Clone)]
+struct Past {
+    exchange: Exchange,
+    messages: Vec<Message>,
+}
+
+impl LookBack {
+    /// These exchanges as `root` is shown them.
+    pub fn new(root: &AgentName, exchanges: Vec<Exchange>) -> Self {
+        let past = |exchange| Past::new(root, exchange);
+        Self {
+            turns: exchanges.into_iter().map(past).collect(),
+        }
+    }
+
+    /// Adds the turn that has just ended.
+    pub(crate) fn push(&mut self, root: &AgentName, exchange: Exchange) {
+        self.turns.push(Past::new(root, exchange));
+    }
+
+    /// Lets the oldest turns go.
+    pub(crate) fn forget(&mut self, oldest: usize) {
+        self.turns.drain(..oldest.min(self.turns.len()));
+    }
+
+    /// What the root is shown.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.turns.iter().flat_map(|past| &past.messages)
+    }
+
+    /// The last exchanges.
+    pub(crate) fn last(&self, most: usize) -> impl Iterator<Item = &Exchange> {
+        let first = self.turns.len().saturating_sub(most);
+        self.turns[first..].iter().map(|past| &past.exchange)
+    }
+}
+
+impl Past {
+    fn new(root: &AgentName, exchange: Exchange) -> Self {
+        let mut messages = vec![Message::User {
+            text: Text::clone(&exchange.question),
+        }];
+        match &exchange.answer {
+            None => {}
+            Some(answer) if answer.author == *root => messages.push(Message::Assistant {
+                text: Text::clone(&answer.text),
+                calls: Arc::from([]),
+            }),
+            Some(answer) => messages.extend(delegation(&exchange, answer)),
+        }
+        Self { exchange, messages }
+    }
+}
+
+fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {
+    let id = CallId::from(exchange.turn.as_str());
+    let task = answer.task.as_ref().unwrap_or(&exchange.question);
+    let arguments = json!({ "agent": answer.author, "task": task, "finish": true });
+    let call = Call {
+        id: id.clone(),
+        name: DELEGATE.into(),
+        arguments: arguments.to_string().into(),
+    };
+    let result = Message::Result {
+        call: id,
+        name: DELEGATE.into(),
+        text: Text::clone(&answer.text),
+        failed: false,
+    };
+    let calls = Arc::from([call]);
+    [
+        Message::Assistant {
+            text: "".into(),
+            calls,
+        },
+        result,
+    ]
+}

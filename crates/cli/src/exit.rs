@@ -42,6 +42,7 @@ impl From<&Outcome> for Exit {
         match outcome {
             Outcome::Answered { .. } => Self::Ok,
             Outcome::Limited { .. } => Self::Limit,
+            Outcome::Failed { setup: true, .. } => Self::Config,
             Outcome::Failed { .. } | Outcome::Interrupted => Self::Failed,
             Outcome::Cancelled => Self::Interrupted,
         }

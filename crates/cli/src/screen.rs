@@ -74,7 +74,7 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
             limit.key(),
             limit.key()
         )),
-        Outcome::Failed { error } => Some(format!("failed: {error}")),
+        Outcome::Failed { error, .. } => Some(format!("failed: {error}")),
         Outcome::Cancelled => Some("stopped".to_owned()),
         Outcome::Interrupted => Some("interrupted".to_owned()),
     };

@@ -4,7 +4,7 @@
 //! within their session; replaying a turn's events gives the state that living it gave.
 
 use crate::{
-    AgentName, Call, CallId, Effect, FrameId, Limits, Outcome, SessionId, Text, Timestamp,
+    AgentName, Call, CallId, Effect, FrameId, Limits, Opaque, Outcome, SessionId, Text, Timestamp,
     ToolName, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ pub enum EventBody {
         /// What it cost.
         #[serde(default)]
         usage: Usage,
+        /// What the provider wants back with it, exactly as it came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Opaque>,
     },
     /// The orchestrator gave a task to an agent: a frame opens under the id of the call.
     #[serde(rename = "agent.delegated")]

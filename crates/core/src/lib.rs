@@ -21,7 +21,8 @@ pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{
-    Call, Function, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage,
+    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
+    Opaque, Usage,
 };
 pub use outcome::Outcome;
 pub use remote::{RemoteAgent, RemoteError};

@@ -43,6 +43,8 @@ pub enum Message {
         text: Text,
         /// The calls it made.
         calls: Arc<[Call]>,
+        /// What the provider wants back with it.
+        opaque: Option<Opaque>,
     },
     /// The result of one of those calls.
     Result {
@@ -89,6 +91,11 @@ pub struct Call {
 pub enum ModelEvent {
     /// More text of the reply.
     Text(String),
+    /// The text so far is void: the call is made again, or of another model.
+    Retrying {
+        /// Why.
+        reason: String,
+    },
     /// The whole reply; the last item of the stream.
     Reply(ModelReply),
 }
@@ -102,39 +109,150 @@ pub struct ModelReply {
     pub calls: Vec<Call>,
     /// What it cost.
     pub usage: Usage,
+    /// What the provider wants back with the conversation, exactly as it came.
+    pub opaque: Option<Opaque>,
+    /// The model that replied, if it is not the one that was asked.
+    pub model: Option<Text>,
+}
+
+/// Something of a provider that lango keeps and returns without reading it, such as signed thoughts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opaque {
+    /// The kind of provider that understands it.
+    pub kind: Text,
+    /// The thing itself.
+    pub data: Arc<Value>,
 }
 
 /// Tokens that were spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
-    /// Tokens sent.
+    /// Tokens sent, those of a cache included.
     pub input_tokens: u64,
-    /// Tokens received.
+    /// Tokens sent that the provider had in its cache.
+    pub cached_tokens: u64,
+    /// Tokens received, those of its reasoning included.
     pub output_tokens: u64,
+    /// Tokens received that were reasoning.
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// All tokens, sent and received.
+    pub fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
 }
 
-/// Why there is no reply.
+/// Why there is no reply, by what can be done about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ModelError {
+#[error("model `{model}`: {fault}")]
+pub struct ModelError {
+    /// The model that was asked.
+    pub model: Text,
+    /// What went wrong.
+    pub fault: ModelFault,
+}
+
+/// What can go wrong with a model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelFault {
+    /// Too many requests; the provider may say how long to wait.
+    #[error("too many requests{}: {detail}", wait(*retry_after_ms))]
+    RateLimited {
+        /// How long the provider wants us to wait.
+        retry_after_ms: Option<u64>,
+        /// What it said.
+        detail: String,
+    },
+    /// The provider cannot serve now.
+    #[error("the provider cannot serve now: {detail}")]
+    Overloaded {
+        /// What it said.
+        detail: String,
+    },
     /// Nobody answered.
-    #[error("the model `{model}` cannot be reached: {detail}")]
+    #[error("it cannot be reached: {detail}")]
     Unreachable {
-        /// The model that was asked.
-        model: String,
         /// What was seen.
         detail: String,
     },
     /// The stream ended before the reply was whole.
-    #[error("the reply of the model `{model}` was cut off")]
-    CutOff {
-        /// The model that was asked.
-        model: String,
+    #[error("its reply was cut off")]
+    CutOff,
+    /// Nothing came for too long.
+    #[error("it was silent for {} s", after_ms / 1000)]
+    Silent {
+        /// How long.
+        after_ms: u64,
     },
+    /// The conversation does not fit into the model.
+    #[error("the conversation is too long for it: {detail}")]
+    ContextTooLong {
+        /// What it said.
+        detail: String,
+    },
+    /// The key is missing or is not accepted.
+    #[error("its key is not accepted: {detail}")]
+    BadKey {
+        /// What it said, and where the key came from.
+        detail: String,
+    },
+    /// The provider does not have the model, or does not have it there.
+    #[error("there is no such model there: {detail}")]
+    UnknownModel {
+        /// What it said.
+        detail: String,
+    },
+    /// The provider will not answer this request.
+    #[error("the provider refuses the request: {detail}")]
+    Refused {
+        /// What it said.
+        detail: String,
+    },
+    /// What came back is not a reply.
+    #[error("its reply cannot be read: {detail}")]
+    Malformed {
+        /// What is wrong with it.
+        detail: String,
+    },
+}
+
+impl ModelFault {
+    /// Whether the same call may succeed in a moment.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Overloaded { .. }
+            | Self::Unreachable { .. }
+            | Self::CutOff
+            | Self::Silent { .. }
+            | Self::Malformed { .. } => true,
+            Self::ContextTooLong { .. }
+            | Self::BadKey { .. }
+            | Self::UnknownModel { .. }
+            | Self::Refused { .. } => false,
+        }
+    }
+
+    /// Whether the person has to change a setting before any call can succeed.
+    pub fn is_of_the_setup(&self) -> bool {
+        matches!(self, Self::BadKey { .. } | Self::UnknownModel { .. })
+    }
+}
+
+fn wait(retry_after_ms: Option<u64>) -> String {
+    retry_after_ms.map_or(String::new(), |ms| {
+        format!(" (wait {} s)", ms.div_ceil(1000))
+    })
 }

@@ -22,6 +22,9 @@ pub enum Outcome {
     Failed {
         /// What stopped it.
         error: Text,
+        /// Whether the person has to change a setting before it can work.
+        #[serde(default)]
+        setup: bool,
     },
     /// The person stopped it.
     Cancelled,

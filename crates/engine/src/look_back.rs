@@ -61,6 +61,7 @@ impl Past {
             Some(answer) if answer.author == *root => messages.push(Message::Assistant {
                 text: Text::clone(&answer.text),
                 calls: Arc::from([]),
+                opaque: None,
             }),
             Some(answer) => messages.extend(delegation(&exchange, answer)),
         }
@@ -88,6 +89,7 @@ fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {
         Message::Assistant {
             text: "".into(),
             calls,
+            opaque: None,
         },
         result,
     ]

@@ -64,6 +64,13 @@ pub enum Shown {
     },
     /// The text so far will not become the answer.
     Withdrawn,
+    /// A model call failed and is made again.
+    Retrying {
+        /// Whose call.
+        agent: AgentName,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// How a turn went.

@@ -1,8 +1,22 @@
 //! The models lango can ask.
 //!
-//! [`Offline`] is always there: fixed rules, no AI, no key, no network. It reads the routing table out of the instruction it
-//! is sent, delegates, calls real tools and refuses what it cannot do, so that everything around a model can be tried.
+//! A [`Provider`] is an address and a wire: OpenAI's chat completions, which very many servers speak, Anthropic's messages,
+//! or Gemini. [`Resilient`] asks again when a fault may pass, and others in a model's place. [`Offline`] is always there:
+//! fixed rules, no AI, no key, no network. It reads the routing table out of the instruction it is sent, delegates, calls
+//! real tools and refuses what it cannot do, so that everything around a model can be tried.
 
+mod anthropic;
+mod gemini;
+mod http;
+mod names;
 mod offline;
+mod openai;
+mod provider;
+mod resilient;
+mod sse;
+mod wire;
 
+pub use http::Patience;
 pub use offline::Offline;
+pub use provider::{Kind, Provider, ProviderModel, ProviderSettings};
+pub use resilient::Resilient;

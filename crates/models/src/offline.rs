@@ -14,7 +14,7 @@ mod words;
 use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage,
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
 };
 use request::Request;
 use serde_json::Value;
@@ -72,7 +72,7 @@ impl Decision {
         ModelReply {
             text,
             calls: calls.into_iter().map(call).collect(),
-            usage: Usage::default(),
+            ..ModelReply::default()
         }
     }
 }

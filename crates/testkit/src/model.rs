@@ -3,7 +3,8 @@
 use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, Usage,
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
+    Usage,
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -27,9 +28,10 @@ impl ScriptedModel {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .pop_front();
-            next.ok_or_else(|| ModelError::Unreachable {
-                model: "scripted".to_owned(),
-                detail: "the script is over".to_owned(),
+            next.ok_or_else(|| {
+                failure(ModelFault::Unreachable {
+                    detail: "the script is over".to_owned(),
+                })
             })
         })
     }
@@ -98,15 +100,24 @@ impl Model for ScriptedModel {
     }
 }
 
+/// A failure of the scripted model.
+pub fn failure(fault: ModelFault) -> ModelError {
+    ModelError {
+        model: "test/scripted".into(),
+        fault,
+    }
+}
+
 /// A reply of words.
 pub fn say(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
-        calls: Vec::new(),
         usage: Usage {
             input_tokens: 10,
             output_tokens: 5,
+            ..Usage::default()
         },
+        ..ModelReply::default()
     }
 }
 

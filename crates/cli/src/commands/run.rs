@@ -80,8 +80,13 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
     let mut progress = Progress::new();
     let (jsonl, quiet) = (arguments.jsonl, arguments.quiet);
     move |item| {
-        let Shown::Stored(events) = item else {
-            return Ok(());
+        let events = match item {
+            Shown::Stored(events) => events,
+            Shown::Retrying { agent, reason } if !quiet => {
+                screen::say(&format!("  {agent}: {reason}"));
+                return Ok(());
+            }
+            _ => return Ok(()),
         };
         for event in events.iter() {
             if jsonl {
@@ -121,7 +126,7 @@ fn print_answer(app: &App, arguments: &RunArguments, report: &TurnReport) -> Res
 /// What `--json` prints.
 fn summary(app: &App, report: &TurnReport) -> serde_json::Value {
     let error = match &report.outcome {
-        Outcome::Failed { error } => Some(error),
+        Outcome::Failed { error, .. } => Some(error),
         _ => None,
     };
     json!({

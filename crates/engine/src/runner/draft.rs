@@ -8,16 +8,19 @@ use tokio::sync::mpsc;
 
 pub(super) struct Draft {
     author: AgentName,
-    shown: Option<mpsc::Sender<Shown>>,
+    watcher: mpsc::Sender<Shown>,
+    /// Whether the words may become the person's answer.
+    shown: bool,
     held: String,
     began: bool,
 }
 
 impl Draft {
-    /// A draft that is shown to `shown`, or to nobody.
-    pub fn new(author: AgentName, shown: Option<mpsc::Sender<Shown>>) -> Self {
+    /// A draft that `watcher` sees if it is `shown`.
+    pub fn new(author: AgentName, watcher: mpsc::Sender<Shown>, shown: bool) -> Self {
         Self {
             author,
+            watcher,
             shown,
             held: String::new(),
             began: false,
@@ -25,14 +28,17 @@ impl Draft {
     }
 
     pub async fn push(&mut self, text: &str) {
-        let Some(shown) = &self.shown else { return };
+        if !self.shown {
+            return;
+        }
         self.held.push_str(text);
         if !self.began && rejection::may_become_one(&self.held) {
             return;
         }
         self.began = true;
         let text = std::mem::take(&mut self.held);
-        let _ = shown
+        let _ = self
+            .watcher
             .send(Shown::Draft {
                 author: self.author.clone(),
                 text,
@@ -40,11 +46,18 @@ impl Draft {
             .await;
     }
 
+    /// The call is made again: what was shown is void, and whoever watches is told why.
+    pub async fn retry(&mut self, reason: &str) {
+        self.held.clear();
+        self.withdraw().await;
+        let agent = self.author.clone();
+        let reason = reason.to_owned();
+        let _ = self.watcher.send(Shown::Retrying { agent, reason }).await;
+    }
+
     pub async fn withdraw(&mut self) {
-        if let Some(shown) = &self.shown
-            && std::mem::take(&mut self.began)
-        {
-            let _ = shown.send(Shown::Withdrawn).await;
+        if std::mem::take(&mut self.began) {
+            let _ = self.watcher.send(Shown::Withdrawn).await;
         }
     }
 }

@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::{RunnerParts, Shown};
 use crate::turn::{Input, ModelStep, RemoteStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
-use lango_core::{ModelError, ModelEvent, ModelRequest, RemoteError};
+use lango_core::{ModelError, ModelEvent, ModelFault, ModelRequest, RemoteError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -47,11 +47,12 @@ async fn call_model(
     request: ModelRequest,
     shown: mpsc::Sender<Shown>,
 ) -> Input {
-    let mut draft = Draft::new(step.agent.clone(), step.shown.then_some(shown));
+    let mut draft = Draft::new(step.agent.clone(), shown, step.shown);
     let mut stream = parts.model.call(request);
     while let Some(item) = stream.next().await {
         match item {
             Ok(ModelEvent::Text(text)) => draft.push(&text).await,
+            Ok(ModelEvent::Retrying { reason }) => draft.retry(&reason).await,
             Ok(ModelEvent::Reply(reply)) => {
                 if !reply.calls.is_empty() {
                     draft.withdraw().await;
@@ -75,8 +76,9 @@ async fn call_model(
 fn cut_off(parts: &RunnerParts, step: ModelStep) -> Input {
     Input::ModelFailed {
         step,
-        error: ModelError::CutOff {
-            model: parts.model.name().to_owned(),
+        error: ModelError {
+            model: parts.model.name().into(),
+            fault: ModelFault::CutOff,
         },
     }
 }

@@ -39,11 +39,12 @@ impl Turn {
         self.emit_as_root(FrameId::root(), body);
     }
 
-    pub(super) fn fail(&mut self, error: String) {
+    pub(super) fn fail(&mut self, error: String, setup: bool) {
         let answer = self.say(&format!("There is no answer: {error}."));
         self.finish(
             Outcome::Failed {
                 error: error.into(),
+                setup,
             },
             Some(answer),
         );
@@ -156,6 +157,7 @@ impl Turn {
             is_final: true,
             model: None,
             usage: Usage::default(),
+            opaque: None,
         };
         self.emit_as_root(FrameId::root(), body)
     }

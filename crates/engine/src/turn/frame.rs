@@ -2,7 +2,7 @@
 
 use super::repetition::Repetition;
 use crate::instruction::Notice;
-use lango_core::{AgentName, Call, CallId, Effect, FrameId, Limit, Text, ToolName};
+use lango_core::{AgentName, Call, CallId, Effect, FrameId, Limit, Opaque, Text, ToolName};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -29,7 +29,11 @@ pub(super) struct Frame {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Entry {
-    Reply { text: Text, slots: Vec<Slot> },
+    Reply {
+        text: Text,
+        slots: Vec<Slot>,
+        opaque: Option<Opaque>,
+    },
     Notice(Notice),
 }
 

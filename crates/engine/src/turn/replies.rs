@@ -27,7 +27,13 @@ impl Turn {
         {
             return;
         }
-        let ModelReply { text, calls, usage } = reply;
+        let ModelReply {
+            text,
+            calls,
+            usage,
+            opaque,
+            model: replied,
+        } = reply;
         let offers_nothing = !step.offer.delegate && !step.offer.tools;
         let dropped = if offers_nothing { calls.len() } else { 0 };
         let (calls, surplus) = if offers_nothing {
@@ -43,8 +49,9 @@ impl Turn {
             text,
             calls: calls.clone(),
             is_final,
-            model: Some(Text::clone(model)),
+            model: Some(replied.unwrap_or_else(|| Text::clone(model))),
             usage,
+            opaque,
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);
         if dropped > 0 {
@@ -75,7 +82,7 @@ impl Turn {
         }
         self.correct(&step.frame, Fault::ModelFailed, None, error.to_string());
         if step.frame.is_root() {
-            self.fail(error.to_string());
+            self.fail(error.to_string(), error.fault.is_of_the_setup());
         }
     }
 
@@ -193,7 +200,7 @@ impl Turn {
             .frame(frame)
             .is_some_and(|frame| matches!(frame.end, Some(FrameEnd::Failed(_))));
         if failed && frame.is_root() {
-            self.fail(format!("{detail}, twice"));
+            self.fail(format!("{detail}, twice"), false);
         }
     }
 

@@ -103,11 +103,16 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
             Entry::Notice(notice) => messages.push(Message::Notice {
                 text: instruction::notice(*notice).into(),
             }),
-            Entry::Reply { text, slots } => {
+            Entry::Reply {
+                text,
+                slots,
+                opaque,
+            } => {
                 let calls = slots.iter().map(|slot| slot.call.clone()).collect();
                 messages.push(Message::Assistant {
                     text: Arc::clone(text),
                     calls,
+                    opaque: opaque.clone(),
                 });
                 messages.extend(slots.iter().filter_map(|slot| match &slot.state {
                     SlotState::Answered { text, failed } => Some(Message::Result {

@@ -84,6 +84,7 @@ impl State {
                 calls,
                 is_final,
                 usage,
+                opaque,
                 ..
             } => {
                 self.model_calls += 1;
@@ -102,6 +103,7 @@ impl State {
                         frame.entries.push(Entry::Reply {
                             text: Arc::clone(text),
                             slots,
+                            opaque: opaque.clone(),
                         });
                     }
                     frame.waiting_since = now;

@@ -27,6 +27,7 @@ pub async fn show_turn(
             }),
         Shown::Draft { text, .. } => answer.push(&text),
         Shown::Withdrawn => answer.withdraw(),
+        Shown::Retrying { agent, reason } => screen::print(&format!("  {agent}: {reason}")),
     };
     let report = watch(conversation, question, show).await?;
     answer.finish(report.answer.as_deref())?;

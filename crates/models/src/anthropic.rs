@@ -1,0 +1,51 @@
+//! Anthropic's messages.
+
+mod reply;
+mod request;
+
+use crate::wire::{ReplyReader, Wire, WireRequest};
+use lango_core::ModelRequest;
+use serde_json::Value;
+
+pub(crate) struct Anthropic;
+
+pub(crate) const KIND: &str = "anthropic";
+
+pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
+    let version = ("anthropic-version", "2023-06-01".to_owned());
+    key.map(|key| ("x-api-key", key.to_owned()))
+        .into_iter()
+        .chain([version])
+        .collect()
+}
+
+impl Wire for Anthropic {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn version(&self) -> &'static str {
+        "/v1"
+    }
+
+    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
+        WireRequest {
+            path: "/messages".to_owned(),
+            body: request::body(model, request, streaming),
+        }
+    }
+
+    fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader> {
+        Box::new(reply::Reader::new(&request.functions))
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/models?limit=1000"
+    }
+
+    fn model_ids(&self, list: &Value) -> Vec<String> {
+        let ids = list["data"].as_array().into_iter().flatten();
+        ids.filter_map(|model| model["id"].as_str().map(str::to_owned))
+            .collect()
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading a reply, streamed or whole: blocks of text, thinking and tool use.
+
+use super::KIND;
+use crate::names::Names;
+use crate::wire::{self, CALLS, ReplyReader};
+use lango_core::{Call, CallId, Function, ModelEvent, ModelFault, ModelReply, Opaque, Usage};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+pub(super) struct Reader {
+    names: Names,
+    blocks: Vec<Block>,
+    usage: Usage,
+    stop_reason: Option<String>,
+}
+
+/// A block as it came, and the pieces that are still coming for it.
+struct Block {
+    index: u64,
+    value: Value,
+    /// Text, thinking, or the JSON of a tool's input.
+    pieces: String,
+    signature: String,
+}
+
+impl Reader {
+    pub fn new(functions: &[Function]) -> Self {
+        Self {
+            names: Names::of(functions),
+            blocks: Vec::new(),
+            usage: Usage::default(),
+            stop_reason: None,
+        }
+    }
+
+    fn begin_block(&mut self, index: u64, value: &Value) -> Result<(), ModelFault> {
+        if self.blocks.len() >= 4 * CALLS {
+            return Err(ModelFault::Malformed {
+                detail: "too many blocks".to_owned(),
+            });
+        }
+        self.blocks.push(Block {
+            index,
+            value: value.clone(),
+            pieces: String::new(),
+            signature: String::new(),
+        });
+        Ok(())
+    }
+
+    fn delta(&mut self, index: u64, delta: &Value) -> Result<Option<ModelEvent>, ModelFault> {
+        let Some(block) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
+            return Err(ModelFault::Malformed {
+                detail: format!("a piece of block {index}, which never began"),
+            });
+        };
+        let text = |name: &str| delta[name].as_str().unwrap_or_default();
+        match delta["type"].as_str() {
+            Some("text_delta") => {
+                wire::add(&mut block.pieces, text("text"))?;
+                return Ok(
+                    (!text("text").is_empty()).then(|| ModelEvent::Text(text("text").to_owned()))
+                );
+            }
+            Some("input_json_delta") => wire::add(&mut block.pieces, text("partial_json"))?,
+            Some("thinking_delta") => wire::add(&mut block.pieces, text("thinking"))?,
+            Some("signature_delta") => wire::add(&mut block.signature, text("signature"))?,
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Counts are cumulative: the last word holds.
+    fn usage(&mut self, usage: &Value) {
+        let number = |name: &str| usage[name].as_u64();
+        if let Some(fresh) = number("input_tokens") {
+            let cached = number("cache_read_input_tokens").unwrap_or(0);
+            self.usage.cached_tokens = cached;
+            self.usage.input_tokens =
+                fresh + cached + number("cache_creation_input_tokens").unwrap_or(0);
+        }
+        if let Some(output) = number("output_tokens") {
+            self.usage.output_tokens = output;
+        }
+    }
+}
+
+impl ReplyReader for Reader {
+    fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault> {
+        let event = wire::parse(data)?;
+        let index = event["index"].as_u64().unwrap_or(0);
+        match event["type"].as_str() {
+            Some("message_start") => self.usage(&event["message"]["usage"]),
+            Some("content_block_start") => self.begin_block(index, &event["content_block"])?,
+            Some("content_block_delta") => return self.delta(index, &event["delta"]),
+            Some("message_delta") => {
+                self.usage(&event["usage"]);
+                self.stop_reason = event["delta"]["stop_reason"].as_str().map(str::to_owned);
+            }
+            Some("error") => return Err(error_in_stream(&event["error"])),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
+        let body = wire::parse(body)?;
+        if body["type"] == "error" {
+            return Err(error_in_stream(&body["error"]));
+        }
+        let Some(content) = body["content"].as_array() else {
+            return Err(ModelFault::Malformed {
+                detail: "there is no content in it".to_owned(),
+            });
+        };
+        for (index, block) in content.iter().enumerate() {
+            self.begin_block(index as u64, block)?;
+        }
+        self.usage(&body["usage"]);
+        self.stop_reason = Some(
+            body["stop_reason"]
+                .as_str()
+                .unwrap_or("end_turn")
+                .to_owned(),
+        );
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
+        let Some(stop_reason) = self.stop_reason else {
+            return Err(ModelFault::CutOff);
+        };
+        let mut reply = ModelReply {
+            usage: self.usage,
+            ..ModelReply::default()
+        };
+        let mut blocks = Vec::new();
+        for block in self.blocks {
+            let arguments = block.arguments();
+            let value = block.whole();
+            match value["type"].as_str() {
+                Some("text") => {
+                    wire::add(&mut reply.text, value["text"].as_str().unwrap_or_default())?
+                }
+                Some("tool_use") => reply.calls.push(Call {
+                    id: CallId::from(value["id"].as_str().unwrap_or_default()),
+                    name: self
+                        .names
+                        .own(value["name"].as_str().unwrap_or_default())
+                        .into(),
+                    arguments: arguments.into(),
+                }),
+                _ => {}
+            }
+            // An empty text may not come back.
+            if value["type"] != "text"
+                || !value["text"].as_str().unwrap_or_default().trim().is_empty()
+            {
+                blocks.push(value);
+            }
+        }
+        if stop_reason == "refusal" && reply.text.trim().is_empty() && reply.calls.is_empty() {
+            return Err(ModelFault::Refused {
+                detail: "it stopped with a refusal".to_owned(),
+            });
+        }
+        let thinks = blocks
+            .iter()
+            .any(|block| !matches!(block["type"].as_str(), Some("text" | "tool_use")));
+        reply.opaque = thinks.then(|| Opaque {
+            kind: KIND.into(),
+            data: Arc::new(Value::Array(blocks)),
+        });
+        Ok(reply)
+    }
+}
+
+impl Block {
+    /// The arguments of a tool use as raw text, whole or not.
+    fn arguments(&self) -> String {
+        match self.pieces.is_empty() {
+            false => self.pieces.clone(),
+            true => match &self.value["input"] {
+                Value::Null => "{}".to_owned(),
+                input => input.to_string(),
+            },
+        }
+    }
+
+    /// The block as it would have come in one piece.
+    fn whole(mut self) -> Value {
+        let field = match self.value["type"].as_str() {
+            Some("text") => "text",
+            Some("thinking") => "thinking",
+            Some("tool_use") => {
+                if !self.pieces.is_empty() {
+                    let input: Map<String, Value> =
+                        serde_json::from_str(&self.pieces).unwrap_or_default();
+                    self.value["input"] = json!(input);
+                }
+                return self.value;
+            }
+            _ => return self.value,
+        };
+        if !self.pieces.is_empty() {
+            let before = self.value[field].as_str().unwrap_or_default();
+            self.value[field] = Value::from(format!("{before}{}", self.pieces));
+        }
+        if !self.signature.is_empty() {
+            self.value["signature"] = Value::from(self.signature);
+        }
+        self.value
+    }
+}
+
+fn error_in_stream(error: &Value) -> ModelFault {
+    let detail = wire::beginning(error["message"].as_str().unwrap_or_default());
+    match error["type"].as_str() {
+        Some("rate_limit_error") => ModelFault::RateLimited {
+            retry_after_ms: None,
+            detail,
+        },
+        Some("authentication_error" | "permission_error") => ModelFault::BadKey { detail },
+        Some("not_found_error") => ModelFault::UnknownModel { detail },
+        Some("invalid_request_error") => ModelFault::Refused { detail },
+        _ => ModelFault::Overloaded { detail },
+    }
+}

@@ -1,0 +1,158 @@
+//! What is sent. Marks tell the provider which beginnings to keep in its cache: the instruction with the tools before it,
+//! and the conversation so far.
+
+use super::KIND;
+use crate::names::Names;
+use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// The provider wants a bound on the answer. Models that can say more are rare, and so are answers that are longer.
+const ANSWER_TOKENS: u32 = 8192;
+
+pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
+    let names = Names::of(&request.functions);
+    let mut messages = messages(request, &names);
+    mark_last(&mut messages);
+    let mut body = json!({
+        "model": model,
+        "max_tokens": ANSWER_TOKENS,
+        "system": [{ "type": "text", "text": &*request.instruction, "cache_control": { "type": "ephemeral" } }],
+        "messages": messages,
+        "stream": streaming,
+    });
+    if !request.functions.is_empty() {
+        body["tools"] = request
+            .functions
+            .iter()
+            .map(|function| tool(function, &names))
+            .collect();
+    } else if let Some(tools) = tools_of_the_past(request, &names) {
+        // A conversation with calls in it must declare tools, also when none may be called any more.
+        body["tools"] = tools;
+        body["tool_choice"] = json!({ "type": "none" });
+    }
+    body
+}
+
+fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for message in &request.messages {
+        match message {
+            Message::User { text } | Message::Notice { text } => {
+                push(
+                    &mut messages,
+                    "user",
+                    vec![json!({ "type": "text", "text": &**text })],
+                );
+            }
+            Message::Assistant {
+                text,
+                calls,
+                opaque,
+            } => {
+                push(
+                    &mut messages,
+                    "assistant",
+                    assistant(text, calls, opaque.as_ref(), names),
+                );
+            }
+            Message::Result {
+                call, text, failed, ..
+            } => {
+                let result = json!({
+                    "type": "tool_result",
+                    "tool_use_id": plain_id(call),
+                    "content": &**text,
+                    "is_error": failed,
+                });
+                push(&mut messages, "user", vec![result]);
+            }
+        }
+    }
+    messages
+}
+
+/// Roles must take turns: all results of a step, and a word after them, go into one message.
+fn push(messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
+    if let Some(last) = messages.last_mut()
+        && last["role"] == role
+        && let Some(content) = last["content"].as_array_mut()
+    {
+        content.extend(blocks);
+        return;
+    }
+    messages.push(json!({ "role": role, "content": blocks }));
+}
+
+fn assistant(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names) -> Vec<Value> {
+    if let Some(blocks) = opaque.and_then(|opaque| as_it_came(opaque, calls)) {
+        return blocks;
+    }
+    let text = (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }));
+    let uses = calls.iter().map(|call| {
+        let input: Map<String, Value> = serde_json::from_str(&call.arguments).unwrap_or_default();
+        json!({ "type": "tool_use", "id": plain_id(&call.id), "name": names.sent(&call.name), "input": input })
+    });
+    text.into_iter().chain(uses).collect()
+}
+
+/// The blocks exactly as the provider sent them, under the ids that the log gave the calls.
+fn as_it_came(opaque: &Opaque, calls: &[Call]) -> Option<Vec<Value>> {
+    let mut blocks = opaque
+        .data
+        .as_array()
+        .filter(|_| *opaque.kind == *KIND)?
+        .clone();
+    let mut ids = calls.iter().map(|call| plain_id(&call.id));
+    for block in blocks
+        .iter_mut()
+        .filter(|block| block["type"] == "tool_use")
+    {
+        block["id"] = Value::from(ids.next()?);
+    }
+    ids.next().is_none().then_some(blocks)
+}
+
+/// Ids may come from another provider's reply; this one takes letters, digits, `_` and `-`.
+fn plain_id(id: &CallId) -> String {
+    id.as_str()
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+fn tool(function: &Function, names: &Names) -> Value {
+    let mut schema = (*function.parameters).clone();
+    if schema.get("type").is_none() {
+        schema["type"] = Value::from("object");
+    }
+    json!({ "name": names.sent(&function.name), "description": &*function.description, "input_schema": schema })
+}
+
+fn tools_of_the_past(request: &ModelRequest, names: &Names) -> Option<Value> {
+    let calls = request.messages.iter().filter_map(|message| match message {
+        Message::Assistant { calls, .. } => Some(calls.iter()),
+        _ => None,
+    });
+    let called: BTreeSet<&str> = calls.flatten().map(|call| names.sent(&call.name)).collect();
+    let declare = |name: &&str| json!({ "name": name, "input_schema": { "type": "object" } });
+    (!called.is_empty()).then(|| called.iter().map(declare).collect())
+}
+
+fn mark_last(messages: &mut [Value]) {
+    let last = messages
+        .last_mut()
+        .and_then(|message| message["content"].as_array_mut()?.last_mut());
+    if let Some(block) = last
+        && matches!(block["type"].as_str(), Some("text" | "tool_result"))
+    {
+        block["cache_control"] = json!({ "type": "ephemeral" });
+    }
+}

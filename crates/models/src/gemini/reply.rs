@@ -1,0 +1,167 @@
+//! Reading a reply, streamed or whole: both are made of the same parts.
+
+use super::KIND;
+use crate::names::Names;
+use crate::wire::{self, CALLS, ReplyReader};
+use lango_core::{Call, CallId, Function, ModelEvent, ModelFault, ModelReply, Opaque, Usage};
+use serde_json::Value;
+use std::sync::Arc;
+
+pub(super) struct Reader {
+    names: Names,
+    text: String,
+    calls: Vec<Call>,
+    /// Every part as it came.
+    parts: Vec<Value>,
+    usage: Usage,
+    finish_reason: Option<String>,
+}
+
+impl Reader {
+    pub fn new(functions: &[Function]) -> Self {
+        Self {
+            names: Names::of(functions),
+            text: String::new(),
+            calls: Vec::new(),
+            parts: Vec::new(),
+            usage: Usage::default(),
+            finish_reason: None,
+        }
+    }
+
+    fn part(&mut self, part: &Value) -> Result<String, ModelFault> {
+        if self.parts.len() >= 65_536 || self.calls.len() >= CALLS {
+            return Err(ModelFault::Malformed {
+                detail: "too many parts".to_owned(),
+            });
+        }
+        self.parts.push(part.clone());
+        if let Some(call) = part.get("functionCall") {
+            let arguments = if call["args"].is_null() {
+                "{}".to_owned()
+            } else {
+                call["args"].to_string()
+            };
+            self.calls.push(Call {
+                id: CallId::from(call["id"].as_str().unwrap_or_default()),
+                name: self
+                    .names
+                    .own(call["name"].as_str().unwrap_or_default())
+                    .into(),
+                arguments: arguments.into(),
+            });
+        }
+        let is_thought = part["thought"] == true;
+        let text = part["text"]
+            .as_str()
+            .filter(|_| !is_thought)
+            .unwrap_or_default();
+        wire::add(&mut self.text, text)?;
+        Ok(text.to_owned())
+    }
+
+    fn usage(&mut self, usage: &Value) {
+        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+        if usage.is_object() {
+            let thoughts = number("thoughtsTokenCount");
+            self.usage = Usage {
+                input_tokens: number("promptTokenCount"),
+                cached_tokens: number("cachedContentTokenCount"),
+                output_tokens: number("candidatesTokenCount") + thoughts,
+                reasoning_tokens: thoughts,
+            };
+        }
+    }
+}
+
+impl ReplyReader for Reader {
+    fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault> {
+        let chunk = wire::parse(data)?;
+        if let Some(error) = chunk.get("error") {
+            let detail = wire::beginning(error["message"].as_str().unwrap_or_default());
+            return Err(match error["code"].as_u64() {
+                Some(429) => ModelFault::RateLimited {
+                    retry_after_ms: None,
+                    detail,
+                },
+                Some(400..=499) => ModelFault::Refused { detail },
+                _ => ModelFault::Overloaded { detail },
+            });
+        }
+        if let Some(reason) = chunk["promptFeedback"]["blockReason"].as_str() {
+            return Err(ModelFault::Refused {
+                detail: format!("the request was blocked: {reason}"),
+            });
+        }
+        self.usage(&chunk["usageMetadata"]);
+        let candidate = &chunk["candidates"][0];
+        let mut text = String::new();
+        for part in candidate["content"]["parts"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            text.push_str(&self.part(part)?);
+        }
+        if let Some(reason) = candidate["finishReason"].as_str() {
+            self.finish_reason = Some(reason.to_owned());
+        }
+        Ok((!text.is_empty()).then_some(ModelEvent::Text(text)))
+    }
+
+    fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
+        // Without `alt=sse` a stream is a list of chunks.
+        match wire::parse(body)? {
+            Value::Array(chunks) => chunks
+                .iter()
+                .try_for_each(|chunk| self.frame(&chunk.to_string()).map(|_| ())),
+            chunk
+                if chunk["candidates"].is_array()
+                    || chunk.get("error").is_some()
+                    || chunk.get("promptFeedback").is_some() =>
+            {
+                self.frame(body).map(|_| ())
+            }
+            _ => Err(ModelFault::Malformed {
+                detail: "there is no candidate in it".to_owned(),
+            }),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
+        let reader = *self;
+        let Some(reason) = reader.finish_reason else {
+            return Err(ModelFault::CutOff);
+        };
+        if reader.text.trim().is_empty() && reader.calls.is_empty() {
+            match reason.as_str() {
+                "STOP" | "MAX_TOKENS" | "FINISH_REASON_UNSPECIFIED" | "OTHER" => {}
+                "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
+                    return Err(ModelFault::Malformed {
+                        detail: format!("it ended with {reason}"),
+                    });
+                }
+                _ => {
+                    return Err(ModelFault::Refused {
+                        detail: format!("it ended with {reason}"),
+                    });
+                }
+            }
+        }
+        let is_signed = reader
+            .parts
+            .iter()
+            .any(|part| part.get("thoughtSignature").is_some());
+        let opaque = is_signed.then(|| Opaque {
+            kind: KIND.into(),
+            data: Arc::new(Value::Array(reader.parts)),
+        });
+        Ok(ModelReply {
+            text: reader.text,
+            calls: reader.calls,
+            usage: reader.usage,
+            opaque,
+            model: None,
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Chat completions as OpenAI defined them. Many servers speak them, each a little differently; what is known of them is
+//! held by tests.
+
+mod reply;
+mod request;
+
+use crate::wire::{ReplyReader, Wire, WireRequest};
+use lango_core::ModelRequest;
+use serde_json::Value;
+
+pub(crate) struct OpenAi;
+
+pub(crate) const KIND: &str = "openai";
+
+pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
+    key.map(|key| ("authorization", format!("Bearer {key}")))
+        .into_iter()
+        .collect()
+}
+
+impl Wire for OpenAi {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn version(&self) -> &'static str {
+        "/v1"
+    }
+
+    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
+        WireRequest {
+            path: "/chat/completions".to_owned(),
+            body: request::body(model, request, streaming),
+        }
+    }
+
+    fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader> {
+        Box::new(reply::Reader::new(&request.functions))
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+
+    fn model_ids(&self, list: &Value) -> Vec<String> {
+        let ids = list["data"].as_array().into_iter().flatten();
+        ids.filter_map(|model| model["id"].as_str().map(str::to_owned))
+            .collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! What is sent: the stable part first, so that caches can keep it.
+
+use super::KIND;
+use crate::names::Names;
+use lango_core::{Call, Function, Message, ModelRequest, Opaque};
+use serde_json::{Map, Value, json};
+
+pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
+    let names = Names::of(&request.functions);
+    let mut body =
+        json!({ "model": model, "messages": messages(request, &names), "stream": streaming });
+    if streaming {
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+    if !request.functions.is_empty() {
+        body["tools"] = request
+            .functions
+            .iter()
+            .map(|function| tool(function, &names))
+            .collect();
+    }
+    body
+}
+
+fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
+    let mut messages = vec![json!({ "role": "system", "content": &*request.instruction })];
+    for message in &request.messages {
+        match message {
+            Message::User { text } | Message::Notice { text } => push_user(&mut messages, text),
+            Message::Assistant {
+                text,
+                calls,
+                opaque,
+            } => messages.push(assistant(text, calls, opaque.as_ref(), names)),
+            Message::Result { call, text, .. } => {
+                messages.push(
+                    json!({ "role": "tool", "tool_call_id": call.as_str(), "content": &**text }),
+                );
+            }
+        }
+    }
+    messages
+}
+
+/// Neighbouring messages of the user's side become one: many chat templates refuse two in a row.
+fn push_user(messages: &mut Vec<Value>, text: &str) {
+    if let Some(last) = messages.last_mut()
+        && last["role"] == "user"
+        && let Some(before) = last["content"].as_str()
+    {
+        last["content"] = Value::from(format!("{before}\n\n{text}"));
+        return;
+    }
+    messages.push(json!({ "role": "user", "content": text }));
+}
+
+fn assistant(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names) -> Value {
+    let mut message = json!({ "role": "assistant" });
+    message["content"] = if text.is_empty() && !calls.is_empty() {
+        Value::Null
+    } else {
+        Value::from(text)
+    };
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.iter().map(|call| tool_call(call, names)).collect();
+    }
+    // What the provider gave us to bring back goes back under the fields it came in.
+    let fields = opaque
+        .filter(|opaque| *opaque.kind == *KIND)
+        .and_then(|opaque| opaque.data.as_object());
+    for (field, value) in fields.into_iter().flatten() {
+        message[field] = value.clone();
+    }
+    message
+}
+
+fn tool_call(call: &Call, names: &Names) -> Value {
+    // Servers parse what they once sent; arguments that were broken would make them refuse the whole request.
+    let is_whole = serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
+    let arguments = if is_whole { &*call.arguments } else { "{}" };
+    json!({
+        "id": call.id.as_str(),
+        "type": "function",
+        "function": { "name": names.sent(&call.name), "arguments": arguments },
+    })
+}
+
+fn tool(function: &Function, names: &Names) -> Value {
+    let mut parameters = (*function.parameters).clone();
+    if parameters.get("type").is_none() {
+        parameters["type"] = Value::from("object");
+    }
+    if parameters.get("properties").is_none() {
+        parameters["properties"] = json!({});
+    }
+    json!({
+        "type": "function",
+        "function": {
+            "name": names.sent(&function.name),
+            "description": &*function.description,
+            "parameters": parameters,
+        },
+    })
+}

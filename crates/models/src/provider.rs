@@ -1,0 +1,292 @@
+//! A model of a provider: one wire over one address.
+
+use crate::http::{Endpoint, Patience};
+use crate::sse::Frames;
+use crate::wire::{ReplyReader, Wire, beginning};
+use crate::{anthropic, gemini, openai};
+use futures_util::{StreamExt, stream};
+use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use std::sync::Arc;
+
+/// The families of providers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Chat completions as OpenAI defined them, and very many servers speak them.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Gemini];
+
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// How a provider is reached.
+#[derive(Debug, Clone)]
+pub struct ProviderSettings {
+    /// Its name in `provider/model`.
+    pub id: String,
+    /// How it is spoken to.
+    pub kind: Kind,
+    /// Where it is.
+    pub base_url: String,
+    /// The key, if it wants one.
+    pub api_key: Option<String>,
+    /// Where the key was looked for, for error texts.
+    pub key_source: String,
+    /// Whether replies are streamed.
+    pub stream: bool,
+    /// How long lango waits.
+    pub patience: Patience,
+}
+
+/// A provider that models can be asked of.
+#[derive(Clone)]
+pub struct Provider {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    endpoint: Endpoint,
+    wire: Box<dyn Wire>,
+    stream: bool,
+    id: String,
+    key_source: String,
+}
+
+impl Provider {
+    /// Nothing is connected before the first call.
+    pub fn new(settings: ProviderSettings) -> Self {
+        let key = settings.api_key.as_deref();
+        let (wire, headers): (Box<dyn Wire>, _) = match settings.kind {
+            Kind::OpenAi => (Box::new(openai::OpenAi), openai::headers(key)),
+            Kind::Anthropic => (Box::new(anthropic::Anthropic), anthropic::headers(key)),
+            Kind::Gemini => (Box::new(gemini::Gemini), gemini::headers(key)),
+        };
+        let base_url = with_version(&settings.base_url, wire.version());
+        let endpoint = Endpoint::new(&base_url, headers, settings.patience);
+        let inner = Inner {
+            endpoint,
+            wire,
+            stream: settings.stream,
+            id: settings.id,
+            key_source: settings.key_source,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// One of its models.
+    pub fn model(&self, id: &str) -> ProviderModel {
+        let name = format!("{}/{id}", self.inner.id);
+        ProviderModel {
+            provider: self.clone(),
+            id: id.to_owned(),
+            name,
+        }
+    }
+
+    /// The ids of the models it has.
+    pub async fn list(&self) -> Result<Vec<String>, ModelError> {
+        let inner = &self.inner;
+        let list = inner.endpoint.get(inner.wire.models_path()).await;
+        let list = list.map_err(|fault| self.error(&inner.id, fault))?;
+        Ok(inner.wire.model_ids(&list))
+    }
+
+    fn error(&self, model: &str, fault: ModelFault) -> ModelError {
+        let fault = match fault {
+            ModelFault::BadKey { detail } => ModelFault::BadKey {
+                detail: format!("{detail} (the key: {})", self.inner.key_source),
+            },
+            other => other,
+        };
+        ModelError {
+            model: model.into(),
+            fault,
+        }
+    }
+}
+
+/// People write `http://127.0.0.1:11434` and mean `…/v1`.
+fn with_version(base_url: &str, version: &str) -> String {
+    let base_url = base_url.trim_end_matches('/');
+    let has_path = base_url
+        .split_once("://")
+        .is_some_and(|(_, rest)| rest.contains('/'));
+    if has_path {
+        base_url.to_owned()
+    } else {
+        format!("{base_url}{version}")
+    }
+}
+
+/// A model of a provider.
+pub struct ProviderModel {
+    provider: Provider,
+    id: String,
+    name: String,
+}
+
+impl Model for ProviderModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let call = Call {
+            model: self,
+            request,
+            state: State::Unsent,
+        };
+        stream::unfold(call, |mut call| async move {
+            let item = call.next().await?;
+            let item = item.map_err(|fault| call.model.provider.error(&call.model.name, fault));
+            if item.is_err() {
+                call.state = State::Over;
+            }
+            Some((item, call))
+        })
+        .boxed()
+    }
+}
+
+/// One call under way.
+struct Call<'a> {
+    model: &'a ProviderModel,
+    request: ModelRequest,
+    state: State,
+}
+
+enum State {
+    Unsent,
+    Streaming {
+        response: Response,
+        frames: Frames,
+        reader: Box<dyn ReplyReader>,
+    },
+    Over,
+}
+
+impl Call<'_> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelFault>> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Over => return None,
+                State::Unsent => match self.send().await {
+                    Ok(Some(reply)) => return Some(Ok(reply)),
+                    Ok(None) => {}
+                    Err(fault) => return Some(Err(fault)),
+                },
+                State::Streaming {
+                    response,
+                    frames,
+                    reader,
+                } => {
+                    return Some(self.read(response, frames, reader).await);
+                }
+            }
+        }
+    }
+
+    /// Sends the request. A reply that is not streamed is here at once.
+    async fn send(&mut self) -> Result<Option<ModelEvent>, ModelFault> {
+        let inner = &self.model.provider.inner;
+        let request = inner
+            .wire
+            .request(&self.model.id, &self.request, inner.stream);
+        let mut reader = inner.wire.reader(&self.request);
+        let response = inner.endpoint.post(&request).await?;
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
+        if content_type.starts_with("text/event-stream") {
+            self.state = State::Streaming {
+                response,
+                frames: Frames::default(),
+                reader,
+            };
+            return Ok(None);
+        }
+        let body = inner.endpoint.body(response).await?;
+        if body.trim_start().starts_with(['{', '[']) {
+            reader.whole(&body)?;
+            return Ok(Some(ModelEvent::Reply(reader.finish()?)));
+        }
+        if content_type.starts_with("text/plain") || content_type.is_empty() {
+            return read_frames(&body, reader).map(Some);
+        }
+        Err(ModelFault::Malformed {
+            detail: format!("`{content_type}` in place of a reply: {}", beginning(&body)),
+        })
+    }
+
+    /// Reads on until there is text to show, or the reply is whole.
+    async fn read(
+        &mut self,
+        mut response: Response,
+        mut frames: Frames,
+        mut reader: Box<dyn ReplyReader>,
+    ) -> Result<ModelEvent, ModelFault> {
+        let endpoint = &self.model.provider.inner.endpoint;
+        loop {
+            while let Some(frame) = frames.next() {
+                if let Some(event) = reader.frame(&frame.data)? {
+                    self.state = State::Streaming {
+                        response,
+                        frames,
+                        reader,
+                    };
+                    return Ok(event);
+                }
+            }
+            match endpoint.chunk(&mut response).await {
+                Ok(Some(bytes)) => frames.push(&bytes).map_err(|_| too_long())?,
+                // A stream that ends, well or badly, after its reply was whole has said all it had to say.
+                Ok(None) | Err(ModelFault::CutOff) => {
+                    frames.finish();
+                    while let Some(frame) = frames.next() {
+                        // A frame that was cut in the middle is no frame.
+                        let _ = reader.frame(&frame.data);
+                    }
+                    return reader.finish().map(ModelEvent::Reply);
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+}
+
+/// A stream that came in one piece under another name.
+fn read_frames(body: &str, mut reader: Box<dyn ReplyReader>) -> Result<ModelEvent, ModelFault> {
+    let mut frames = Frames::default();
+    frames.push(body.as_bytes()).map_err(|_| too_long())?;
+    frames.finish();
+    while let Some(frame) = frames.next() {
+        reader.frame(&frame.data)?;
+    }
+    reader.finish().map(ModelEvent::Reply)
+}
+
+fn too_long() -> ModelFault {
+    ModelFault::Malformed {
+        detail: format!("a frame of more than {} bytes", Frames::FRAME_BYTES),
+    }
+}

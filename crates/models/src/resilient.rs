@@ -1,0 +1,149 @@
+//! A model that is asked again, and then others in its place.
+//!
+//! A fault that may pass is waited out, as long as the provider asks or a little longer each time, with a random part so
+//! that many turns do not come back at once. A fault that will not pass goes to the next model at once. Only the model call
+//! is repeated; text that was shown is withdrawn first.
+
+use futures_util::{StreamExt, stream};
+use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A model with its understudies.
+pub struct Resilient {
+    models: Vec<Arc<dyn Model>>,
+    pause: Duration,
+}
+
+impl Resilient {
+    /// Calls of one model before the next one's turn.
+    const TRIES: u32 = 3;
+    /// A provider that wants us to wait longer than this is given up.
+    const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+    /// `first` is asked first, then `fallback` in order.
+    pub fn new(first: Arc<dyn Model>, fallback: Vec<Arc<dyn Model>>) -> Self {
+        let models = std::iter::once(first).chain(fallback).collect();
+        Self {
+            models,
+            pause: Duration::from_millis(500),
+        }
+    }
+
+    /// The same with another first pause.
+    pub fn with_pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+}
+
+impl Model for Resilient {
+    fn name(&self) -> &str {
+        self.models[0].name()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let call = Call {
+            of: self,
+            request,
+            at: 0,
+            tries: 0,
+            wait: Duration::ZERO,
+            stream: None,
+            is_over: false,
+        };
+        stream::unfold(call, |mut call| async move {
+            call.next().await.map(|item| (item, call))
+        })
+        .boxed()
+    }
+}
+
+struct Call<'a> {
+    of: &'a Resilient,
+    request: ModelRequest,
+    /// Which model.
+    at: usize,
+    /// How often it was called.
+    tries: u32,
+    wait: Duration,
+    stream: Option<BoxStream<'a, Result<ModelEvent, ModelError>>>,
+    is_over: bool,
+}
+
+impl<'a> Call<'a> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        if self.is_over {
+            return None;
+        }
+        if self.stream.is_none() {
+            tokio::time::sleep(self.wait).await;
+            self.tries += 1;
+            self.stream = Some(self.model().call(self.request.clone()));
+        }
+        let item = match &mut self.stream {
+            Some(stream) => stream.next().await,
+            None => None,
+        };
+        let cut_off = || ModelError {
+            model: self.model().name().into(),
+            fault: ModelFault::CutOff,
+        };
+        match item.unwrap_or_else(|| Err(cut_off())) {
+            Ok(ModelEvent::Reply(mut reply)) => {
+                self.is_over = true;
+                if self.at > 0 {
+                    reply.model = Some(self.model().name().into());
+                }
+                Some(Ok(ModelEvent::Reply(reply)))
+            }
+            Ok(event) => Some(Ok(event)),
+            Err(error) => Some(self.after(error)),
+        }
+    }
+
+    fn model(&self) -> &'a dyn Model {
+        &*self.of.models[self.at]
+    }
+
+    /// What follows a fault: the same model again, the next one, or the end.
+    fn after(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
+        self.stream = None;
+        if let Some(wait) = self.worth_waiting(&error.fault) {
+            self.wait = wait;
+            let reason = format!("{error}; again in {:.1} s", wait.as_secs_f32());
+            return Ok(ModelEvent::Retrying { reason });
+        }
+        if self.at + 1 == self.of.models.len() {
+            self.is_over = true;
+            return Err(error);
+        }
+        (self.at, self.tries, self.wait) = (self.at + 1, 0, Duration::ZERO);
+        Ok(ModelEvent::Retrying {
+            reason: format!("{error}; now `{}`", self.model().name()),
+        })
+    }
+
+    fn worth_waiting(&self, fault: &ModelFault) -> Option<Duration> {
+        if !fault.is_passing() || self.tries >= Resilient::TRIES {
+            return None;
+        }
+        let own = self.of.pause * 2_u32.pow(self.tries - 1);
+        let asked = match fault {
+            ModelFault::RateLimited { retry_after_ms, .. } => {
+                retry_after_ms.map(Duration::from_millis)
+            }
+            _ => None,
+        };
+        let wait = asked.unwrap_or(own) + own.mul_f64(0.5 * random());
+        (wait <= Resilient::LONGEST_WAIT).then_some(wait)
+    }
+}
+
+/// Between 0 and 1.
+fn random() -> f64 {
+    let mut byte = [0_u8; 2];
+    // Without a random source everybody waits the same; nothing else depends on it.
+    let _ = getrandom::fill(&mut byte);
+    f64::from(u16::from_le_bytes(byte)) / f64::from(u16::MAX)
+}

@@ -1,0 +1,75 @@
+//! A wire is how one family of providers is spoken to: what a request looks like, and how its reply is read. It knows
+//! nothing of connections; see `http` for those.
+
+use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest};
+use serde_json::Value;
+
+/// How a family of providers is spoken to.
+pub(crate) trait Wire: Send + Sync {
+    /// What it is called in the configuration and on opaque things in the log.
+    fn kind(&self) -> &'static str;
+
+    /// The version that an address without a path gets.
+    fn version(&self) -> &'static str;
+
+    /// The request for one call of a model.
+    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest;
+
+    /// A reader for its reply.
+    fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader>;
+
+    /// Where the list of models is.
+    fn models_path(&self) -> &'static str;
+
+    /// The ids in that list.
+    fn model_ids(&self, list: &Value) -> Vec<String>;
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WireRequest {
+    /// What follows the base URL.
+    pub path: String,
+    pub body: Value,
+}
+
+/// Reads one reply, in frames or whole. Everything it keeps is bounded.
+pub(crate) trait ReplyReader: Send {
+    /// One frame of a stream: the text to show at once.
+    fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault>;
+
+    /// The whole body of a reply that was not streamed.
+    fn whole(&mut self, body: &str) -> Result<(), ModelFault>;
+
+    /// The reply, if it came to its end.
+    fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault>;
+}
+
+/// Text that is longer than any honest reply.
+pub(crate) const REPLY_BYTES: usize = 4 * 1024 * 1024;
+
+/// More calls than any honest reply holds. The engine reads fewer.
+pub(crate) const CALLS: usize = 256;
+
+/// Parses one piece of JSON from a provider.
+pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
+    serde_json::from_str(text).map_err(|error| ModelFault::Malformed {
+        detail: format!("{error}: {}", beginning(text)),
+    })
+}
+
+/// Adds text within the bound.
+pub(crate) fn add(text: &mut String, more: &str) -> Result<(), ModelFault> {
+    if text.len() + more.len() > REPLY_BYTES {
+        return Err(ModelFault::Malformed {
+            detail: format!("more than {REPLY_BYTES} bytes"),
+        });
+    }
+    text.push_str(more);
+    Ok(())
+}
+
+/// The beginning of something, for an error text.
+pub(crate) fn beginning(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
+}

@@ -18,10 +18,6 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
 }
 
 impl Wire for Gemini {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
     fn version(&self) -> &'static str {
         "/v1beta"
     }

@@ -19,10 +19,6 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
 }
 
 impl Wire for OpenAi {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
     fn version(&self) -> &'static str {
         "/v1"
     }

@@ -6,9 +6,6 @@ use serde_json::Value;
 
 /// How a family of providers is spoken to.
 pub(crate) trait Wire: Send + Sync {
-    /// What it is called in the configuration and on opaque things in the log.
-    fn kind(&self) -> &'static str;
-
     /// The version that an address without a path gets.
     fn version(&self) -> &'static str;
 

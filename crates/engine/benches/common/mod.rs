@@ -160,6 +160,7 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
         is_final: true,
         model: Some("test/scripted".into()),
         usage: Usage::default(),
+        opaque: None,
     };
     let end = EventBody::TurnFinished {
         outcome: Outcome::Answered { limit: None },

@@ -150,7 +150,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
     let root = &played.requests[0].1.messages;
     assert!(matches!(&root[1], Message::Assistant { text, .. } if **text == *"mine"));
     assert!(
-        matches!(&root[3], Message::Assistant { text, calls } if text.is_empty() && calls[0].arguments.contains("look"))
+        matches!(&root[3], Message::Assistant { text, calls, .. } if text.is_empty() && calls[0].arguments.contains("look"))
     );
     assert!(matches!(&root[4], Message::Result { text, .. } if text.starts_with("the operator's")));
     let brief = &played.requests[1].1.messages;

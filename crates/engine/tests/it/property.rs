@@ -6,11 +6,11 @@
 
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
-    Call, CallStatus, Event, EventBody, Limits, ModelError, ModelReply, ModelRequest, Outcome,
+    Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply, ModelRequest, Outcome,
     RemoteError, Text, Timestamp, TurnSettings, Usage,
 };
 use lango_engine::{Input, Mode, Step, Tree, Turn};
-use lango_testkit::model::raw_call;
+use lango_testkit::model::{failure, raw_call};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -108,7 +108,9 @@ impl Choices<'_> {
             usage: Usage {
                 input_tokens: 7,
                 output_tokens: 3,
+                ..Usage::default()
             },
+            ..ModelReply::default()
         }
     }
 
@@ -200,9 +202,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
     match one.step {
         Step::CallModel(step) if choices.next(30) == 29 => Input::ModelFailed {
             step,
-            error: ModelError::CutOff {
-                model: "test/random".to_owned(),
-            },
+            error: failure(ModelFault::CutOff),
         },
         Step::CallModel(step) => {
             let mut reply = choices.reply();

@@ -18,7 +18,7 @@ fn drafts(shown: &[Shown]) -> String {
     let piece = |item: &Shown| match item {
         Shown::Draft { text, .. } => text.clone(),
         Shown::Withdrawn => "<withdrawn>".to_owned(),
-        Shown::Stored(_) => String::new(),
+        Shown::Stored(_) | Shown::Retrying { .. } => String::new(),
     };
     shown.iter().map(piece).collect()
 }

@@ -317,7 +317,7 @@ pub fn check_request(request: &ModelRequest) {
         }
         assert!(waiting.is_empty(), "calls without results: {waiting:?}");
         match message {
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 assert!(
                     !calls.is_empty() || !text.trim().is_empty(),
                     "an empty message"

@@ -2,7 +2,7 @@
 
 use lango_core::{
     AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit,
-    Limits, Outcome, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    Limits, Opaque, Outcome, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -126,7 +126,9 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
     };
     let usage = Usage {
         input_tokens: u64::MAX,
+        cached_tokens: 2,
         output_tokens: 1,
+        reasoning_tokens: 3,
     };
     let arguments = json!({ "path": "ä\n😀", "deep": [null, -1, u64::MAX, 1.1e-7, 5e-324, 6.02214076e23], "": {} });
     let sketch = Sketch::of(session)
@@ -155,6 +157,10 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 is_final: false,
                 model: Some(text("offline/rules")),
                 usage,
+                opaque: Some(Opaque {
+                    kind: text("anthropic"),
+                    data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
+                }),
             },
         )
         .delegate("c_1", "operator", "read it", true)
@@ -228,6 +234,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         Outcome::Limited { limit: Limit::Time },
         Outcome::Failed {
             error: text("the model is gone"),
+            setup: true,
         },
         Outcome::Cancelled,
         Outcome::Interrupted,
@@ -246,6 +253,7 @@ fn message(text: &str) -> EventBody {
         is_final: true,
         model: None,
         usage: Usage::default(),
+        opaque: None,
     }
 }
 
@@ -253,6 +261,7 @@ fn finished(outcome: Outcome, answer: Option<u64>) -> EventBody {
     let usage = Usage {
         input_tokens: 12,
         output_tokens: 3,
+        ..Usage::default()
     };
     EventBody::TurnFinished {
         outcome,

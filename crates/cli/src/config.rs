@@ -21,7 +21,7 @@ pub use choices::{OrchestratorTools, StoreLocation, Topology};
 pub use keys::{KEYS, Key};
 pub use origin::Origin;
 pub use problem::{Problem, Problems};
-pub use settings::{AgentSettings, SessionSettings, Settings};
+pub use settings::{AgentSettings, ProviderConfig, SessionSettings, Settings};
 pub use show::{Layout, show};
 pub use surroundings::{Paths, Surroundings};
 
@@ -43,6 +43,8 @@ pub struct Loaded {
 pub struct Value {
     /// Whose value it is.
     pub key: &'static Key,
+    /// The whole name of the key.
+    pub name: String,
     /// The value as TOML would hold it; nothing if the key is not set.
     pub value: Option<toml::Value>,
     /// Which layer had the last word.

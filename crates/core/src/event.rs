@@ -4,7 +4,7 @@
 //! within their session; replaying a turn's events gives the state that living it gave.
 
 use crate::{
-    AgentName, Call, CallId, Effect, FrameId, Limits, Opaque, Outcome, SessionId, Text, Timestamp,
+    AgentName, Call, CallId, Effect, FrameId, Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp,
     ToolName, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ pub enum EventBody {
         /// What it cost.
         #[serde(default)]
         usage: Usage,
+        /// The same in millionths of a US dollar, if the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_micros: Option<u64>,
         /// What the provider wants back with it, exactly as it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
@@ -146,6 +149,9 @@ pub enum EventBody {
         answer: Option<u64>,
         /// What all model calls cost together.
         usage: Usage,
+        /// The same in millionths of a US dollar, if every price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_micros: Option<u64>,
         /// Accepted model replies.
         model_calls: u32,
         /// Tool calls that were allowed to run.
@@ -164,6 +170,12 @@ pub struct TurnSettings {
     pub model: Text,
     /// A digest of the agent tree.
     pub topology: Text,
+    /// What the model's tokens cost, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// How many tokens the model takes at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
 }
 
 /// How a tool or remote call went.
@@ -212,6 +224,10 @@ pub enum Fault {
     ModelFailed,
     /// A frame had to end without an answer because the model calls were spent.
     ModelCallLimit,
+    /// A frame had to end without an answer because the tokens were spent.
+    TokenLimit,
+    /// A frame had to end without an answer because the money was spent.
+    CostLimit,
     /// A call was not run because the tool calls were spent.
     ToolCallLimit,
     /// The turn ran out of time.

@@ -12,6 +12,7 @@ mod ids;
 mod limits;
 mod model;
 mod outcome;
+mod price;
 mod remote;
 mod store;
 mod tool;
@@ -21,10 +22,11 @@ pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{
-    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
+    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest, ModelTerms,
     Opaque, Usage,
 };
 pub use outcome::Outcome;
+pub use price::Price;
 pub use remote::{RemoteAgent, RemoteError};
 pub use store::{
     Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead, SessionStore,

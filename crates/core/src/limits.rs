@@ -11,6 +11,12 @@ pub struct Limits {
     pub model_calls: u32,
     /// Tool calls that were allowed to run.
     pub tool_calls: u32,
+    /// Tokens sent and received; zero makes no call at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Millionths of a US dollar; zero makes no call at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
     /// Active time in milliseconds; waiting for a person does not count.
     pub turn_ms: u64,
     /// Time of a single tool or remote call in milliseconds.
@@ -38,6 +44,8 @@ impl Default for Limits {
             rounds: Self::DEFAULT_ROUNDS,
             model_calls: 25,
             tool_calls: 50,
+            tokens: None,
+            cost_micros: None,
             turn_ms: 15 * 60 * 1000,
             tool_ms: 2 * 60 * 1000,
         }
@@ -54,6 +62,10 @@ pub enum Limit {
     ModelCalls,
     /// [`Limits::tool_calls`].
     ToolCalls,
+    /// [`Limits::tokens`].
+    Tokens,
+    /// [`Limits::cost_micros`].
+    Cost,
     /// [`Limits::turn_ms`].
     Time,
 }
@@ -65,6 +77,8 @@ impl Limit {
             Self::Rounds => "agent.maxDelegationRounds",
             Self::ModelCalls => "agent.maxModelCalls",
             Self::ToolCalls => "agent.maxToolCalls",
+            Self::Tokens => "agent.maxTokens",
+            Self::Cost => "agent.maxCost",
             Self::Time => "agent.turnTimeout",
         }
     }

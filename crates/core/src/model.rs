@@ -3,7 +3,7 @@
 //! A request is a pure function of the log and the configuration. A reply is taken as the model sent it; whether its
 //! calls name something real is for the engine to judge, so names and arguments are raw text here.
 
-use crate::{BoxStream, CallId, Text};
+use crate::{BoxStream, CallId, Price, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,8 +13,20 @@ pub trait Model: Send + Sync {
     /// Its name as `provider/model`.
     fn name(&self) -> &str;
 
+    /// What its tokens cost, and how many it takes at once, as far as that is known.
+    fn terms(&self) -> ModelTerms;
+
     /// Sends one request. The stream gives text as it comes and ends with one [`ModelEvent::Reply`] or an error.
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
+}
+
+/// What can be known of a model before it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ModelTerms {
+    /// What its tokens cost.
+    pub price: Option<Price>,
+    /// How many tokens it takes at once.
+    pub context_tokens: Option<u64>,
 }
 
 /// What an agent's model is sent.
@@ -109,6 +121,8 @@ pub struct ModelReply {
     pub calls: Vec<Call>,
     /// What it cost.
     pub usage: Usage,
+    /// The same in millionths of a US dollar, if the price is known.
+    pub cost_micros: Option<u64>,
     /// What the provider wants back with the conversation, exactly as it came.
     pub opaque: Option<Opaque>,
     /// The model that replied, if it is not the one that was asked.

@@ -4,6 +4,7 @@
 //! what it was: the result of a delegation.
 
 use crate::instruction::DELEGATE;
+use crate::turn::message_bytes;
 use lango_core::{AgentName, Call, CallId, Exchange, ExchangeAnswer, Message, Text};
 use serde_json::json;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub struct LookBack {
 struct Past {
     exchange: Exchange,
     messages: Vec<Message>,
+    bytes: usize,
 }
 
 impl LookBack {
@@ -39,9 +41,20 @@ impl LookBack {
         self.turns.drain(..oldest.min(self.turns.len()));
     }
 
-    /// What the root is shown.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.turns.iter().flat_map(|past| &past.messages)
+    /// What the root is shown: as many of the last turns as have room. The oldest are left out in steps of a few turns, so
+    /// that what is sent begins with the same bytes from turn to turn.
+    pub(crate) fn messages(&self, room: usize) -> impl Iterator<Item = &Message> {
+        const STEP: usize = 5;
+        let mut left = room;
+        let fits = |past: &&Past| {
+            let fits = past.bytes <= left;
+            left = left.saturating_sub(past.bytes);
+            fits
+        };
+        let shown = self.turns.iter().rev().take_while(fits).count();
+        let hidden = (self.turns.len() - shown).next_multiple_of(STEP);
+        let first = hidden.min(self.turns.len());
+        self.turns[first..].iter().flat_map(|past| &past.messages)
     }
 
     /// The last exchanges.
@@ -65,7 +78,12 @@ impl Past {
             }),
             Some(answer) => messages.extend(delegation(&exchange, answer)),
         }
-        Self { exchange, messages }
+        let bytes = messages.iter().map(message_bytes).sum();
+        Self {
+            exchange,
+            messages,
+            bytes,
+        }
     }
 }
 

@@ -94,6 +94,8 @@ pub struct TurnReport {
     pub rounds: u32,
     /// What the model calls cost.
     pub usage: Usage,
+    /// The same in millionths of a US dollar, if every price is known.
+    pub cost_micros: Option<u64>,
 }
 
 /// Why a turn could not be run or recorded.
@@ -201,12 +203,14 @@ fn report(last: &Batch) -> TurnReport {
         tool_calls: 0,
         rounds: 0,
         usage: Usage::default(),
+        cost_micros: None,
     };
     for event in last.iter() {
         let EventBody::TurnFinished {
             outcome,
             answer,
             usage,
+            cost_micros,
             model_calls,
             tool_calls,
             rounds,
@@ -225,6 +229,7 @@ fn report(last: &Batch) -> TurnReport {
             tool_calls: *tool_calls,
             rounds: *rounds,
             usage: *usage,
+            cost_micros: *cost_micros,
         };
     }
     report

@@ -7,6 +7,7 @@
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
 //! when it must conclude, `ending` how the turn ends, `request` what the model is sent.
 
+mod budget;
 mod calls;
 mod ending;
 mod frame;
@@ -14,6 +15,7 @@ mod offer;
 mod repetition;
 mod replies;
 mod request;
+mod room;
 mod state;
 mod steps;
 
@@ -26,6 +28,7 @@ use lango_core::{
 use offer::Offer;
 use state::State;
 use std::sync::Arc;
+pub(crate) use room::message_bytes;
 pub use steps::{Input, ModelStep, RemoteStep, Step, StepKey, ToolStep};
 
 /// One input of the user and all that follows until the answer, without I/O.

@@ -8,15 +8,19 @@
 mod anthropic;
 mod gemini;
 mod http;
+mod known;
 mod names;
 mod offline;
 mod openai;
+mod price;
 mod provider;
 mod resilient;
 mod sse;
 mod wire;
 
 pub use http::Patience;
+pub use known::{KnownProvider, known_providers};
 pub use offline::Offline;
+pub use price::{price_of, prices_date};
 pub use provider::{Kind, Provider, ProviderModel, ProviderSettings};
 pub use resilient::Resilient;

@@ -14,7 +14,7 @@ mod words;
 use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ModelTerms, Price,
 };
 use request::Request;
 use serde_json::Value;
@@ -31,6 +31,18 @@ impl Offline {
 impl Model for Offline {
     fn name(&self) -> &str {
         Self::NAME
+    }
+
+    fn terms(&self) -> ModelTerms {
+        let free = Price {
+            input: 0.0,
+            cached: 0.0,
+            output: 0.0,
+        };
+        ModelTerms {
+            price: Some(free),
+            context_tokens: None,
+        }
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -72,6 +84,7 @@ impl Decision {
         ModelReply {
             text,
             calls: calls.into_iter().map(call).collect(),
+            cost_micros: Some(0),
             ..ModelReply::default()
         }
     }

@@ -1,17 +1,20 @@
 //! A model of a provider: one wire over one address.
 
 use crate::http::{Endpoint, Patience};
+use crate::price::price_of;
 use crate::sse::Frames;
 use crate::wire::{ReplyReader, Wire, beginning};
 use crate::{anthropic, gemini, openai};
 use futures_util::{StreamExt, stream};
-use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// The families of providers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Chat completions as OpenAI defined them, and very many servers speak them.
     OpenAi,
@@ -50,6 +53,8 @@ pub struct ProviderSettings {
     pub key_source: String,
     /// Whether replies are streamed.
     pub stream: bool,
+    /// How many tokens its models take at once, if that is known.
+    pub context_tokens: Option<u64>,
     /// How long lango waits.
     pub patience: Patience,
 }
@@ -66,6 +71,7 @@ struct Inner {
     stream: bool,
     id: String,
     key_source: String,
+    context_tokens: Option<u64>,
 }
 
 impl Provider {
@@ -85,6 +91,7 @@ impl Provider {
             stream: settings.stream,
             id: settings.id,
             key_source: settings.key_source,
+            context_tokens: settings.context_tokens,
         };
         Self {
             inner: Arc::new(inner),
@@ -148,6 +155,13 @@ impl Model for ProviderModel {
         &self.name
     }
 
+    fn terms(&self) -> ModelTerms {
+        ModelTerms {
+            price: price_of(&self.id),
+            context_tokens: self.provider.inner.context_tokens,
+        }
+    }
+
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let call = Call {
             model: self,
@@ -156,6 +170,7 @@ impl Model for ProviderModel {
         };
         stream::unfold(call, |mut call| async move {
             let item = call.next().await?;
+            let item = item.map(|event| call.model.priced(event));
             let item = item.map_err(|fault| call.model.provider.error(&call.model.name, fault));
             if item.is_err() {
                 call.state = State::Over;
@@ -163,6 +178,18 @@ impl Model for ProviderModel {
             Some((item, call))
         })
         .boxed()
+    }
+}
+
+impl ProviderModel {
+    fn priced(&self, event: ModelEvent) -> ModelEvent {
+        match event {
+            ModelEvent::Reply(mut reply) => {
+                reply.cost_micros = price_of(&self.id).map(|price| price.of(&reply.usage));
+                ModelEvent::Reply(reply)
+            }
+            other => other,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! is repeated; text that was shown is withdrawn first.
 
 use futures_util::{StreamExt, stream};
-use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +40,10 @@ impl Resilient {
 impl Model for Resilient {
     fn name(&self) -> &str {
         self.models[0].name()
+    }
+
+    fn terms(&self) -> ModelTerms {
+        self.models[0].terms()
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {

@@ -1,8 +1,10 @@
 //! What lango's tests share: models that follow a script, tools and remote agents that count, a clock and names that tests
-//! decide, and contract suites that every implementation of a seam passes. A dev-dependency only.
+//! decide, a server that speaks as providers do, well or badly, and contract suites that every implementation of a seam
+//! passes. A dev-dependency only.
 
 pub mod ambient;
 pub mod model;
 pub mod remote;
 pub mod session_store_contract;
 pub mod tool;
+pub mod wire_server;

@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
     BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
-    Usage,
+    ModelTerms, Usage,
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -17,6 +17,7 @@ pub struct ScriptedModel {
     answer: Answer,
     asked: Option<Mutex<Vec<ModelRequest>>>,
     piece: usize,
+    terms: ModelTerms,
 }
 
 impl ScriptedModel {
@@ -49,12 +50,19 @@ impl ScriptedModel {
             answer: Box::new(answer),
             asked: Some(Mutex::default()),
             piece: usize::MAX,
+            terms: ModelTerms::default(),
         }
     }
 
     /// Streams its text in pieces of this many characters.
     pub fn in_pieces_of(mut self, characters: usize) -> Self {
         self.piece = characters.max(1);
+        self
+    }
+
+    /// With these terms.
+    pub fn with_terms(mut self, terms: ModelTerms) -> Self {
+        self.terms = terms;
         self
     }
 
@@ -77,6 +85,10 @@ impl ScriptedModel {
 impl Model for ScriptedModel {
     fn name(&self) -> &str {
         "test/scripted"
+    }
+
+    fn terms(&self) -> ModelTerms {
+        self.terms
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {

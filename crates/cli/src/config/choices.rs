@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lango_models::Kind;
 use toml::de::DeValue;
 
 use super::setting::{Base, Expected, Setting};
@@ -86,5 +87,18 @@ impl Setting for StoreLocation {
     fn shown(&self) -> Option<toml::Value> {
         let Self::Sqlite(path) = self;
         Some(format!("sqlite:{}", path.display()).into())
+    }
+}
+
+impl Setting for Option<Kind> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let name = value.as_str().unwrap_or_default();
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        *self = Some(kind.ok_or("`openai`, `anthropic` or `gemini`")?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.map(|kind| kind.name().into())
     }
 }

@@ -8,12 +8,12 @@ use super::settings::Settings;
 
 /// One key of the configuration.
 pub struct Key {
-    /// The dotted name in its exact spelling.
+    /// The dotted name in its exact spelling; `<id>` stands for a name that the person chooses.
     pub name: &'static str,
     /// What it does, in a line.
     pub help: &'static str,
-    /// Where its value lives.
-    pub(super) field: fn(&mut Settings) -> &mut dyn Setting,
+    /// Where its value lives; the text is what stands for `<id>`.
+    pub(super) field: for<'a> fn(&'a mut Settings, &str) -> &'a mut dyn Setting,
 }
 
 /// All keys, in the order in which they are shown.
@@ -21,62 +21,107 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "agent.multiAgent",
         help: "delegate to sub-agents; false runs a single agent that holds all tools",
-        field: |settings| &mut settings.agent.multi_agent,
+        field: |settings, _| &mut settings.agent.multi_agent,
     },
     Key {
         name: "agent.topology",
         help: "`specialists`, `classic`, or the name or path of a topology file",
-        field: |settings| &mut settings.agent.topology,
+        field: |settings, _| &mut settings.agent.topology,
     },
     Key {
         name: "agent.orchestratorTools",
         help: "`none` or `all`: overrides what the topology lets the orchestrator call",
-        field: |settings| &mut settings.agent.orchestrator_tools,
+        field: |settings, _| &mut settings.agent.orchestrator_tools,
     },
     Key {
         name: "agent.model",
         help: "provider and model, such as `offline/rules`; chosen by itself when not set",
-        field: |settings| &mut settings.agent.model,
+        field: |settings, _| &mut settings.agent.model,
+    },
+    Key {
+        name: "agent.fallback",
+        help: "models that are asked in this order when `agent.model` fails",
+        field: |settings, _| &mut settings.agent.fallback,
     },
     Key {
         name: "agent.maxDelegationRounds",
         help: "delegation rounds of a turn; zero means the default of 3",
-        field: |settings| &mut settings.agent.max_delegation_rounds,
+        field: |settings, _| &mut settings.agent.max_delegation_rounds,
     },
     Key {
         name: "agent.maxModelCalls",
         help: "model calls of a turn, over all its agents",
-        field: |settings| &mut settings.agent.max_model_calls,
+        field: |settings, _| &mut settings.agent.max_model_calls,
     },
     Key {
         name: "agent.maxToolCalls",
         help: "tool calls of a turn, over all its agents",
-        field: |settings| &mut settings.agent.max_tool_calls,
+        field: |settings, _| &mut settings.agent.max_tool_calls,
+    },
+    Key {
+        name: "agent.maxTokens",
+        help: "tokens of a turn, sent and received; zero makes no call",
+        field: |settings, _| &mut settings.agent.max_tokens,
+    },
+    Key {
+        name: "agent.maxCost",
+        help: "US dollars of a turn; zero makes no call",
+        field: |settings, _| &mut settings.agent.max_cost,
     },
     Key {
         name: "agent.turnTimeout",
         help: "active time of a turn; waiting for a person does not count",
-        field: |settings| &mut settings.agent.turn_timeout,
+        field: |settings, _| &mut settings.agent.turn_timeout,
+    },
+    Key {
+        name: "agent.idleTimeout",
+        help: "how long a model may be silent, before its first word and between words",
+        field: |settings, _| &mut settings.agent.idle_timeout,
     },
     Key {
         name: "agent.toolTimeout",
         help: "time of a single tool call or remote call",
-        field: |settings| &mut settings.agent.tool_timeout,
+        field: |settings, _| &mut settings.agent.tool_timeout,
     },
     Key {
         name: "agent.strictTools",
         help: "refuse to start when a tool has no agent to own it",
-        field: |settings| &mut settings.agent.strict_tools,
+        field: |settings, _| &mut settings.agent.strict_tools,
     },
     Key {
         name: "agent.agentsDir",
         help: "folder with definitions of further agents",
-        field: |settings| &mut settings.agent.agents_dir,
+        field: |settings, _| &mut settings.agent.agents_dir,
+    },
+    Key {
+        name: "providers.<id>.kind",
+        help: "how a provider is spoken to: `openai` (very many servers), `anthropic` or `gemini`",
+        field: |settings, id| &mut settings.provider(id).kind,
+    },
+    Key {
+        name: "providers.<id>.baseUrl",
+        help: "where it is, such as `http://127.0.0.1:8000/v1`",
+        field: |settings, id| &mut settings.provider(id).base_url,
+    },
+    Key {
+        name: "providers.<id>.apiKeyEnv",
+        help: "the environment variable that holds its key",
+        field: |settings, id| &mut settings.provider(id).api_key_env,
+    },
+    Key {
+        name: "providers.<id>.contextTokens",
+        help: "how many tokens its models take at once",
+        field: |settings, id| &mut settings.provider(id).context_tokens,
+    },
+    Key {
+        name: "providers.<id>.stream",
+        help: "whether its replies are streamed",
+        field: |settings, id| &mut settings.provider(id).stream,
     },
     Key {
         name: "session.store",
         help: "where sessions are kept: `sqlite:PATH`",
-        field: |settings| &mut settings.session.store,
+        field: |settings, _| &mut settings.session.store,
     },
 ];
 
@@ -93,6 +138,7 @@ impl Key {
         for letter in self.name.chars() {
             match letter {
                 '.' => variable.push('_'),
+                '<' | '>' => {}
                 _ => {
                     if letter.is_ascii_uppercase() {
                         variable.push('_');
@@ -111,22 +157,53 @@ impl std::fmt::Debug for Key {
     }
 }
 
+/// A key, and what stands for its `<id>`.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub key: &'static Key,
+    pub id: String,
+}
+
+impl Found {
+    /// The whole name.
+    pub fn name(&self) -> String {
+        self.key.name.replace(ID, &self.id)
+    }
+}
+
+/// What stands in a name for a part that the person chooses.
+pub(super) const ID: &str = "<id>";
+
 /// The key of exactly this name.
-pub(super) fn by_name(name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.name == name)
+pub(super) fn by_name(name: &str) -> Option<Found> {
+    KEYS.iter().find_map(|key| {
+        let id = match key.name.split_once(ID) {
+            None => (key.name == name).then_some("")?,
+            Some((before, after)) => name.strip_prefix(before)?.strip_suffix(after)?,
+        };
+        let is_plain = !id.contains('.') && (key.name.contains(ID) != id.is_empty());
+        is_plain.then(|| Found { key, id: id.to_owned() })
+    })
 }
 
 /// The key a `LANGO_*` variable means; `words` is what follows `LANGO_`, underscores and case do not matter.
-pub(super) fn by_variable(words: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| folded(key.name) == folded(words))
+pub(super) fn by_variable(words: &str) -> Option<Found> {
+    let words = folded(words);
+    KEYS.iter().find_map(|key| {
+        let id = match key.name.split_once(ID) {
+            None => (folded(key.name) == words).then_some("")?,
+            Some((before, after)) => words.strip_prefix(&folded(before))?.strip_suffix(&folded(after))?,
+        };
+        (key.name.contains(ID) != id.is_empty()).then(|| Found { key, id: id.to_owned() })
+    })
 }
 
 /// Whether some key lies below `name`, as `agent.model` lies below `agent`.
 pub(super) fn is_section(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('.').collect();
     KEYS.iter().any(|key| {
-        key.name
-            .strip_prefix(name)
-            .is_some_and(|rest| rest.starts_with('.'))
+        let of_key: Vec<&str> = key.name.split('.').collect();
+        of_key.len() > parts.len() && of_key.iter().zip(&parts).all(|(own, part)| own == part || *own == ID)
     })
 }
 
@@ -161,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_variable_spells_the_key_in_capitals_with_underscores_between_words() {
-        let variable = |name| by_name(name).unwrap().variable();
+        let variable = |name| by_name(name).unwrap().key.variable();
         assert_eq!(variable("agent.maxToolCalls"), "LANGO_AGENT_MAX_TOOL_CALLS");
         assert_eq!(variable("session.store"), "LANGO_SESSION_STORE");
     }
@@ -176,10 +253,8 @@ mod tests {
                 "{}",
                 key.name
             );
-            assert!(std::ptr::eq(
-                by_variable(&key.variable()["LANGO_".len()..]).unwrap(),
-                key
-            ));
+            let found = by_variable(&key.variable()["LANGO_".len()..]).unwrap();
+            assert!(std::ptr::eq(found.key, key));
             assert!(!is_section(key.name), "{} is a key and a section", key.name);
         }
     }

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Value;
-use super::keys::{self, KEYS, Key};
+use super::keys::{self, Found, KEYS, Key};
 use super::origin::Origin;
 use super::problem::{Problem, Problems};
 use super::quote;
@@ -31,7 +31,7 @@ const LARGEST_FILE_KIB: u64 = 64;
 pub(super) struct Overlay<'a> {
     surroundings: &'a Surroundings,
     settings: Settings,
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Overlay<'a> {
 
     /// Lays the `LANGO_*` variables over it.
     pub fn read_environment(&mut self) {
-        let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+        let mut seen: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &self.surroundings.env {
             let name = name.to_string_lossy();
             let Some(words) = name
@@ -103,14 +103,14 @@ impl<'a> Overlay<'a> {
             if value.is_empty() {
                 continue;
             }
-            if let Some(other) = seen.insert(key.name, name.to_string()) {
+            if let Some(other) = seen.insert(key.name(), name.to_string()) {
                 self.problems.push(Problem::AmbiguousVariable {
                     name: name.into(),
                     other,
                 });
                 continue;
             }
-            self.set_text(key, &value.to_string_lossy(), Origin::Variable(name.into()));
+            self.set_text(&key, &value.to_string_lossy(), Origin::Variable(name.into()));
         }
     }
 
@@ -127,7 +127,7 @@ impl<'a> Overlay<'a> {
                 continue;
             };
             match keys::by_name(name) {
-                Some(key) => self.set_text(key, value, Origin::Flag),
+                Some(key) => self.set_text(&key, value, Origin::Flag),
                 None => self.unknown(name, quote::shortened(name), Origin::Flag),
             }
         }
@@ -136,12 +136,17 @@ impl<'a> Overlay<'a> {
     /// The settings and where each came from, unless something was wrong.
     pub fn finish(mut self) -> Result<(Settings, Vec<Value>), Problems> {
         Problems::refuse_if_any(self.problems)?;
-        let mut value_of = |key: &'static Key| Value {
-            key,
-            value: (key.field)(&mut self.settings).shown(),
-            origin: self.origins.remove(key.name).unwrap_or(Origin::Default),
-        };
-        let values = KEYS.iter().map(&mut value_of).collect();
+        let ids: Vec<String> = self.settings.providers.keys().cloned().collect();
+        let mut values = Vec::new();
+        for key in KEYS {
+            let ids = if key.name.contains(keys::ID) { ids.as_slice() } else { &[String::new()] };
+            for id in ids {
+                let name = Found { key, id: id.clone() }.name();
+                let value = (key.field)(&mut self.settings, id).shown();
+                let origin = self.origins.remove(&name).unwrap_or(Origin::Default);
+                values.push(Value { key, name, value, origin });
+            }
+        }
         Ok((self.settings, values))
     }
 
@@ -154,7 +159,7 @@ impl<'a> Overlay<'a> {
             match (keys::by_name(&path), value) {
                 (Some(key), _) => {
                     let folder = document.path.parent().unwrap_or(Path::new("/"));
-                    if let Err(expected) = self.set(key, value, folder, origin.clone()) {
+                    if let Err(expected) = self.set(&key, value, folder, origin.clone()) {
                         self.refuse(&path, quote::described(value), expected, origin);
                     }
                 }
@@ -172,7 +177,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Sets a key from plain text: as TOML if that fits the key, else as the text it is.
-    fn set_text(&mut self, key: &'static Key, text: &str, origin: Origin) {
+    fn set_text(&mut self, key: &Found, text: &str, origin: Origin) {
         let cwd = &self.surroundings.cwd;
         if let Ok(value) = DeValue::parse(text)
             && self.set(key, value.get_ref(), cwd, origin.clone()).is_ok()
@@ -180,13 +185,13 @@ impl<'a> Overlay<'a> {
             return;
         }
         if let Err(expected) = self.set(key, &DeValue::String(text.into()), cwd, origin.clone()) {
-            self.refuse(key.name, quote::shortened(text), expected, origin);
+            self.refuse(&key.name(), quote::shortened(text), expected, origin);
         }
     }
 
     fn set(
         &mut self,
-        key: &'static Key,
+        key: &Found,
         value: &DeValue<'_>,
         folder: &Path,
         origin: Origin,
@@ -195,8 +200,8 @@ impl<'a> Overlay<'a> {
             folder,
             home: self.surroundings.home(),
         };
-        (key.field)(&mut self.settings).assign(value, &base)?;
-        self.origins.insert(key.name, origin);
+        (key.key.field)(&mut self.settings, &key.id).assign(value, &base)?;
+        self.origins.insert(key.name(), origin);
         Ok(())
     }
 

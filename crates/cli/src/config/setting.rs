@@ -97,3 +97,53 @@ impl Setting for Option<PathBuf> {
             .map(|path| path.to_string_lossy().into_owned().into())
     }
 }
+
+impl Setting for Option<u64> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let number = value
+            .as_integer()
+            .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
+            .ok_or("a whole number, zero or more")?;
+        *self = Some(number);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.map(|number| i64::try_from(number).unwrap_or(i64::MAX).into())
+    }
+}
+
+impl Setting for Option<f64> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let float = value.as_float().and_then(|number| number.as_str().parse::<f64>().ok());
+        let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
+        let number = float.or(whole).filter(|number| number.is_finite() && *number >= 0.0);
+        *self = Some(number.ok_or("a number, zero or more")?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.map(Into::into)
+    }
+}
+
+impl Setting for Vec<String> {
+    /// A list, or text with commas in between, as variables and flags have it.
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let expected = || Expected::from("a list of names, such as `[\"openai/gpt-5-mini\"]`");
+        let items: Vec<&str> = match value {
+            DeValue::Array(items) => {
+                let texts = items.iter().map(|item| item.get_ref().as_str());
+                texts.collect::<Option<_>>().ok_or_else(expected)?
+            }
+            DeValue::String(text) => text.split(',').map(str::trim).collect(),
+            _ => return Err(expected()),
+        };
+        *self = items.into_iter().filter(|item| !item.is_empty()).map(str::to_owned).collect();
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(self.clone().into())
+    }
+}

@@ -2,25 +2,56 @@
 //!
 //! The numbers that bound a turn are not repeated here: their defaults are those of [`Limits`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lango_core::Limits;
+use lango_models::{Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology};
 use super::surroundings::Paths;
 
 /// All settings, one field for each of the [`KEYS`](super::KEYS).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The keys under `agent`.
     pub agent: AgentSettings,
+    /// The keys under `providers`, by the name of the provider.
+    pub providers: BTreeMap<String, ProviderConfig>,
     /// The keys under `session`.
     pub session: SessionSettings,
 }
 
+/// The keys under `providers.<id>`. What is not set comes from the providers that lango knows by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderConfig {
+    /// How it is spoken to.
+    pub kind: Option<Kind>,
+    /// Where it is.
+    pub base_url: Option<String>,
+    /// The environment variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// How many tokens its models take at once.
+    pub context_tokens: Option<u64>,
+    /// Whether its replies are streamed.
+    pub stream: bool,
+}
+
+impl Default for ProviderConfig {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            base_url: None,
+            api_key_env: None,
+            context_tokens: None,
+            stream: true,
+        }
+    }
+}
+
 /// The keys under `agent`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     /// Whether there are sub-agents to delegate to.
     pub multi_agent: bool,
@@ -30,12 +61,20 @@ pub struct AgentSettings {
     pub orchestrator_tools: Option<OrchestratorTools>,
     /// Provider and model, such as `offline/rules`; nothing lets lango choose.
     pub model: Option<String>,
+    /// Models that are asked when that one fails.
+    pub fallback: Vec<String>,
     /// Delegation rounds of a turn, as written; [`limits`](Self::limits) reads zero as the default.
     pub max_delegation_rounds: u32,
     /// Model calls of a turn.
     pub max_model_calls: u32,
     /// Tool calls of a turn.
     pub max_tool_calls: u32,
+    /// Tokens of a turn.
+    pub max_tokens: Option<u64>,
+    /// US dollars of a turn.
+    pub max_cost: Option<f64>,
+    /// How long a model may be silent.
+    pub idle_timeout: Duration,
     /// Active time of a turn.
     pub turn_timeout: Duration,
     /// Time of a single tool call or remote call.
@@ -63,6 +102,10 @@ impl Settings {
                 topology: Topology::Named("specialists".into()),
                 orchestrator_tools: None,
                 model: None,
+                fallback: Vec::new(),
+                max_tokens: None,
+                max_cost: None,
+                idle_timeout: Patience::default().idle,
                 max_delegation_rounds: limits.rounds,
                 max_model_calls: limits.model_calls,
                 max_tool_calls: limits.tool_calls,
@@ -71,10 +114,18 @@ impl Settings {
                 strict_tools: false,
                 agents_dir: None,
             },
+            providers: BTreeMap::new(),
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
             },
         }
+    }
+}
+
+impl Settings {
+    /// The settings of one provider, made when they are first written to.
+    pub(super) fn provider(&mut self, id: &str) -> &mut ProviderConfig {
+        self.providers.entry(id.to_owned()).or_default()
     }
 }
 
@@ -85,6 +136,8 @@ impl AgentSettings {
             rounds: Limits::DEFAULT_ROUNDS,
             model_calls: self.max_model_calls,
             tool_calls: self.max_tool_calls,
+            tokens: self.max_tokens,
+            cost_micros: self.max_cost.map(|dollars| (dollars * 1e6) as u64),
             turn_ms: milliseconds(self.turn_timeout),
             tool_ms: milliseconds(self.tool_timeout),
         }

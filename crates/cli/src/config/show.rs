@@ -46,7 +46,7 @@ fn columns(values: &[Value]) -> String {
 fn json_text(values: &[Value]) -> String {
     let entry = |value: &Value| {
         let content = json!({ "value": value.value, "origin": value.origin.to_string(), "help": value.key.help });
-        (value.key.name.to_string(), content)
+        (value.name.clone(), content)
     };
     let object: serde_json::Map<_, _> = values.iter().map(entry).collect();
     format!("{:#}\n", serde_json::Value::Object(object))
@@ -55,7 +55,7 @@ fn json_text(values: &[Value]) -> String {
 /// A key that is not set is a comment, so that the whole stays valid TOML.
 fn assignment(value: &Value) -> String {
     match value.rendered() {
-        Some(rendered) => format!("{} = {rendered}", value.key.name),
-        None => format!("# {} is not set", value.key.name),
+        Some(rendered) => format!("{} = {rendered}", value.name),
+        None => format!("# {} is not set", value.name),
     }
 }

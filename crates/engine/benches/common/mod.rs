@@ -160,12 +160,14 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
         is_final: true,
         model: Some("test/scripted".into()),
         usage: Usage::default(),
+        cost_micros: None,
         opaque: None,
     };
     let end = EventBody::TurnFinished {
         outcome: Outcome::Answered { limit: None },
         answer: Some(seq + 1),
         usage: Usage::default(),
+        cost_micros: None,
         model_calls: 1,
         tool_calls: 0,
         rounds: 0,

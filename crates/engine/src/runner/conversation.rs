@@ -89,10 +89,13 @@ impl Conversation {
         self.place = Place::Stale;
         let question: Text = question.into();
         let start = self.start_of(TurnId::new(self.parts.ids.fresh("t_")));
+        let terms = self.parts.model.terms();
         let settings = TurnSettings {
             limits: self.parts.limits,
             model: self.parts.model.name().into(),
             topology: Arc::clone(&self.parts.tree.digest),
+            price: terms.price,
+            context_tokens: terms.context_tokens,
         };
         let tree = Arc::clone(&self.parts.tree);
         let (mut turn, first) = Turn::begin(

@@ -15,15 +15,20 @@ impl Turn {
                 .frames
                 .iter()
                 .find(|frame| frame.awaits_model() && self.offer(frame).is_none());
-            let Some(frame) = stuck.map(|frame| frame.id.clone()) else {
+            let Some((frame, limit)) = stuck.map(|frame| (frame.id.clone(), self.allowance(frame).1)) else {
                 return;
             };
             if frame.is_root() {
-                self.limited(Limit::ModelCalls);
-            } else {
-                let detail = "no model call is left for this agent".to_owned();
-                self.correct(&frame, Fault::ModelCallLimit, None, detail);
+                self.limited(limit);
+                continue;
             }
+            let fault = match limit {
+                Limit::Tokens => Fault::TokenLimit,
+                Limit::Cost => Fault::CostLimit,
+                _ => Fault::ModelCallLimit,
+            };
+            let detail = format!("no model call is left for this agent ({})", limit.key());
+            self.correct(&frame, fault, None, detail);
         }
     }
 
@@ -32,6 +37,7 @@ impl Turn {
             outcome,
             answer,
             usage: self.state.usage,
+            cost_micros: self.state.cost_micros,
             model_calls: self.state.model_calls,
             tool_calls: self.state.tool_calls,
             rounds: self.state.rounds,
@@ -52,9 +58,7 @@ impl Turn {
 
     fn limited(&mut self, limit: Limit) {
         let cause = match limit {
-            Limit::ModelCalls if self.state.limits.model_calls == 0 => {
-                format!("No model was asked, because {} is 0.", limit.key())
-            }
+            _ if self.is_zero(limit) => format!("No model was asked, because {} is 0.", limit.key()),
             _ => format!(
                 "There is no answer: a limit of this turn was reached ({}).",
                 limit.key()
@@ -157,6 +161,7 @@ impl Turn {
             is_final: true,
             model: None,
             usage: Usage::default(),
+            cost_micros: Some(0),
             opaque: None,
         };
         self.emit_as_root(FrameId::root(), body)

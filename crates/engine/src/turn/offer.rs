@@ -1,10 +1,7 @@
 //! What an agent may call next, and when it must conclude.
-//!
-//! The model calls of a turn are shared by all its frames, and the last one is kept for whoever answers the person: it is
-//! offered nothing to call. Frames that wait for their model are served in the order in which they began to wait, so a
-//! call that was started is never overtaken by one that would have spent its place.
 
 use super::Turn;
+use super::budget::Allowance;
 use super::frame::Frame;
 use crate::instruction::Notice;
 use crate::tree::Mode;
@@ -19,13 +16,6 @@ pub(crate) struct Offer {
     pub notice: Option<Notice>,
     /// The limit behind that.
     pub limit: Option<Limit>,
-}
-
-/// How many model calls are left to a frame.
-enum Allowance {
-    None,
-    Last,
-    More,
 }
 
 impl Turn {
@@ -44,9 +34,9 @@ impl Turn {
             })
         };
         match self.allowance(frame) {
-            Allowance::None => return None,
-            Allowance::Last => return conclude(Notice::LastCall, Some(Limit::ModelCalls)),
-            Allowance::More => {}
+            (Allowance::None, _) => return None,
+            (Allowance::Last, limit) => return conclude(Notice::LastCall, Some(limit)),
+            (Allowance::More, _) => {}
         }
         if frame.repetition.found {
             return conclude(Notice::Repetition, None);
@@ -85,41 +75,4 @@ impl Turn {
         }
         offer
     }
-
-    fn allowance(&self, frame: &Frame) -> Allowance {
-        let left = self
-            .state
-            .limits
-            .model_calls
-            .saturating_sub(self.state.model_calls);
-        // The root, and a frame whose answer is the person's, may spend the last call. They never wait beside others.
-        if frame.id.is_root() || frame.finish {
-            return match left {
-                0 => Allowance::None,
-                1 => Allowance::Last,
-                _ => Allowance::More,
-            };
-        }
-        let left = count(left.saturating_sub(1));
-        let waits_longer = |other: &&Frame| {
-            other.awaits_model()
-                && (other.waiting_since, &other.id) < (frame.waiting_since, &frame.id)
-        };
-        let ahead = self.state.frames.iter().filter(waits_longer).count();
-        let open = self
-            .state
-            .frames
-            .iter()
-            .filter(|other| other.is_open() && !other.id.is_root() && !other.remote)
-            .count();
-        match () {
-            () if ahead >= left => Allowance::None,
-            () if open >= left => Allowance::Last,
-            () => Allowance::More,
-        }
-    }
-}
-
-fn count(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -31,6 +31,7 @@ impl Turn {
             text,
             calls,
             usage,
+            cost_micros,
             opaque,
             model: replied,
         } = reply;
@@ -51,6 +52,7 @@ impl Turn {
             is_final,
             model: Some(replied.unwrap_or_else(|| Text::clone(model))),
             usage,
+            cost_micros,
             opaque,
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);

@@ -7,6 +7,7 @@
 use super::Turn;
 use super::frame::{Entry, Frame, SlotState};
 use super::offer::Offer;
+use super::room;
 use super::steps::ModelStep;
 use crate::instruction;
 use crate::tree::Agent;
@@ -29,38 +30,64 @@ impl Turn {
 
     /// What the model of this step is sent.
     pub fn request(&self, step: &ModelStep) -> ModelRequest {
-        let (Some(agent), Some(frame)) = (
-            self.tree.agent(step.agent.as_str()),
-            self.state.frame(&step.frame),
-        ) else {
-            return ModelRequest {
+        match self.state.frame(&step.frame) {
+            Some(frame) => self.request_of(frame, step.offer),
+            None => ModelRequest {
                 instruction: "".into(),
                 messages: Vec::new(),
                 functions: Arc::from([]),
-            };
+            },
+        }
+    }
+
+    /// About how many tokens a frame's next request has.
+    pub(super) fn estimated_tokens(&self, frame: &Frame) -> u64 {
+        let offer = Offer {
+            delegate: frame.id.is_root(),
+            tools: true,
+            ..Offer::default()
         };
-        let mut messages = Vec::with_capacity(2 * frame.entries.len() + 2);
-        if frame.id.is_root() {
-            messages.extend(self.look_back.messages().cloned());
-            messages.push(Message::User {
-                text: Arc::clone(&self.state.question),
-            });
-        } else {
-            messages.push(Message::User {
-                text: self.brief(frame),
-            });
-        }
-        own_steps(frame, &mut messages);
-        if let Some(notice) = step.offer.notice {
-            messages.push(Message::Notice {
-                text: instruction::notice(notice).into(),
-            });
-        }
-        ModelRequest {
+        room::tokens(room::bytes_of(&self.request_of(frame, offer)))
+    }
+
+    fn request_of(&self, frame: &Frame, offer: Offer) -> ModelRequest {
+        let agent = self.tree.agent(frame.agent.as_str()).unwrap_or(&self.tree.root);
+        let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
+        own.push(Message::User {
+            text: if frame.id.is_root() {
+                Arc::clone(&self.state.question)
+            } else {
+                self.brief(frame)
+            },
+        });
+        own_steps(frame, &mut own);
+        own.extend(offer.notice.map(|notice| Message::Notice {
+            text: instruction::notice(notice).into(),
+        }));
+        let mut request = ModelRequest {
             instruction: Arc::clone(&agent.instruction),
-            messages,
-            functions: self.functions(agent, step.offer),
+            messages: own,
+            functions: self.functions(agent, offer),
+        };
+        let room = self.make_room(&mut request);
+        if frame.id.is_root() {
+            let earlier = self.look_back.messages(room).cloned();
+            request.messages.splice(..0, earlier);
         }
+        request
+    }
+
+    /// Cuts what has to be sent until it fits, and gives the bytes that are left for earlier turns.
+    fn make_room(&self, request: &mut ModelRequest) -> usize {
+        let Some(context_tokens) = self.state.context_tokens else {
+            return usize::MAX;
+        };
+        let most = room::bytes_for(context_tokens);
+        let needed = room::bytes_of(request);
+        if needed > most {
+            room::cut_results(&mut request.messages, needed - most);
+        }
+        most.saturating_sub(needed)
     }
 
     fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {

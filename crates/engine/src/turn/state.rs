@@ -4,7 +4,7 @@ use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Text,
+    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Price, Text,
     Usage,
 };
 use std::collections::{BTreeSet, HashSet};
@@ -26,6 +26,10 @@ pub(super) struct State {
     pub tool_calls: u32,
     pub rounds: u32,
     pub usage: Usage,
+    /// What was spent in millionths of a dollar; none once a reply had no known price.
+    pub cost_micros: Option<u64>,
+    pub price: Option<Price>,
+    pub context_tokens: Option<u64>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub finished: Option<Finished>,
@@ -53,6 +57,9 @@ impl State {
             tool_calls: 0,
             rounds: 0,
             usage: Usage::default(),
+            cost_micros: Some(0),
+            price: None,
+            context_tokens: None,
             limit_hit: None,
             finished: None,
             events: 0,
@@ -70,6 +77,8 @@ impl State {
             EventBody::UserMessage { text, settings } => {
                 if let Some(settings) = settings {
                     self.limits = settings.limits;
+                    self.price = settings.price;
+                    self.context_tokens = settings.context_tokens;
                 }
                 self.question = Arc::clone(text);
                 self.frames.push(Frame::new(
@@ -84,11 +93,13 @@ impl State {
                 calls,
                 is_final,
                 usage,
+                cost_micros,
                 opaque,
                 ..
             } => {
                 self.model_calls += 1;
                 self.usage += *usage;
+                self.cost_micros = self.cost_micros.zip(*cost_micros).map(|(sum, more)| sum.saturating_add(more));
                 self.calls_seen
                     .extend(calls.iter().map(|call| call.id.clone()));
                 let now = self.events;
@@ -205,10 +216,9 @@ impl State {
             Fault::StrayRejection => self.ask_again(frame, Notice::StrayRejection, detail),
             Fault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
             Fault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
-            Fault::ModelCallLimit => {
-                self.limit_hit = Some(Limit::ModelCalls);
-                self.end(frame, FrameEnd::Limited(Limit::ModelCalls));
-            }
+            Fault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
+            Fault::TokenLimit => self.end_at(frame, Limit::Tokens),
+            Fault::CostLimit => self.end_at(frame, Limit::Cost),
             _ => {}
         }
     }
@@ -266,6 +276,11 @@ impl State {
         });
     }
 
+    fn end_at(&mut self, frame: &FrameId, limit: Limit) {
+        self.limit_hit = Some(limit);
+        self.end(frame, FrameEnd::Limited(limit));
+    }
+
     /// Ends a frame; a sub-agent's end answers the call that opened it.
     fn end(&mut self, frame: &FrameId, end: FrameEnd) {
         if !frame.is_root() {
@@ -278,8 +293,8 @@ impl State {
                 FrameEnd::Rejected(reason) => {
                     (format!("{agent} rejected the task: {reason}").into(), true)
                 }
-                FrameEnd::Limited(_) => (
-                    format!("{agent} was stopped: the model calls of this turn are spent").into(),
+                FrameEnd::Limited(limit) => (
+                    format!("{agent} was stopped by a limit of this turn ({})", limit.key()).into(),
                     true,
                 ),
                 FrameEnd::Failed(detail) => {

@@ -146,6 +146,8 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         limits,
         model: "test/random".into(),
         topology: Text::clone(&tree.digest),
+            price: None,
+            context_tokens: None,
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),

@@ -147,6 +147,8 @@ impl<'a> Play<'a> {
             limits: self.limits,
             model: "test/scripted".into(),
             topology: Text::clone(&self.tree.digest),
+            price: None,
+            context_tokens: None,
         };
         Turn::begin(
             Arc::clone(&self.tree),

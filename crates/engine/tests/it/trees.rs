@@ -231,6 +231,8 @@ impl Driven {
             limits: Limits::default(),
             model: "test/scripted".into(),
             topology: Arc::clone(&tree.digest),
+            price: None,
+            context_tokens: None,
         };
         let (turn, events) = Turn::begin(
             Arc::clone(tree),

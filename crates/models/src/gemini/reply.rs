@@ -161,7 +161,7 @@ impl ReplyReader for Reader {
             calls: reader.calls,
             usage: reader.usage,
             opaque,
-            model: None,
+            ..ModelReply::default()
         })
     }
 }

@@ -179,7 +179,7 @@ impl ReplyReader for Reader {
             calls: reader.calls.into_iter().map(call).collect(),
             usage: reader.usage,
             opaque,
-            model: None,
+            ..ModelReply::default()
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use lango_core::{
     AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit,
-    Limits, Opaque, Outcome, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -123,6 +123,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         limits: Limits::default(),
         model: text("offline/rules"),
         topology: text("d1"),
+        price: Some(Price {
+            input: 0.1,
+            cached: 1e-3,
+            output: 75.0,
+        }),
+        context_tokens: Some(200_000),
     };
     let usage = Usage {
         input_tokens: u64::MAX,
@@ -157,6 +163,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 is_final: false,
                 model: Some(text("offline/rules")),
                 usage,
+                cost_micros: Some(u64::MAX),
                 opaque: Some(Opaque {
                     kind: text("anthropic"),
                     data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
@@ -253,6 +260,7 @@ fn message(text: &str) -> EventBody {
         is_final: true,
         model: None,
         usage: Usage::default(),
+        cost_micros: None,
         opaque: None,
     }
 }
@@ -267,6 +275,7 @@ fn finished(outcome: Outcome, answer: Option<u64>) -> EventBody {
         outcome,
         answer,
         usage,
+        cost_micros: Some(7),
         model_calls: 1,
         tool_calls: 0,
         rounds: 0,

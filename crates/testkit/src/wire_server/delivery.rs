@@ -1,0 +1,254 @@
+//! How an answer is put on the wire, well or badly.
+
+use super::fault::{Fault, error_body, error_frame, own_words};
+use super::request::{Dialect, Recorded};
+use super::{Answer, Content, anthropic, gemini, openai};
+use std::fmt::Write;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A response as it is meant. A stream is sent in its pieces, and chunked.
+struct Response {
+    status: u16,
+    headers: Vec<(String, String)>,
+    content_type: String,
+    pieces: Vec<Vec<u8>>,
+    is_streamed: bool,
+}
+
+/// How it goes out.
+enum Manner {
+    Whole,
+    CutAfter(usize),
+    SilentAfter(usize),
+    Drip(Duration),
+    /// Whole, and then this again and again.
+    Endless(Vec<u8>),
+}
+
+pub(super) async fn deliver(
+    stream: &mut TcpStream,
+    asked: &Recorded,
+    answer: Answer,
+) -> io::Result<()> {
+    let mut response = meant(asked, answer.content);
+    let manner = match answer.fault {
+        None => Manner::Whole,
+        Some(Fault::HangUp) => return Ok(()),
+        Some(Fault::SilentBeforeHead) => return wait_for_the_end(stream).await,
+        Some(fault) => spoil(&mut response, asked, fault),
+    };
+    send(stream, &response, &manner).await
+}
+
+fn meant(asked: &Recorded, content: Content) -> Response {
+    let (content_type, pieces, is_streamed) = match content {
+        Content::Bytes { content_type, body } => (content_type, vec![body], false),
+        Content::Frames(frames) => {
+            let frames = frames.iter().map(|data| format!("data: {data}\n\n"));
+            (
+                stream_type(),
+                frames.map(String::into_bytes).collect(),
+                true,
+            )
+        }
+        Content::Reply(reply) if asked.is_streaming() => {
+            let frames = match asked.dialect() {
+                Dialect::OpenAi => openai::stream(&reply, asked.number),
+                Dialect::Anthropic => anthropic::stream(&reply, asked.number),
+                Dialect::Gemini => gemini::stream(&reply),
+            };
+            let frames = frames.into_iter().map(String::into_bytes);
+            (stream_type(), frames.collect(), true)
+        }
+        Content::Reply(reply) => {
+            let body = match asked.dialect() {
+                Dialect::OpenAi => openai::whole(&reply, asked.number),
+                Dialect::Anthropic => anthropic::whole(&reply, asked.number),
+                Dialect::Gemini => gemini::whole(&reply),
+            };
+            let body = body.to_string().into_bytes();
+            ("application/json".to_owned(), vec![body], false)
+        }
+    };
+    Response {
+        status: 200,
+        headers: Vec::new(),
+        content_type,
+        pieces,
+        is_streamed,
+    }
+}
+
+fn stream_type() -> String {
+    "text/event-stream; charset=utf-8".to_owned()
+}
+
+/// Changes what is said, and tells how it is to be said.
+fn spoil(response: &mut Response, asked: &Recorded, fault: Fault) -> Manner {
+    let dialect = asked.dialect();
+    if let Some((status, body)) = own_words(dialect, &fault) {
+        response.become_json(status, &body.to_string());
+        return Manner::Whole;
+    }
+    match fault {
+        Fault::Status {
+            status,
+            headers,
+            body,
+        } => {
+            let message = headers.iter().find(|(name, _)| name == "x-message");
+            let message = message.map_or("", |(_, text)| text);
+            let body = body.unwrap_or_else(|| error_body(dialect, status, message).to_string());
+            response.become_json(status, &body);
+            response.headers = headers;
+        }
+        Fault::CutAfter(bytes) => return Manner::CutAfter(bytes),
+        Fault::SilentBeforeBody => return Manner::SilentAfter(0),
+        Fault::SilentAfter(bytes) => return Manner::SilentAfter(bytes),
+        Fault::Drip(pause) => return Manner::Drip(pause),
+        Fault::Garbage => response.insert(b"data: {\"oops\": \xff\xfe<<<\n\n".to_vec()),
+        Fault::ErrorInside if response.is_streamed => {
+            response.insert(error_frame(dialect).into_bytes());
+        }
+        Fault::ErrorInside => {
+            let body = error_body(dialect, 503, "overloaded").to_string();
+            response.become_json(200, &body);
+        }
+        Fault::HugeFrame => {
+            let mut huge = b"data: ".to_vec();
+            huge.resize(5 * 1024 * 1024, b'x');
+            huge.extend(b"\n\n");
+            response.insert(huge);
+        }
+        Fault::Endless => {
+            response.become_stream();
+            return Manner::Endless(endless(dialect).into_bytes());
+        }
+        Fault::EndlessComments => {
+            response.become_stream();
+            response.pieces.clear();
+            return Manner::Endless(b": still here\n\n".to_vec());
+        }
+        Fault::Html => {
+            response.content_type = "text/html; charset=utf-8".to_owned();
+            let page = b"<!doctype html><title>Welcome</title><p>Please sign in.".to_vec();
+            (response.pieces, response.is_streamed) = (vec![page], false);
+        }
+        Fault::Redirect(to) => {
+            response.become_json(307, "");
+            response.headers.push(("location".to_owned(), to));
+        }
+        Fault::EmptyBody => response.pieces.clear(),
+        Fault::EmptyJson => response.become_json(200, "{}"),
+        Fault::ContextTooLong
+        | Fault::BadKey
+        | Fault::UnknownModel
+        | Fault::HangUp
+        | Fault::SilentBeforeHead => {}
+    }
+    Manner::Whole
+}
+
+/// A frame that may come any number of times.
+fn endless(dialect: Dialect) -> String {
+    let words = "and so on and on ".repeat(64);
+    let data = match dialect {
+        Dialect::OpenAi => openai::text_chunk(&words),
+        Dialect::Anthropic => anthropic::text_chunk(&words),
+        Dialect::Gemini => gemini::text_chunk(&words),
+    };
+    format!("data: {data}\n\n")
+}
+
+impl Response {
+    fn become_json(&mut self, status: u16, body: &str) {
+        self.status = status;
+        self.content_type = "application/json".to_owned();
+        (self.pieces, self.is_streamed) = (vec![body.as_bytes().to_vec()], false);
+    }
+
+    /// A stream that has begun and says nothing of its end.
+    fn become_stream(&mut self) {
+        self.content_type = stream_type();
+        self.is_streamed = true;
+        self.pieces.truncate(2);
+    }
+
+    /// Puts something into the middle; a body that is not streamed is replaced.
+    fn insert(&mut self, piece: Vec<u8>) {
+        if self.is_streamed {
+            self.pieces.insert(self.pieces.len() / 2, piece);
+        } else {
+            self.pieces = vec![piece];
+        }
+    }
+
+    fn head(&self) -> String {
+        let length: usize = self.pieces.iter().map(Vec::len).sum();
+        let mut head = format!(
+            "HTTP/1.1 {} as asked\r\ncontent-type: {}\r\nconnection: close\r\n",
+            self.status, self.content_type
+        );
+        for (name, value) in &self.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if self.is_streamed {
+            head.push_str("transfer-encoding: chunked\r\n\r\n");
+        } else {
+            let _ = write!(head, "content-length: {length}\r\n\r\n");
+        }
+        head
+    }
+}
+
+async fn send(stream: &mut TcpStream, response: &Response, manner: &Manner) -> io::Result<()> {
+    stream.write_all(response.head().as_bytes()).await?;
+    let mut room = match manner {
+        Manner::CutAfter(bytes) | Manner::SilentAfter(bytes) => *bytes,
+        _ => usize::MAX,
+    };
+    for piece in &response.pieces {
+        let piece = &piece[..piece.len().min(room)];
+        room -= piece.len();
+        if let Manner::Drip(pause) = manner {
+            for byte in piece.chunks(1) {
+                tokio::time::sleep(*pause).await;
+                send_piece(stream, response, byte).await?;
+            }
+        } else if !piece.is_empty() {
+            send_piece(stream, response, piece).await?;
+        }
+    }
+    match manner {
+        Manner::CutAfter(_) => return Ok(()),
+        Manner::SilentAfter(_) => return wait_for_the_end(stream).await,
+        Manner::Endless(again) => loop {
+            send_piece(stream, response, again).await?;
+        },
+        Manner::Whole | Manner::Drip(_) => {}
+    }
+    if response.is_streamed {
+        stream.write_all(b"0\r\n\r\n").await?;
+    }
+    stream.shutdown().await
+}
+
+async fn send_piece(stream: &mut TcpStream, response: &Response, piece: &[u8]) -> io::Result<()> {
+    if !response.is_streamed {
+        return stream.write_all(piece).await;
+    }
+    let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+    chunk.extend(piece);
+    chunk.extend(b"\r\n");
+    stream.write_all(&chunk).await
+}
+
+/// Says nothing until the caller hangs up.
+async fn wait_for_the_end(stream: &mut TcpStream) -> io::Result<()> {
+    let mut rest = [0; 64];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(())
+}

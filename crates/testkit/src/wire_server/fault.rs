@@ -1,0 +1,180 @@
+//! What a provider can do wrong.
+
+use super::request::Dialect;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// One way to fail. Those that speak of a place in the body count the bytes of the body, not of its transport.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// A status with a message in the provider's form, or a body as it is.
+    Status {
+        /// The code.
+        status: u16,
+        /// Headers beside the usual ones.
+        headers: Vec<(String, String)>,
+        /// The body; none for the provider's own form of an error.
+        body: Option<String>,
+    },
+    /// Status 400 because the conversation is too long, as this provider says it.
+    ContextTooLong,
+    /// Status 400 or 401 because the key is wrong, as this provider says it.
+    BadKey,
+    /// Status 404 because there is no such model, as this provider says it.
+    UnknownModel,
+    /// The connection ends before the head.
+    HangUp,
+    /// The connection ends after this many bytes of the body.
+    CutAfter(usize),
+    /// Nothing comes, ever.
+    SilentBeforeHead,
+    /// The head comes, and then nothing.
+    SilentBeforeBody,
+    /// Nothing comes after this many bytes of the body.
+    SilentAfter(usize),
+    /// Every byte on its own, with a pause before each.
+    Drip(Duration),
+    /// Something that is no JSON in the middle.
+    Garbage,
+    /// The provider's own error in the middle of a stream; in a body that is not streamed, in place of the reply.
+    ErrorInside,
+    /// One line that is longer than 4 MiB.
+    HugeFrame,
+    /// Text without end.
+    Endless,
+    /// Comments without end, and no reply.
+    EndlessComments,
+    /// A page of HTML under status 200.
+    Html,
+    /// A redirect to another place.
+    Redirect(String),
+    /// Status 200 and no body.
+    EmptyBody,
+    /// Status 200 and `{}`.
+    EmptyJson,
+}
+
+impl Fault {
+    /// A status with the provider's own form of an error.
+    pub fn status(status: u16, message: &str) -> Self {
+        Self::Status {
+            status,
+            headers: vec![("x-message".to_owned(), message.to_owned())],
+            body: None,
+        }
+    }
+
+    /// Status 429 with this `Retry-After`.
+    pub fn rate_limited(retry_after: &str) -> Self {
+        Self::status(429, "slow down").header("retry-after", retry_after)
+    }
+
+    /// The same status with one more header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        if let Self::Status { headers, .. } = &mut self {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// The same status with this body.
+    pub fn body(mut self, text: impl ToString) -> Self {
+        if let Self::Status { body, .. } = &mut self {
+            *body = Some(text.to_string());
+        }
+        self
+    }
+}
+
+/// An error as a provider writes it in the body of a status.
+pub(super) fn error_body(dialect: Dialect, status: u16, message: &str) -> Value {
+    match dialect {
+        Dialect::OpenAi => {
+            let (kind, code) = match status {
+                401 => ("invalid_request_error", json!("invalid_api_key")),
+                404 => ("invalid_request_error", json!("model_not_found")),
+                429 => ("requests", json!("rate_limit_exceeded")),
+                500.. => ("server_error", Value::Null),
+                _ => ("invalid_request_error", Value::Null),
+            };
+            json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
+        }
+        Dialect::Anthropic => {
+            let kind = match status {
+                401 => "authentication_error",
+                402 => "billing_error",
+                403 => "permission_error",
+                404 => "not_found_error",
+                413 => "request_too_large",
+                429 => "rate_limit_error",
+                529 => "overloaded_error",
+                500.. => "api_error",
+                _ => "invalid_request_error",
+            };
+            json!({ "type": "error", "error": { "type": kind, "message": message } })
+        }
+        Dialect::Gemini => {
+            let kind = match status {
+                401 => "UNAUTHENTICATED",
+                403 => "PERMISSION_DENIED",
+                404 => "NOT_FOUND",
+                429 => "RESOURCE_EXHAUSTED",
+                503 => "UNAVAILABLE",
+                500.. => "INTERNAL",
+                _ => "INVALID_ARGUMENT",
+            };
+            json!({ "error": { "code": status, "message": message, "status": kind } })
+        }
+    }
+}
+
+/// The status and body of the faults that each provider has its own words for.
+pub(super) fn own_words(dialect: Dialect, fault: &Fault) -> Option<(u16, Value)> {
+    let (status, message) = match (fault, dialect) {
+        (Fault::ContextTooLong, Dialect::OpenAi) => {
+            let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
+                           150000 tokens. Please reduce the length of the messages.";
+            let mut body = error_body(dialect, 400, message);
+            body["error"]["code"] = json!("context_length_exceeded");
+            return Some((400, body));
+        }
+        (Fault::ContextTooLong, Dialect::Anthropic) => {
+            (400, "prompt is too long: 208310 tokens > 200000 maximum")
+        }
+        (Fault::ContextTooLong, Dialect::Gemini) => (
+            400,
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        ),
+        (Fault::BadKey, Dialect::OpenAi) => (401, "Incorrect API key provided: sk-****."),
+        (Fault::BadKey, Dialect::Anthropic) => (401, "invalid x-api-key"),
+        (Fault::BadKey, Dialect::Gemini) => {
+            (400, "API key not valid. Please pass a valid API key.")
+        }
+        (Fault::UnknownModel, Dialect::OpenAi) => (404, "The model `m` does not exist"),
+        (Fault::UnknownModel, Dialect::Anthropic) => (404, "model: m"),
+        (Fault::UnknownModel, Dialect::Gemini) => (
+            404,
+            "models/m is not found for API version v1beta, or is not supported for generateContent.",
+        ),
+        _ => return None,
+    };
+    Some((status, error_body(dialect, status, message)))
+}
+
+/// An error as a provider writes it in the middle of a stream, as a frame.
+pub(super) fn error_frame(dialect: Dialect) -> String {
+    match dialect {
+        Dialect::OpenAi => {
+            let error = error_body(dialect, 500, "The server had an error");
+            format!("data: {error}\n\n")
+        }
+        Dialect::Anthropic => {
+            let error = error_body(dialect, 529, "Overloaded");
+            format!("event: error\ndata: {error}\n\n")
+        }
+        Dialect::Gemini => {
+            let error = error_body(dialect, 503, "The model is overloaded");
+            format!("data: {error}\n\n")
+        }
+    }
+}

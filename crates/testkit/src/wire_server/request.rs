@@ -1,0 +1,118 @@
+//! What the server was asked.
+
+use serde_json::Value;
+use std::io;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// Whose form a request is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// OpenAI's chat completions.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Gemini.
+    Gemini,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Its place among the requests, from 0.
+    pub number: usize,
+    /// When it was whole.
+    pub at: Instant,
+    /// `GET` or `POST`.
+    pub method: String,
+    /// The path with its query.
+    pub path: String,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body; null if there is none.
+    pub body: Value,
+}
+
+impl Recorded {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Whose form it is in, by its path.
+    pub fn dialect(&self) -> Dialect {
+        if self.path.contains(":generateContent") || self.path.contains(":streamGenerateContent") {
+            Dialect::Gemini
+        } else if self.path.ends_with("/messages") {
+            Dialect::Anthropic
+        } else {
+            Dialect::OpenAi
+        }
+    }
+
+    /// Whether it asks for a stream.
+    pub fn is_streaming(&self) -> bool {
+        self.body["stream"] == true || self.path.contains(":streamGenerateContent")
+    }
+
+    /// The names of the functions it offers.
+    pub fn functions(&self) -> Vec<String> {
+        let list = match self.dialect() {
+            Dialect::OpenAi | Dialect::Anthropic => &self.body["tools"],
+            Dialect::Gemini => &self.body["tools"][0]["functionDeclarations"],
+        };
+        let name = |function: &Value| {
+            let name = function.pointer("/function/name");
+            name.or_else(|| function.get("name"))?
+                .as_str()
+                .map(str::to_owned)
+        };
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(name)
+            .collect()
+    }
+}
+
+/// Reads one request; nothing if the caller hung up before it was whole.
+pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Recorded>> {
+    let mut bytes = Vec::new();
+    let head_end = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at;
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next().unwrap_or_default().split(' ');
+    let mut word = || first.next().unwrap_or_default().to_owned();
+    let (method, path) = (word(), word());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
+    let mut body = bytes.split_off(head_end + 4);
+    while body.len() < length {
+        if stream.read_buf(&mut body).await? == 0 {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Recorded {
+        number: 0,
+        at: Instant::now(),
+        method,
+        path,
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    }))
+}

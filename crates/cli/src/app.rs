@@ -2,16 +2,18 @@
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
 use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
 use lango_engine::{
     Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree, TreeError,
     TreeSettings,
 };
-use lango_models::Offline;
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::Workspace;
 use std::fs::File;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,8 +28,7 @@ pub struct App {
     pub tree: Arc<Tree>,
     /// The folder the agents work in.
     pub workspace: Workspace,
-    /// The model.
-    pub model: Arc<dyn Model>,
+    env: BTreeMap<OsString, OsString>,
     /// None for a single agent.
     topology: Option<Topology>,
     tools: Vec<Arc<dyn Tool>>,
@@ -60,12 +61,11 @@ impl App {
             false => None,
         };
         let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs)?;
-        let model = choose_model(loaded.settings.agent.model.as_deref())?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
             workspace,
-            model,
+            env: surroundings.env,
             topology,
             tools,
         })
@@ -109,14 +109,27 @@ impl App {
         }
     }
 
-    /// A runner over this store.
-    pub fn runner(&self, sessions: &Sessions) -> Result<Runner, Failure> {
+    /// How models are chosen here.
+    pub fn model_choice(&self) -> ModelChoice<'_> {
+        ModelChoice {
+            settings: &self.loaded.settings,
+            env: &self.env,
+        }
+    }
+
+    /// The model of this run.
+    pub async fn choose_model(&self) -> Result<Choice, Failure> {
+        self.model_choice().choose().await
+    }
+
+    /// A runner over this store with this model.
+    pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
         let gate = Gate::new(&self.tree, self.tools.clone())
             .map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
         Ok(Runner::new(RunnerParts {
             tree: Arc::clone(&self.tree),
             gate,
-            model: Arc::clone(&self.model),
+            model: Arc::clone(model),
             remotes: Vec::new(),
             store: Arc::clone(&sessions.store),
             clock: Arc::new(SystemClock),
@@ -244,20 +257,5 @@ fn unreadable(path: &Path, error: &std::io::Error) -> TopologyError {
     TopologyError::Malformed {
         origin: path.display().to_string(),
         detail: error.to_string(),
-    }
-}
-
-/// The model that was named, or the rules that are always there.
-fn choose_model(name: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
-    match name {
-        None | Some(Offline::NAME | "offline") => Ok(Arc::new(Offline)),
-        Some(other) => Err(Failure::new(
-            Exit::Config,
-            format!("there is no model `{other}`; lango has `{}`", Offline::NAME),
-        )
-        .next(format!(
-            "-c agent.model={}, or remove agent.model",
-            Offline::NAME
-        ))),
     }
 }

@@ -45,6 +45,14 @@ pub enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Which models can be asked, and which one answers now
+    Models {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Choose a model, try it, and write the configuration file
+    Setup(SetupArguments),
     /// Look for problems, change nothing
     Doctor {
         /// Print JSON.
@@ -82,6 +90,20 @@ pub struct RunArguments {
     /// No progress on stderr.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Arguments of `lango setup`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5\n  \
+                        lango -c providers.mine.kind=openai -c providers.mine.baseUrl=http://127.0.0.1:8000/v1 setup --model mine/any")]
+pub struct SetupArguments {
+    /// The model, as provider/model; without it you are asked.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// Write the file anew if it is there.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `lango agents`.

@@ -5,8 +5,10 @@ mod chat;
 mod config;
 mod doctor;
 mod input;
+mod models;
 mod run;
 mod sessions;
+mod setup;
 mod watch;
 
 use crate::args::{Arguments, Command};
@@ -25,6 +27,8 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
         Some(Command::Config { command }) => config::config(config, command),
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
+        Some(Command::Models { json }) => models::models(config, json).await,
+        Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,
     };
     result.unwrap_or_else(|failure| report(&failure))
 }

@@ -7,5 +7,6 @@ pub mod commands;
 pub mod config;
 pub mod exit;
 pub mod markdown;
+pub mod model_choice;
 pub mod screen;
 mod text_file;

@@ -48,10 +48,7 @@ pub fn wants_colour() -> bool {
 pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     let tokens = match model {
         Offline::NAME => "0 tokens (built-in rules, not an AI model)".to_owned(),
-        _ => format!(
-            "{} tokens in, {} out",
-            report.usage.input_tokens, report.usage.output_tokens
-        ),
+        _ => tokens_and_cost(report),
     };
     let mut parts = vec![
         model.to_owned(),
@@ -94,6 +91,19 @@ pub fn absences(tree: &Tree) -> Vec<String> {
     }
     let text = |(reason, names): (&str, Vec<&str>)| format!("{} ({reason})", names.join(", "));
     groups.into_iter().map(text).collect()
+}
+
+fn tokens_and_cost(report: &TurnReport) -> String {
+    let usage = &report.usage;
+    let cached = match usage.cached_tokens {
+        0 => String::new(),
+        cached => format!(" ({cached} cached)"),
+    };
+    let cost = match report.cost_micros {
+        Some(micros) => format!("${:.4}", micros as f64 / 1e6),
+        None => "cost unknown".to_owned(),
+    };
+    format!("{} tokens in{cached}, {} out · {cost}", usage.input_tokens, usage.output_tokens)
 }
 
 /// How long ago something was.

@@ -21,6 +21,9 @@ pub struct KnownProvider {
     /// What its key alone selects.
     #[serde(default)]
     pub model: Option<String>,
+    /// How many tokens its models take at once, at the least.
+    #[serde(default)]
+    pub context_tokens: Option<u64>,
     /// The address that answers when it runs on this machine.
     #[serde(default)]
     pub probe: Option<String>,

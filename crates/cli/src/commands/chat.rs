@@ -15,18 +15,20 @@ use line::{Line, LineInput};
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let app = App::load(config)?;
     let sessions = app.sessions()?;
-    let conversation = app.runner(&sessions)?.start(app.user());
-    talk(&app, conversation).await
+    let model = app.choose_model().await?.model;
+    let conversation = app.runner(&sessions, &model)?.start(app.user());
+    talk(&app, conversation, model.name()).await
 }
 
 /// Opens a chat in an existing session.
 pub async fn resume(app: &App, sessions: &Sessions, session: SessionId) -> Result<Exit, Failure> {
-    let conversation = app.runner(sessions)?.open(session).await?;
-    talk(app, conversation).await
+    let model = app.choose_model().await?.model;
+    let conversation = app.runner(sessions, &model)?.open(session).await?;
+    talk(app, conversation, model.name()).await
 }
 
-async fn talk(app: &App, mut conversation: Conversation) -> Result<Exit, Failure> {
-    screen::print(&banner(app, &conversation))?;
+async fn talk(app: &App, mut conversation: Conversation, model: &str) -> Result<Exit, Failure> {
+    screen::print(&banner(app, &conversation, model))?;
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
     loop {
         let line = match input.next().await? {
@@ -42,7 +44,7 @@ async fn talk(app: &App, mut conversation: Conversation) -> Result<Exit, Failure
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                if let Err(failure) = turn::show_turn(app, &mut conversation, question).await {
+                if let Err(failure) = turn::show_turn(model, &mut conversation, question).await {
                     screen::say(&format!("error: {failure}"));
                 }
             }
@@ -63,7 +65,7 @@ const HELP: &str = "Say what you need; the agents do the rest.\n  \
                     Ctrl-C  stop the turn that is running";
 
 /// Where we are, who answers, and how to leave.
-fn banner(app: &App, conversation: &Conversation) -> String {
+fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
     let agents: Vec<&str> = app
         .tree
         .agents
@@ -82,7 +84,7 @@ fn banner(app: &App, conversation: &Conversation) -> String {
         app.workspace.path().display(),
         conversation.session()
     )];
-    lines.push(match app.model.name() {
+    lines.push(match model {
         Offline::NAME => format!(
             "model   {} - built-in rules, not an AI model",
             Offline::NAME

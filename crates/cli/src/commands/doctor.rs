@@ -66,7 +66,7 @@ async fn examine(app: &App) -> Vec<Finding> {
         well("user file", file(&paths.user_file)),
         well("project file", project),
         well("workspace", app.workspace.path().display().to_string()),
-        well("model", describe_model(app.model.name())),
+        examine_model(app).await,
         well("agents", describe_agents(app)),
     ];
     findings.extend(
@@ -115,10 +115,19 @@ async fn examine_store(app: &App) -> Finding {
     }
 }
 
-fn describe_model(name: &str) -> String {
-    match name {
-        Offline::NAME => format!("{name} (built-in rules, not an AI model)"),
-        other => other.to_owned(),
+async fn examine_model(app: &App) -> Finding {
+    let (is_well, detail) = match app.choose_model().await {
+        Ok(choice) if choice.model.name() == Offline::NAME => (
+            true,
+            format!("{} (built-in rules, not an AI model)", Offline::NAME),
+        ),
+        Ok(choice) => (true, format!("{} ({})", choice.model.name(), choice.reason)),
+        Err(failure) => (false, failure.to_string()),
+    };
+    Finding {
+        name: "model",
+        is_well,
+        detail,
     }
 }
 

@@ -51,7 +51,8 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     } else {
         app.sessions()?
     };
-    let runner = app.runner(&sessions)?;
+    let choice = app.choose_model().await?;
+    let runner = app.runner(&sessions, &choice.model)?;
     let mut conversation = match &arguments.session {
         Some(prefix) => {
             runner
@@ -62,9 +63,9 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     };
     let started = Instant::now();
     let report = watch(&mut conversation, &question, shower(&arguments)).await?;
-    print_answer(&app, &arguments, &report)?;
+    print_answer(choice.model.name(), &arguments, &report)?;
     if !arguments.quiet {
-        screen::say(&footer(&report, app.model.name(), started.elapsed()));
+        screen::say(&footer(&report, choice.model.name(), started.elapsed()));
         if !arguments.ephemeral {
             screen::say(&format!(
                 "go on: lango run --session {} \"…\"",
@@ -103,9 +104,10 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
     }
 }
 
-fn print_answer(app: &App, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
+fn print_answer(
+    model: &str, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
     if arguments.json {
-        return Ok(screen::print(&summary(app, report).to_string())?);
+        return Ok(screen::print(&summary(model, report).to_string())?);
     }
     if arguments.jsonl {
         return Ok(());
@@ -124,7 +126,7 @@ fn print_answer(app: &App, arguments: &RunArguments, report: &TurnReport) -> Res
 }
 
 /// What `--json` prints.
-fn summary(app: &App, report: &TurnReport) -> serde_json::Value {
+fn summary(model: &str, report: &TurnReport) -> serde_json::Value {
     let error = match &report.outcome {
         Outcome::Failed { error, .. } => Some(error),
         _ => None,
@@ -137,11 +139,12 @@ fn summary(app: &App, report: &TurnReport) -> serde_json::Value {
         "error": error,
         "session": report.session,
         "turn": report.turn,
-        "model": app.model.name(),
-        "offline": app.model.name() == Offline::NAME,
+        "model": model,
+        "offline": model == Offline::NAME,
         "model_calls": report.model_calls,
         "tool_calls": report.tool_calls,
         "rounds": report.rounds,
         "usage": report.usage,
+        "cost_usd": report.cost_micros.map(|micros| micros as f64 / 1e6),
     })
 }

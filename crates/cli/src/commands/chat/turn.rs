@@ -1,6 +1,5 @@
 //! One turn of a chat on the screen: what happens as it happens, and the answer block by block as it is written.
 
-use crate::app::App;
 use crate::commands::watch::watch;
 use crate::exit::Failure;
 use crate::markdown::{Blocks, Style, render};
@@ -10,7 +9,7 @@ use std::time::Instant;
 
 /// Runs a turn and shows it.
 pub async fn show_turn(
-    app: &App,
+    model: &str,
     conversation: &mut Conversation,
     question: &str,
 ) -> Result<(), Failure> {
@@ -38,7 +37,7 @@ pub async fn show_turn(
         .unwrap_or_default();
     screen::write_line(&format!(
         "\n  {author}{}",
-        footer(&report, app.model.name(), started.elapsed()).replace('\n', "\n  ")
+        footer(&report, model, started.elapsed()).replace('\n', "\n  ")
     ))?;
     Ok(())
 }

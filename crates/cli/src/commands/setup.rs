@@ -1,0 +1,108 @@
+//! `lango setup`: writes the smallest file that selects a model, after a call that shows that it works.
+
+use crate::app::App;
+use crate::args::SetupArguments;
+use crate::exit::{Exit, Failure};
+use crate::screen;
+use lango_core::{Message, Model, ModelEvent, ModelRequest};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Runs the command.
+pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
+    let app = App::load(config)?;
+    let path = app.loaded.paths.user_file.clone();
+    if path.exists() && !arguments.force {
+        let message = format!("`{}` is there already", path.display());
+        return Err(Failure::new(Exit::Usage, message).next("edit it, or use --force to write it anew"));
+    }
+    let name = match arguments.model {
+        Some(name) => name,
+        None => ask(&app).await?,
+    };
+    let model = app.model_choice().named(&name)?;
+    let began = Instant::now();
+    try_out(&*model).await?;
+    screen::say(&format!("✓ {} answered in {:.1} s", model.name(), began.elapsed().as_secs_f64()));
+    let text = file_text(&app, model.name());
+    write(&path, &text)?;
+    screen::print(&format!("wrote {}", path.display()))?;
+    Ok(Exit::Ok)
+}
+
+/// Lists what can be reached and asks which to take.
+async fn ask(app: &App) -> Result<String, Failure> {
+    let choice = app.choose_model().await?;
+    let chooser = app.model_choice();
+    let mut names = vec![choice.model.name().to_owned()];
+    for id in chooser.reachable().await {
+        if let Ok(models) = async { chooser.provider(&id).map_err(|_| ())?.list().await.map_err(|_| ()) }.await {
+            names.extend(models.into_iter().take(20).map(|model| format!("{id}/{model}")));
+        }
+    }
+    names.dedup();
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::new(Exit::Usage, "there is nobody to ask which model to take")
+            .next(format!("lango setup --model {}", names[0])));
+    }
+    for (number, name) in names.iter().enumerate() {
+        screen::print(&format!("{:>3}  {name}", number + 1))?;
+    }
+    screen::write_all("number or provider/model [1]: ")?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    let line = line.trim();
+    Ok(match line.parse::<usize>() {
+        Ok(number) if (1..=names.len()).contains(&number) => names[number - 1].clone(),
+        _ if line.is_empty() => names[0].clone(),
+        _ => line.to_owned(),
+    })
+}
+
+/// One short call.
+async fn try_out(model: &dyn Model) -> Result<(), Failure> {
+    use futures_util::StreamExt;
+    let request = ModelRequest {
+        instruction: "Answer with one word.".into(),
+        messages: vec![Message::User { text: "hello".into() }],
+        functions: Arc::from([]),
+    };
+    let mut stream = model.call(request);
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(ModelEvent::Reply(_)) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(Failure::new(Exit::Config, error.to_string()).next("nothing was written; mend it and run `lango setup` again")),
+        }
+    }
+    Err(Failure::new(Exit::Config, "the model gave no reply").next("nothing was written"))
+}
+
+/// The model, and whatever of its provider was said on the command line.
+fn file_text(app: &App, model: &str) -> String {
+    let mut text = format!("agent.model = \"{model}\"\n");
+    for value in &app.loaded.values {
+        if value.name.starts_with("providers.")
+            && let Some(rendered) = value.rendered()
+        {
+            text.push_str(&format!("{} = {rendered}\n", value.name));
+        }
+    }
+    text
+}
+
+/// Beside the place first, then moved there, so that no half of a file is ever read.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Config, format!("cannot write `{}`: {error}", path.display()))
+            .next("set LANGO_HOME to a folder that can be written")
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let beside = path.with_extension("toml.new");
+    let mut file = std::fs::File::create(&beside).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)
+}

@@ -1,0 +1,182 @@
+//! Which model answers: the one that is named, else one whose key is in the environment, else one that runs on this machine,
+//! else the built-in rules. A model that was chosen and fails is never replaced by the rules.
+
+use crate::config::{ProviderConfig, Settings};
+use crate::exit::{Exit, Failure};
+use lango_core::Model;
+use lango_models::{
+    KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
+};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// How long a server on this machine has to answer.
+const PROBE: Duration = Duration::from_millis(250);
+
+/// A model and how it was chosen.
+pub struct Choice {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Why it is this one.
+    pub reason: String,
+}
+
+/// What a choice is made of.
+pub struct ModelChoice<'a> {
+    /// The configuration.
+    pub settings: &'a Settings,
+    /// The environment, which holds the keys.
+    pub env: &'a BTreeMap<OsString, OsString>,
+}
+
+impl ModelChoice<'_> {
+    /// The model of this run, with its fallbacks.
+    pub async fn choose(&self) -> Result<Choice, Failure> {
+        let agent = &self.settings.agent;
+        let (first, reason) = match &agent.model {
+            Some(name) => (self.named(name)?, "agent.model".to_owned()),
+            None => self.found().await?,
+        };
+        if agent.max_cost.is_some() && first.terms().price.is_none() {
+            let message = format!(
+                "the price of `{}` is not known, so agent.maxCost cannot be held",
+                first.name()
+            );
+            return Err(Failure::new(Exit::Config, message).next("set agent.maxTokens in its place"));
+        }
+        let fallback: Vec<Arc<dyn Model>> = agent
+            .fallback
+            .iter()
+            .map(|name| self.named(name))
+            .collect::<Result<_, _>>()?;
+        let is_offline = first.name() == Offline::NAME;
+        let model = match is_offline && fallback.is_empty() {
+            true => first,
+            false => Arc::new(Resilient::new(first, fallback)),
+        };
+        Ok(Choice { model, reason })
+    }
+
+    /// The model of this name, such as `openai/gpt-5-mini`.
+    pub fn named(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
+        if name == Offline::NAME || name == "offline" {
+            return Ok(Arc::new(Offline));
+        }
+        let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
+            let message = format!("`{name}` is not a model's name: write provider/model");
+            return Err(Failure::new(Exit::Config, message).next("`lango models` lists what can be reached"));
+        };
+        Ok(Arc::new(self.provider(provider)?.model(model)))
+    }
+
+    /// The provider of this name: what the configuration says, and for the rest what lango knows of it.
+    pub fn provider(&self, id: &str) -> Result<Provider, Failure> {
+        let known = known_providers().iter().find(|known| known.id == id);
+        let config = self.settings.providers.get(id).cloned().unwrap_or_default();
+        let kind = config.kind.or(known.map(|known| known.kind));
+        let base_url = config.base_url.clone().or(known.map(|known| known.base_url.clone()));
+        let (Some(kind), Some(base_url)) = (kind, base_url) else {
+            return Err(self.unknown_provider(id, known.is_some() || self.settings.providers.contains_key(id)));
+        };
+        let (api_key, key_source) = self.key(id, &config, known)?;
+        Ok(Provider::new(ProviderSettings {
+            id: id.to_owned(),
+            kind,
+            base_url,
+            api_key,
+            key_source,
+            stream: config.stream,
+            context_tokens: config.context_tokens.or(known.and_then(|known| known.context_tokens)),
+            patience: Patience {
+                idle: self.settings.agent.idle_timeout,
+                ..Patience::default()
+            },
+        }))
+    }
+
+    /// The ids of providers that can be asked: those of the configuration, those with a key, those that run here.
+    pub async fn reachable(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self.settings.providers.keys().cloned().collect();
+        for known in known_providers() {
+            let is_here = match &known.probe {
+                Some(address) => answers(address).await,
+                None => known.keys.iter().any(|key| self.variable(key).is_some()),
+            };
+            if is_here && !ids.contains(&known.id) {
+                ids.push(known.id.clone());
+            }
+        }
+        ids
+    }
+
+    async fn found(&self) -> Result<(Arc<dyn Model>, String), Failure> {
+        for known in known_providers() {
+            let key = known.keys.iter().find(|key| self.variable(key).is_some());
+            if let (Some(key), Some(model)) = (key, &known.model) {
+                let model = Arc::new(self.provider(&known.id)?.model(model));
+                return Ok((model, format!("{key} is set")));
+            }
+        }
+        for known in known_providers() {
+            let Some(address) = &known.probe else { continue };
+            if !answers(address).await {
+                continue;
+            }
+            // Something listens; whether it is a model server it has to show.
+            let provider = self.provider(&known.id)?;
+            if let Ok(Ok(ids)) = tokio::time::timeout(PROBE, provider.list()).await
+                && let Some(id) = ids.first()
+            {
+                return Ok((Arc::new(provider.model(id)), format!("{} runs at {address}", known.id)));
+            }
+        }
+        Ok((Arc::new(Offline), "no model is set up".to_owned()))
+    }
+
+    fn key(
+        &self,
+        id: &str,
+        config: &ProviderConfig,
+        known: Option<&KnownProvider>,
+    ) -> Result<(Option<String>, String), Failure> {
+        let variables: Vec<&str> = match (&config.api_key_env, known) {
+            (Some(variable), _) => vec![variable],
+            // Another address under a known name is somebody's own server; it gets no key it was not given.
+            (None, Some(known)) if config.base_url.is_none() => known.keys.iter().map(String::as_str).collect(),
+            (None, _) => Vec::new(),
+        };
+        if let Some((variable, key)) = variables.iter().find_map(|name| Some((name, self.variable(name)?))) {
+            return Ok((Some(key), format!("from {variable}")));
+        }
+        if variables.is_empty() {
+            return Ok((None, format!("none is set; providers.{id}.apiKeyEnv names its variable")));
+        }
+        let message = format!("`{id}` has no key: looked in {} (not set)", variables.join(", "));
+        Err(Failure::new(Exit::Config, message).next(format!("export {}=…, or use -c agent.model=offline", variables[0])))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let value = self.env.get(&OsString::from(name))?.to_str()?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    fn unknown_provider(&self, id: &str, is_named: bool) -> Failure {
+        let message = match is_named {
+            true => format!("providers.{id}.kind and providers.{id}.baseUrl must both be set"),
+            false => {
+                let known: Vec<&str> = known_providers().iter().map(|known| known.id.as_str()).collect();
+                format!("there is no provider `{id}`; lango knows {}, {}", Offline::NAME, known.join(", "))
+            }
+        };
+        let next = format!("-c providers.{id}.kind=openai -c providers.{id}.baseUrl=http://127.0.0.1:8000/v1");
+        Failure::new(Exit::Config, message).next(next)
+    }
+}
+
+/// Whether something listens there.
+async fn answers(address: &str) -> bool {
+    matches!(tokio::time::timeout(PROBE, TcpStream::connect(address)).await, Ok(Ok(_)))
+}

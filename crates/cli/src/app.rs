@@ -11,9 +11,9 @@ use lango_engine::{
 };
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::Workspace;
-use std::fs::File;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 

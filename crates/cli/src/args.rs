@@ -94,8 +94,10 @@ pub struct RunArguments {
 
 /// Arguments of `lango setup`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5\n  \
-                        lango -c providers.mine.kind=openai -c providers.mine.baseUrl=http://127.0.0.1:8000/v1 setup --model mine/any")]
+#[command(
+    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5\n  \
+                        lango -c providers.mine.kind=openai -c providers.mine.baseUrl=http://127.0.0.1:8000/v1 setup --model mine/any"
+)]
 pub struct SetupArguments {
     /// The model, as provider/model; without it you are asked.
     #[arg(long, value_name = "NAME")]

@@ -45,7 +45,9 @@ impl ModelChoice<'_> {
                 "the price of `{}` is not known, so agent.maxCost cannot be held",
                 first.name()
             );
-            return Err(Failure::new(Exit::Config, message).next("set agent.maxTokens in its place"));
+            return Err(
+                Failure::new(Exit::Config, message).next("set agent.maxTokens in its place")
+            );
         }
         let fallback: Vec<Arc<dyn Model>> = agent
             .fallback
@@ -65,9 +67,11 @@ impl ModelChoice<'_> {
         if name == Offline::NAME || name == "offline" {
             return Ok(Arc::new(Offline));
         }
-        let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
+        let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
+        else {
             let message = format!("`{name}` is not a model's name: write provider/model");
-            return Err(Failure::new(Exit::Config, message).next("`lango models` lists what can be reached"));
+            return Err(Failure::new(Exit::Config, message)
+                .next("`lango models` lists what can be reached"));
         };
         Ok(Arc::new(self.provider(provider)?.model(model)))
     }
@@ -77,9 +81,15 @@ impl ModelChoice<'_> {
         let known = known_providers().iter().find(|known| known.id == id);
         let config = self.settings.providers.get(id).cloned().unwrap_or_default();
         let kind = config.kind.or(known.map(|known| known.kind));
-        let base_url = config.base_url.clone().or(known.map(|known| known.base_url.clone()));
+        let base_url = config
+            .base_url
+            .clone()
+            .or(known.map(|known| known.base_url.clone()));
         let (Some(kind), Some(base_url)) = (kind, base_url) else {
-            return Err(self.unknown_provider(id, known.is_some() || self.settings.providers.contains_key(id)));
+            return Err(self.unknown_provider(
+                id,
+                known.is_some() || self.settings.providers.contains_key(id),
+            ));
         };
         let (api_key, key_source) = self.key(id, &config, known)?;
         Ok(Provider::new(ProviderSettings {
@@ -89,7 +99,9 @@ impl ModelChoice<'_> {
             api_key,
             key_source,
             stream: config.stream,
-            context_tokens: config.context_tokens.or(known.and_then(|known| known.context_tokens)),
+            context_tokens: config
+                .context_tokens
+                .or(known.and_then(|known| known.context_tokens)),
             patience: Patience {
                 idle: self.settings.agent.idle_timeout,
                 ..Patience::default()
@@ -121,7 +133,9 @@ impl ModelChoice<'_> {
             }
         }
         for known in known_providers() {
-            let Some(address) = &known.probe else { continue };
+            let Some(address) = &known.probe else {
+                continue;
+            };
             if !answers(address).await {
                 continue;
             }
@@ -130,7 +144,10 @@ impl ModelChoice<'_> {
             if let Ok(Ok(ids)) = tokio::time::timeout(PROBE, provider.list()).await
                 && let Some(id) = ids.first()
             {
-                return Ok((Arc::new(provider.model(id)), format!("{} runs at {address}", known.id)));
+                return Ok((
+                    Arc::new(provider.model(id)),
+                    format!("{} runs at {address}", known.id),
+                ));
             }
         }
         Ok((Arc::new(Offline), "no model is set up".to_owned()))
@@ -145,17 +162,31 @@ impl ModelChoice<'_> {
         let variables: Vec<&str> = match (&config.api_key_env, known) {
             (Some(variable), _) => vec![variable],
             // Another address under a known name is somebody's own server; it gets no key it was not given.
-            (None, Some(known)) if config.base_url.is_none() => known.keys.iter().map(String::as_str).collect(),
+            (None, Some(known)) if config.base_url.is_none() => {
+                known.keys.iter().map(String::as_str).collect()
+            }
             (None, _) => Vec::new(),
         };
-        if let Some((variable, key)) = variables.iter().find_map(|name| Some((name, self.variable(name)?))) {
+        if let Some((variable, key)) = variables
+            .iter()
+            .find_map(|name| Some((name, self.variable(name)?)))
+        {
             return Ok((Some(key), format!("from {variable}")));
         }
         if variables.is_empty() {
-            return Ok((None, format!("none is set; providers.{id}.apiKeyEnv names its variable")));
+            return Ok((
+                None,
+                format!("none is set; providers.{id}.apiKeyEnv names its variable"),
+            ));
         }
-        let message = format!("`{id}` has no key: looked in {} (not set)", variables.join(", "));
-        Err(Failure::new(Exit::Config, message).next(format!("export {}=…, or use -c agent.model=offline", variables[0])))
+        let message = format!(
+            "`{id}` has no key: looked in {} (not set)",
+            variables.join(", ")
+        );
+        Err(Failure::new(Exit::Config, message).next(format!(
+            "export {}=…, or use -c agent.model=offline",
+            variables[0]
+        )))
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -167,16 +198,28 @@ impl ModelChoice<'_> {
         let message = match is_named {
             true => format!("providers.{id}.kind and providers.{id}.baseUrl must both be set"),
             false => {
-                let known: Vec<&str> = known_providers().iter().map(|known| known.id.as_str()).collect();
-                format!("there is no provider `{id}`; lango knows {}, {}", Offline::NAME, known.join(", "))
+                let known: Vec<&str> = known_providers()
+                    .iter()
+                    .map(|known| known.id.as_str())
+                    .collect();
+                format!(
+                    "there is no provider `{id}`; lango knows {}, {}",
+                    Offline::NAME,
+                    known.join(", ")
+                )
             }
         };
-        let next = format!("-c providers.{id}.kind=openai -c providers.{id}.baseUrl=http://127.0.0.1:8000/v1");
+        let next = format!(
+            "-c providers.{id}.kind=openai -c providers.{id}.baseUrl=http://127.0.0.1:8000/v1"
+        );
         Failure::new(Exit::Config, message).next(next)
     }
 }
 
 /// Whether something listens there.
 async fn answers(address: &str) -> bool {
-    matches!(tokio::time::timeout(PROBE, TcpStream::connect(address)).await, Ok(Ok(_)))
+    matches!(
+        tokio::time::timeout(PROBE, TcpStream::connect(address)).await,
+        Ok(Ok(_))
+    )
 }

@@ -103,7 +103,10 @@ fn tokens_and_cost(report: &TurnReport) -> String {
         Some(micros) => format!("${:.4}", micros as f64 / 1e6),
         None => "cost unknown".to_owned(),
     };
-    format!("{} tokens in{cached}, {} out · {cost}", usage.input_tokens, usage.output_tokens)
+    format!(
+        "{} tokens in{cached}, {} out · {cost}",
+        usage.input_tokens, usage.output_tokens
+    )
 }
 
 /// How long ago something was.

@@ -4,8 +4,8 @@
 //! within their session; replaying a turn's events gives the state that living it gave.
 
 use crate::{
-    AgentName, Call, CallId, Effect, FrameId, Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp,
-    ToolName, TurnId, Usage,
+    AgentName, Call, CallId, Effect, FrameId, Limits, Opaque, Outcome, Price, SessionId, Text,
+    Timestamp, ToolName, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -22,8 +22,8 @@ pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{
-    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest, ModelTerms,
-    Opaque, Usage,
+    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
+    ModelTerms, Opaque, Usage,
 };
 pub use outcome::Outcome;
 pub use price::Price;

@@ -18,7 +18,9 @@ impl Price {
     /// What these tokens cost, in millionths of a dollar, rounded up.
     pub fn of(&self, usage: &Usage) -> u64 {
         let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64;
-        let cost = fresh * self.input + usage.cached_tokens as f64 * self.cached + usage.output_tokens as f64 * self.output;
+        let cost = fresh * self.input
+            + usage.cached_tokens as f64 * self.cached
+            + usage.output_tokens as f64 * self.output;
         cost.ceil() as u64
     }
 }

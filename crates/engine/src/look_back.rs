@@ -44,7 +44,6 @@ impl LookBack {
     /// What the root is shown: as many of the last turns as have room. The oldest are left out in steps of a few turns, so
     /// that what is sent begins with the same bytes from turn to turn.
     pub(crate) fn messages(&self, room: usize) -> impl Iterator<Item = &Message> {
-        const STEP: usize = 5;
         let mut left = room;
         let fits = |past: &&Past| {
             let fits = past.bytes <= left;
@@ -52,7 +51,8 @@ impl LookBack {
             fits
         };
         let shown = self.turns.iter().rev().take_while(fits).count();
-        let hidden = (self.turns.len() - shown).next_multiple_of(STEP);
+        let step = (shown / 4).clamp(1, 5);
+        let hidden = (self.turns.len() - shown).next_multiple_of(step);
         let first = hidden.min(self.turns.len());
         self.turns[first..].iter().flat_map(|past| &past.messages)
     }

@@ -26,9 +26,9 @@ use lango_core::{
     TurnSettings,
 };
 use offer::Offer;
+pub(crate) use room::message_bytes;
 use state::State;
 use std::sync::Arc;
-pub(crate) use room::message_bytes;
 pub use steps::{Input, ModelStep, RemoteStep, Step, StepKey, ToolStep};
 
 /// One input of the user and all that follows until the answer, without I/O.

@@ -11,18 +11,28 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     let app = App::load(config)?;
     let choice = app.choose_model().await;
     let chooser = app.model_choice();
-    let mut rows = vec![(Offline::NAME.to_owned(), "built-in rules, not an AI model".to_owned())];
+    let mut rows = vec![(
+        Offline::NAME.to_owned(),
+        "built-in rules, not an AI model".to_owned(),
+    )];
     for id in chooser.reachable().await {
         let listed = match chooser.provider(&id) {
             Ok(provider) => provider.list().await.map_err(|error| error.to_string()),
             Err(failure) => Err(failure.to_string()),
         };
         match listed {
-            Ok(models) => rows.extend(models.iter().map(|model| (format!("{id}/{model}"), price(model)))),
+            Ok(models) => rows.extend(
+                models
+                    .iter()
+                    .map(|model| (format!("{id}/{model}"), price(model))),
+            ),
             Err(error) => rows.push((format!("{id}/…"), format!("cannot be listed: {error}"))),
         }
     }
-    let chosen = choice.as_ref().ok().map(|choice| choice.model.name().to_owned());
+    let chosen = choice
+        .as_ref()
+        .ok()
+        .map(|choice| choice.model.name().to_owned());
     if as_json {
         let rows: Vec<_> = rows
             .iter()
@@ -31,18 +41,31 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
         screen::print(&format!("{:#}", json!(rows)))?;
     } else {
         for (model, note) in &rows {
-            let mark = if Some(model) == chosen.as_ref() { "●" } else { " " };
+            let mark = if Some(model) == chosen.as_ref() {
+                "●"
+            } else {
+                " "
+            };
             screen::print(&format!("{mark} {model}  {note}"))?;
         }
     }
     let choice = choice?;
-    screen::say(&format!("answers now: {} ({})", choice.model.name(), choice.reason));
+    screen::say(&format!(
+        "answers now: {} ({})",
+        choice.model.name(),
+        choice.reason
+    ));
     Ok(Exit::Ok)
 }
 
 fn price(model: &str) -> String {
     match price_of(model) {
-        Some(price) => format!("${} in, ${} out for a million tokens ({})", price.input, price.output, prices_date()),
+        Some(price) => format!(
+            "${} in, ${} out for a million tokens ({})",
+            price.input,
+            price.output,
+            prices_date()
+        ),
         None => "price unknown".to_owned(),
     }
 }

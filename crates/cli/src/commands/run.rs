@@ -104,8 +104,7 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
     }
 }
 
-fn print_answer(
-    model: &str, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
+fn print_answer(model: &str, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
     if arguments.json {
         return Ok(screen::print(&summary(model, report).to_string())?);
     }

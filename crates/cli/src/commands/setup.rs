@@ -16,7 +16,9 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
     let path = app.loaded.paths.user_file.clone();
     if path.exists() && !arguments.force {
         let message = format!("`{}` is there already", path.display());
-        return Err(Failure::new(Exit::Usage, message).next("edit it, or use --force to write it anew"));
+        return Err(
+            Failure::new(Exit::Usage, message).next("edit it, or use --force to write it anew")
+        );
     }
     let name = match arguments.model {
         Some(name) => name,
@@ -25,7 +27,11 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
     let model = app.model_choice().named(&name)?;
     let began = Instant::now();
     try_out(&*model).await?;
-    screen::say(&format!("✓ {} answered in {:.1} s", model.name(), began.elapsed().as_secs_f64()));
+    screen::say(&format!(
+        "✓ {} answered in {:.1} s",
+        model.name(),
+        began.elapsed().as_secs_f64()
+    ));
     let text = file_text(&app, model.name());
     write(&path, &text)?;
     screen::print(&format!("wrote {}", path.display()))?;
@@ -38,14 +44,30 @@ async fn ask(app: &App) -> Result<String, Failure> {
     let chooser = app.model_choice();
     let mut names = vec![choice.model.name().to_owned()];
     for id in chooser.reachable().await {
-        if let Ok(models) = async { chooser.provider(&id).map_err(|_| ())?.list().await.map_err(|_| ()) }.await {
-            names.extend(models.into_iter().take(20).map(|model| format!("{id}/{model}")));
+        if let Ok(models) = async {
+            chooser
+                .provider(&id)
+                .map_err(|_| ())?
+                .list()
+                .await
+                .map_err(|_| ())
+        }
+        .await
+        {
+            names.extend(
+                models
+                    .into_iter()
+                    .take(20)
+                    .map(|model| format!("{id}/{model}")),
+            );
         }
     }
     names.dedup();
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::new(Exit::Usage, "there is nobody to ask which model to take")
-            .next(format!("lango setup --model {}", names[0])));
+        return Err(
+            Failure::new(Exit::Usage, "there is nobody to ask which model to take")
+                .next(format!("lango setup --model {}", names[0])),
+        );
     }
     for (number, name) in names.iter().enumerate() {
         screen::print(&format!("{:>3}  {name}", number + 1))?;
@@ -66,7 +88,9 @@ async fn try_out(model: &dyn Model) -> Result<(), Failure> {
     use futures_util::StreamExt;
     let request = ModelRequest {
         instruction: "Answer with one word.".into(),
-        messages: vec![Message::User { text: "hello".into() }],
+        messages: vec![Message::User {
+            text: "hello".into(),
+        }],
         functions: Arc::from([]),
     };
     let mut stream = model.call(request);
@@ -74,7 +98,10 @@ async fn try_out(model: &dyn Model) -> Result<(), Failure> {
         match event {
             Ok(ModelEvent::Reply(_)) => return Ok(()),
             Ok(_) => {}
-            Err(error) => return Err(Failure::new(Exit::Config, error.to_string()).next("nothing was written; mend it and run `lango setup` again")),
+            Err(error) => {
+                return Err(Failure::new(Exit::Config, error.to_string())
+                    .next("nothing was written; mend it and run `lango setup` again"));
+            }
         }
     }
     Err(Failure::new(Exit::Config, "the model gave no reply").next("nothing was written"))
@@ -97,12 +124,17 @@ fn file_text(app: &App, model: &str) -> String {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| {
-        Failure::new(Exit::Config, format!("cannot write `{}`: {error}", path.display()))
-            .next("set LANGO_HOME to a folder that can be written")
+        Failure::new(
+            Exit::Config,
+            format!("cannot write `{}`: {error}", path.display()),
+        )
+        .next("set LANGO_HOME to a folder that can be written")
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let beside = path.with_extension("toml.new");
     let mut file = std::fs::File::create(&beside).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
     std::fs::rename(&beside, path).map_err(failed)
 }

@@ -182,7 +182,10 @@ pub(super) fn by_name(name: &str) -> Option<Found> {
             Some((before, after)) => name.strip_prefix(before)?.strip_suffix(after)?,
         };
         let is_plain = !id.contains('.') && (key.name.contains(ID) != id.is_empty());
-        is_plain.then(|| Found { key, id: id.to_owned() })
+        is_plain.then(|| Found {
+            key,
+            id: id.to_owned(),
+        })
     })
 }
 
@@ -192,9 +195,14 @@ pub(super) fn by_variable(words: &str) -> Option<Found> {
     KEYS.iter().find_map(|key| {
         let id = match key.name.split_once(ID) {
             None => (folded(key.name) == words).then_some("")?,
-            Some((before, after)) => words.strip_prefix(&folded(before))?.strip_suffix(&folded(after))?,
+            Some((before, after)) => words
+                .strip_prefix(&folded(before))?
+                .strip_suffix(&folded(after))?,
         };
-        (key.name.contains(ID) != id.is_empty()).then(|| Found { key, id: id.to_owned() })
+        (key.name.contains(ID) != id.is_empty()).then(|| Found {
+            key,
+            id: id.to_owned(),
+        })
     })
 }
 
@@ -203,7 +211,11 @@ pub(super) fn is_section(name: &str) -> bool {
     let parts: Vec<&str> = name.split('.').collect();
     KEYS.iter().any(|key| {
         let of_key: Vec<&str> = key.name.split('.').collect();
-        of_key.len() > parts.len() && of_key.iter().zip(&parts).all(|(own, part)| own == part || *own == ID)
+        of_key.len() > parts.len()
+            && of_key
+                .iter()
+                .zip(&parts)
+                .all(|(own, part)| own == part || *own == ID)
     })
 }
 

@@ -110,7 +110,11 @@ impl<'a> Overlay<'a> {
                 });
                 continue;
             }
-            self.set_text(&key, &value.to_string_lossy(), Origin::Variable(name.into()));
+            self.set_text(
+                &key,
+                &value.to_string_lossy(),
+                Origin::Variable(name.into()),
+            );
         }
     }
 
@@ -139,12 +143,25 @@ impl<'a> Overlay<'a> {
         let ids: Vec<String> = self.settings.providers.keys().cloned().collect();
         let mut values = Vec::new();
         for key in KEYS {
-            let ids = if key.name.contains(keys::ID) { ids.as_slice() } else { &[String::new()] };
+            let ids = if key.name.contains(keys::ID) {
+                ids.as_slice()
+            } else {
+                &[String::new()]
+            };
             for id in ids {
-                let name = Found { key, id: id.clone() }.name();
+                let name = Found {
+                    key,
+                    id: id.clone(),
+                }
+                .name();
                 let value = (key.field)(&mut self.settings, id).shown();
                 let origin = self.origins.remove(&name).unwrap_or(Origin::Default);
-                values.push(Value { key, name, value, origin });
+                values.push(Value {
+                    key,
+                    name,
+                    value,
+                    origin,
+                });
             }
         }
         Ok((self.settings, values))

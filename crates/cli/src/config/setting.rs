@@ -115,9 +115,15 @@ impl Setting for Option<u64> {
 
 impl Setting for Option<f64> {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        let float = value.as_float().and_then(|number| number.as_str().parse::<f64>().ok());
-        let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
-        let number = float.or(whole).filter(|number| number.is_finite() && *number >= 0.0);
+        let float = value
+            .as_float()
+            .and_then(|number| number.as_str().parse::<f64>().ok());
+        let whole = value
+            .as_integer()
+            .and_then(|number| number.as_str().parse::<f64>().ok());
+        let number = float
+            .or(whole)
+            .filter(|number| number.is_finite() && *number >= 0.0);
         *self = Some(number.ok_or("a number, zero or more")?);
         Ok(())
     }
@@ -139,7 +145,11 @@ impl Setting for Vec<String> {
             DeValue::String(text) => text.split(',').map(str::trim).collect(),
             _ => return Err(expected()),
         };
-        *self = items.into_iter().filter(|item| !item.is_empty()).map(str::to_owned).collect();
+        *self = items
+            .into_iter()
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect();
         Ok(())
     }
 

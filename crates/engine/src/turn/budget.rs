@@ -3,7 +3,8 @@
 //! All three are shared by the frames of a turn, and a frame may only spend what those before it in the queue, and the
 //! orchestrator that has to answer, leave. Frames that wait for their model are served in the order in which they began to
 //! wait, so a call that was started is never overtaken by one that would have spent its place. Tokens and money are
-//! reserved before a call by an estimate of what is sent: a turn can overshoot by one call's own answer, not by more.
+//! reserved before a call by an estimate of what is sent, and where they are limited one model is asked at a time: a turn
+//! can overshoot by one call's own answer, not by more.
 
 use super::Turn;
 use super::frame::Frame;
@@ -21,6 +22,21 @@ pub(super) enum Allowance {
 }
 
 impl Turn {
+    /// The frames whose model can be asked now, if there is an allowance for them.
+    pub(super) fn in_line(&self) -> Vec<&Frame> {
+        let waiting = self
+            .state
+            .frames
+            .iter()
+            .filter(|frame| frame.awaits_model());
+        let limits = &self.state.limits;
+        if limits.tokens.is_none() && limits.cost_micros.is_none() {
+            return waiting.collect();
+        }
+        let first = waiting.min_by_key(|frame| (frame.waiting_since, &frame.id));
+        first.into_iter().collect()
+    }
+
     /// What is left to a frame that waits for its model, and the limit that leaves the least.
     pub(super) fn allowance(&self, frame: &Frame) -> (Allowance, Limit) {
         let limits = &self.state.limits;
@@ -32,7 +48,10 @@ impl Turn {
         let cost = limits.cost_micros.map(|most| {
             let price = self.state.price;
             let sent = |tokens: u64| price.map(|price| (tokens as f64 * price.input).ceil() as u64);
-            (self.left_of(frame, most, self.state.cost_micros, sent), Limit::Cost)
+            (
+                self.left_of(frame, most, self.state.cost_micros, sent),
+                Limit::Cost,
+            )
         });
         let all = [Some(calls), tokens, cost].into_iter().flatten();
         all.min_by_key(|(allowance, _)| *allowance).unwrap_or(calls)
@@ -50,7 +69,11 @@ impl Turn {
     }
 
     fn calls_left(&self, frame: &Frame) -> Allowance {
-        let left = self.state.limits.model_calls.saturating_sub(self.state.model_calls);
+        let left = self
+            .state
+            .limits
+            .model_calls
+            .saturating_sub(self.state.model_calls);
         if may_spend_the_last(frame) {
             return match left {
                 0 => Allowance::None,
@@ -61,7 +84,9 @@ impl Turn {
         let left = usize::try_from(left.saturating_sub(1)).unwrap_or(usize::MAX);
         let frames = || self.state.frames.iter();
         let ahead = frames().filter(|other| goes_before(other, frame)).count();
-        let open = frames().filter(|other| other.is_open() && !other.id.is_root() && !other.remote).count();
+        let open = frames()
+            .filter(|other| other.is_open() && !other.id.is_root() && !other.remote)
+            .count();
         match () {
             () if ahead >= left => Allowance::None,
             () if open >= left => Allowance::Last,
@@ -70,11 +95,23 @@ impl Turn {
     }
 
     /// `price` turns tokens that are sent into what is limited; nothing if nobody knows. What is not known is not spent.
-    fn left_of(&self, frame: &Frame, most: u64, spent: Option<u64>, price: impl Fn(u64) -> Option<u64>) -> Allowance {
+    fn left_of(
+        &self,
+        frame: &Frame,
+        most: u64,
+        spent: Option<u64>,
+        price: impl Fn(u64) -> Option<u64>,
+    ) -> Allowance {
         let need_of = |frame: &Frame| price(self.estimated_tokens(frame));
-        let (Some(spent), Some(need)) = (spent, need_of(frame)) else { return Allowance::None };
-        let reserves = |other: &&Frame| goes_before(other, frame) || (other.id.is_root() && !may_spend_the_last(frame));
-        let reserved = self.state.frames.iter().filter(reserves).filter_map(need_of).fold(0, u64::saturating_add);
+        let (Some(spent), Some(need)) = (spent, need_of(frame)) else {
+            return Allowance::None;
+        };
+        let root = self
+            .state
+            .frames
+            .first()
+            .filter(|_| !may_spend_the_last(frame));
+        let reserved = root.and_then(need_of).unwrap_or(0);
         let left = most.saturating_sub(spent).saturating_sub(reserved);
         match () {
             () if need >= left => Allowance::None,

@@ -11,11 +11,12 @@ impl Turn {
     pub(super) fn settle(&mut self) {
         while self.outcome().is_none() {
             let stuck = self
-                .state
-                .frames
-                .iter()
-                .find(|frame| frame.awaits_model() && self.offer(frame).is_none());
-            let Some((frame, limit)) = stuck.map(|frame| (frame.id.clone(), self.allowance(frame).1)) else {
+                .in_line()
+                .into_iter()
+                .find(|frame| self.offer(frame).is_none());
+            let Some((frame, limit)) =
+                stuck.map(|frame| (frame.id.clone(), self.allowance(frame).1))
+            else {
                 return;
             };
             if frame.is_root() {
@@ -58,7 +59,9 @@ impl Turn {
 
     fn limited(&mut self, limit: Limit) {
         let cause = match limit {
-            _ if self.is_zero(limit) => format!("No model was asked, because {} is 0.", limit.key()),
+            _ if self.is_zero(limit) => {
+                format!("No model was asked, because {} is 0.", limit.key())
+            }
             _ => format!(
                 "There is no answer: a limit of this turn was reached ({}).",
                 limit.key()

@@ -19,13 +19,14 @@ enum Verdict {
 }
 
 impl Turn {
-    pub(super) fn model_replied(&mut self, step: &ModelStep, reply: ModelReply, model: &Text) {
-        if !self
-            .state
-            .frame(&step.frame)
-            .is_some_and(|frame| frame.awaits_model())
-        {
+    pub(super) fn model_replied(&mut self, step: &ModelStep, mut reply: ModelReply, model: &Text) {
+        let Some(frame) = self.state.frame(&step.frame) else {
             return;
+        };
+        // A limit may have ended the frame while its model was at work: what came is paid for, and stored, and no more.
+        let is_late = !frame.awaits_model();
+        if is_late {
+            reply.calls.clear();
         }
         let ModelReply {
             text,
@@ -44,7 +45,7 @@ impl Turn {
         };
 
         let verdict = self.judge(&step.frame, &text);
-        let is_final = calls.is_empty() && matches!(verdict, Verdict::Answer);
+        let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
         let text: Text = text.into();
         let message = EventBody::AgentMessage {
             text,
@@ -56,6 +57,9 @@ impl Turn {
             opaque,
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);
+        if is_late {
+            return;
+        }
         if dropped > 0 {
             let detail = format!("{dropped} calls were left out: nothing could be called any more");
             self.correct(&step.frame, Fault::CallsNotOffered, None, detail);

@@ -51,7 +51,10 @@ impl Turn {
     }
 
     fn request_of(&self, frame: &Frame, offer: Offer) -> ModelRequest {
-        let agent = self.tree.agent(frame.agent.as_str()).unwrap_or(&self.tree.root);
+        let agent = self
+            .tree
+            .agent(frame.agent.as_str())
+            .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
         own.push(Message::User {
             text: if frame.id.is_root() {

@@ -19,16 +19,28 @@ pub(super) fn bytes_of(request: &ModelRequest) -> usize {
     let functions = request.functions.iter().map(|function| {
         function.name.len() + function.description.len() + function.parameters.to_string().len()
     });
-    request.instruction.len() + functions.sum::<usize>() + request.messages.iter().map(message_bytes).sum::<usize>()
+    request.instruction.len()
+        + functions.sum::<usize>()
+        + request.messages.iter().map(message_bytes).sum::<usize>()
 }
 
 /// The bytes of a message, as they count.
 pub(crate) fn message_bytes(message: &Message) -> usize {
     match message {
         Message::User { text } | Message::Notice { text } => text.len(),
-        Message::Assistant { text, calls, opaque } => {
-            let calls = calls.iter().map(|call| call.name.len() + call.arguments.len());
-            text.len() + calls.sum::<usize>() + opaque.as_ref().map_or(0, |opaque| opaque.data.to_string().len())
+        Message::Assistant {
+            text,
+            calls,
+            opaque,
+        } => {
+            let calls = calls
+                .iter()
+                .map(|call| call.name.len() + call.arguments.len());
+            text.len()
+                + calls.sum::<usize>()
+                + opaque
+                    .as_ref()
+                    .map_or(0, |opaque| opaque.data.to_string().len())
         }
         Message::Result { text, name, .. } => text.len() + name.len(),
     }
@@ -42,7 +54,9 @@ pub(super) fn bytes_for(context_tokens: u64) -> usize {
 /// Cuts results, the oldest first, until `excess` bytes are saved or nothing is left to cut.
 pub(super) fn cut_results(messages: &mut [Message], mut excess: usize) {
     for message in messages {
-        let Message::Result { text, .. } = message else { continue };
+        let Message::Result { text, .. } = message else {
+            continue;
+        };
         if excess == 0 || text.len() <= CUT_BYTES * 2 {
             continue;
         }
@@ -51,7 +65,11 @@ pub(super) fn cut_results(messages: &mut [Message], mut excess: usize) {
             end -= 1;
         }
         let missing = text.len() - end;
-        let cut = format!("{}\n[{missing} of {} bytes left out to make room; call it again for the rest]", &text[..end], text.len());
+        let cut = format!(
+            "{}\n[{missing} of {} bytes left out to make room; call it again for the rest]",
+            &text[..end],
+            text.len()
+        );
         excess = excess.saturating_sub(text.len().saturating_sub(cut.len()));
         *text = cut.into();
     }

@@ -4,8 +4,8 @@ use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Price, Text,
-    Usage,
+    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Price,
+    Text, Usage,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -99,7 +99,10 @@ impl State {
             } => {
                 self.model_calls += 1;
                 self.usage += *usage;
-                self.cost_micros = self.cost_micros.zip(*cost_micros).map(|(sum, more)| sum.saturating_add(more));
+                self.cost_micros = self
+                    .cost_micros
+                    .zip(*cost_micros)
+                    .map(|(sum, more)| sum.saturating_add(more));
                 self.calls_seen
                     .extend(calls.iter().map(|call| call.id.clone()));
                 let now = self.events;
@@ -294,7 +297,11 @@ impl State {
                     (format!("{agent} rejected the task: {reason}").into(), true)
                 }
                 FrameEnd::Limited(limit) => (
-                    format!("{agent} was stopped by a limit of this turn ({})", limit.key()).into(),
+                    format!(
+                        "{agent} was stopped by a limit of this turn ({})",
+                        limit.key()
+                    )
+                    .into(),
                     true,
                 ),
                 FrameEnd::Failed(detail) => {

@@ -129,21 +129,22 @@ impl Turn {
         if self.outcome().is_some() {
             return steps;
         }
+        for frame in self.in_line() {
+            steps.extend(self.offer(frame).map(|offer| {
+                Step::CallModel(ModelStep {
+                    frame: frame.id.clone(),
+                    agent: frame.agent.clone(),
+                    shown: frame.id.is_root() || frame.finish,
+                    offer,
+                })
+            }));
+        }
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
             if frame.remote {
                 steps.push(Step::CallRemote(RemoteStep {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
                     task: Arc::clone(&frame.task),
-                }));
-            } else if frame.awaits_model() {
-                steps.extend(self.offer(frame).map(|offer| {
-                    Step::CallModel(ModelStep {
-                        frame: frame.id.clone(),
-                        agent: frame.agent.clone(),
-                        shown: frame.id.is_root() || frame.finish,
-                        offer,
-                    })
                 }));
             } else {
                 steps.extend(ready_tools(frame));

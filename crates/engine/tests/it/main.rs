@@ -5,6 +5,7 @@
 mod authors;
 mod behaviour;
 mod bench;
+mod budget;
 mod capability;
 mod instruction;
 mod misbehaviour;

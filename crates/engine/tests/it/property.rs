@@ -7,7 +7,7 @@
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
     Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply, ModelRequest, Outcome,
-    RemoteError, Text, Timestamp, TurnSettings, Usage,
+    Price, RemoteError, Text, Timestamp, TurnSettings, Usage,
 };
 use lango_engine::{Input, Mode, Step, Tree, Turn};
 use lango_testkit::model::{failure, raw_call};
@@ -63,6 +63,12 @@ const TEXTS: [&str; 9] = [
     "[]",
 ];
 const IDS: [&str; 5] = ["", "a", "b", "call_1", "x"];
+
+const PRICE: Price = Price {
+    input: 3.0,
+    cached: 0.3,
+    output: 15.0,
+};
 
 /// Decisions from bytes.
 struct Choices<'a> {
@@ -122,6 +128,8 @@ impl Choices<'_> {
             rounds,
             model_calls,
             tool_calls,
+            tokens: [None, None, None, Some(0), Some(1500), Some(4000)][self.next(6)],
+            cost_micros: [None, None, None, Some(0), Some(3000), Some(20_000)][self.next(6)],
             ..Limits::default()
         }
     }
@@ -146,8 +154,8 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         limits,
         model: "test/random".into(),
         topology: Text::clone(&tree.digest),
-            price: None,
-            context_tokens: None,
+        price: [Some(PRICE), None][choices.next(2)],
+        context_tokens: [None, Some(3000), Some(500)][choices.next(3)],
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),
@@ -326,6 +334,7 @@ fn check_end(
         tool_calls,
         rounds,
         usage,
+        ..
     }) = events.last().map(|event| &event.body)
     else {
         return Err(TestCaseError::fail("the end is not the end"));
@@ -337,6 +346,8 @@ fn check_end(
             && *rounds <= limits.rounds
     );
     prop_assert!(tree.mode == Mode::Multi || *rounds == 0);
+    let is_zero = limits.tokens == Some(0) || limits.cost_micros == Some(0);
+    prop_assert!(!is_zero || *model_calls == 0, "zero means zero");
     prop_assert_eq!(usage.input_tokens, 7 * u64::from(*model_calls));
     let called = events
         .iter()

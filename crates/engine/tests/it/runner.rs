@@ -128,6 +128,9 @@ async fn a_turn_ends_when_its_time_is_over() {
         fn name(&self) -> &str {
             "test/silent"
         }
+        fn terms(&self) -> lango_core::ModelTerms {
+            lango_core::ModelTerms::default()
+        }
         fn call<'a>(
             &'a self,
             _: lango_core::ModelRequest,
@@ -405,6 +408,9 @@ async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns
     impl Model for Shared {
         fn name(&self) -> &str {
             self.0.name()
+        }
+        fn terms(&self) -> lango_core::ModelTerms {
+            self.0.terms()
         }
         fn call<'a>(
             &'a self,

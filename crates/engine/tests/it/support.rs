@@ -93,6 +93,8 @@ pub struct Play<'a> {
     pub tree: Arc<Tree>,
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
+    pub price: Option<lango_core::Price>,
+    pub context_tokens: Option<u64>,
     models: Models<'a>,
     tools: Tools<'a>,
     remote: Remotes<'a>,
@@ -108,6 +110,8 @@ impl<'a> Play<'a> {
             tree,
             limits: Limits::default(),
             exchanges: Vec::new(),
+            price: None,
+            context_tokens: None,
             models: Box::new(models),
             tools: Box::new(|step| (CallStatus::Ok, format!("{} ran", step.tool))),
             remote: Box::new(|_| Ok("bonjour".to_owned())),
@@ -147,8 +151,8 @@ impl<'a> Play<'a> {
             limits: self.limits,
             model: "test/scripted".into(),
             topology: Text::clone(&self.tree.digest),
-            price: None,
-            context_tokens: None,
+            price: self.price,
+            context_tokens: self.context_tokens,
         };
         Turn::begin(
             Arc::clone(&self.tree),

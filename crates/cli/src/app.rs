@@ -244,13 +244,15 @@ fn unknown_topology(name: &str, folder: &Path) -> Failure {
         .collect();
     names.sort();
     let found = match names.is_empty() {
-        true => "nothing".to_owned(),
-        false => names.join(", "),
+        true => "no topology file there".to_owned(),
+        false => format!("there are {}", names.join(", ")),
     };
-    Failure::from(TopologyError::Unknown { name: name.into() }).next(format!(
-        "looked in `{}`, which has {found}; `lango config show --origin` tells where agent.topology is set",
-        folder.display()
-    ))
+    let error = TopologyError::Unknown { name: name.into() };
+    Failure::new(
+        Exit::Config,
+        format!("{error}\n  looked in: `{}` ({found})", folder.display()),
+    )
+    .next("`lango config show --origin` tells where agent.topology is set")
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> TopologyError {

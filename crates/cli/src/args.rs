@@ -162,7 +162,7 @@ pub enum SessionsCommand {
 /// What can be done with the configuration.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango config show --origin\n  lango config show > lango.toml\n  lango config check"
+    after_help = "Examples:\n  lango config show --origin\n  lango -c agent.topology=classic config show\n  lango config check"
 )]
 pub enum ConfigCommand {
     /// Every key with its value

@@ -149,7 +149,9 @@ impl From<RunnerError> for Failure {
     fn from(error: RunnerError) -> Self {
         match error {
             RunnerError::Store(error) => error.into(),
-            RunnerError::InputTooLong { .. } => Self::of(Exit::Usage, error, None),
+            RunnerError::InputTooLong { .. } => {
+                Self::of(Exit::Usage, error, Some("lango run \"read FILE\""))
+            }
             RunnerError::InputEmpty => Self::of(
                 Exit::Usage,
                 error,
@@ -190,6 +192,12 @@ impl From<TreeError> for Failure {
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
         Self::of(Exit::Config, error, None)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::of(Exit::Failed, error, None)
     }
 }
 

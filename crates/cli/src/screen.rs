@@ -1,9 +1,11 @@
 //! What is shown to people: calm lines that say what is happening, who is doing it, and what it cost.
 
+mod json;
 mod progress;
 mod transcript;
 
 use crate::markdown::sanitize;
+pub use json::{Layout, json};
 use lango_core::{Outcome, Timestamp};
 use lango_engine::{Tree, TurnReport};
 use lango_models::Offline;

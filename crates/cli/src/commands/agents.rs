@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::args::AgentsArguments;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
-use crate::screen;
+use crate::screen::{self, Layout};
 use crate::text_file;
 use lango_core::{Effect, Risk, ToolName, ToolSpec};
 use lango_engine::{Agent, Mode, Tree, TreeError};
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::{Display, Write};
 use std::fs::File;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, F
     };
     let text = match &arguments.instruction {
         Some(name) => instruction_of(&tree, name)?,
-        None if arguments.json => format!("{:#}", as_json(&tree)),
+        None if arguments.json => screen::json(&as_json(&tree), Layout::Indented)?,
         None => sanitize(&as_text(&tree)).into_owned(),
     };
     screen::print(&text)?;
@@ -101,7 +102,10 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
         )
         .next(format!("lango agents --instruction {}", tree.root.name))
     })?;
-    Ok(agent.instruction.to_string())
+    Ok(match std::io::stdout().is_terminal() {
+        true => sanitize(&agent.instruction).into_owned(),
+        false => agent.instruction.to_string(),
+    })
 }
 
 fn as_json(tree: &Tree) -> Value {

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
-use crate::screen;
+use crate::screen::{self, Layout};
 use lango_models::Offline;
 use serde_json::json;
 use std::path::Path;
@@ -37,7 +37,8 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
         let rows = findings
             .iter()
             .map(|f| json!({ "name": f.name, "ok": f.is_well, "detail": f.detail }));
-        screen::print(&format!("{:#}", json!(rows.collect::<Vec<_>>())))?;
+        let rows: Vec<_> = rows.collect();
+        screen::print(&screen::json(&rows, Layout::Indented)?)?;
     }
     Ok(if findings.iter().all(|finding| finding.is_well) {
         Exit::Ok

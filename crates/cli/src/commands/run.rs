@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::args::RunArguments;
 use crate::exit::{Exit, Failure};
 use crate::markdown;
-use crate::screen::{self, Progress, footer};
+use crate::screen::{self, Layout, Progress, footer};
 use lango_core::Outcome;
 use lango_engine::{Shown, TurnReport};
 use lango_models::Offline;
@@ -31,9 +31,8 @@ pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, F
     let as_json = arguments.json || arguments.jsonl;
     let result = turn(config, arguments).await;
     if let (true, Err(failure)) = (as_json, &result) {
-        screen::print(
-            &json!({ "error": failure.to_string(), "exit": failure.exit.code() }).to_string(),
-        )?;
+        let error = json!({ "error": failure.to_string(), "exit": failure.exit.code() });
+        screen::print(&screen::json(&error, Layout::Line)?)?;
     }
     result
 }
@@ -91,7 +90,7 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
         };
         for event in events.iter() {
             if jsonl {
-                screen::write_line(&serde_json::to_string(event)?)?;
+                screen::write_line(&screen::json(event, Layout::Line)?)?;
             }
             if !quiet {
                 progress
@@ -106,7 +105,8 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
 
 fn print_answer(model: &str, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
     if arguments.json {
-        return Ok(screen::print(&summary(model, report).to_string())?);
+        let summary = screen::json(&summary(model, report), Layout::Line)?;
+        return Ok(screen::print(&summary)?);
     }
     if arguments.jsonl {
         return Ok(());

@@ -5,10 +5,9 @@ use crate::app::{App, Sessions};
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
-use crate::screen::{self, Transcript, age};
+use crate::screen::{self, Layout, Transcript, age};
 use lango_core::{Clock, Page, SessionId};
 use lango_engine::SystemClock;
-use serde_json::json;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
@@ -35,7 +34,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
         .await?;
     let shown = &summaries[..summaries.len().min(limit)];
     if as_json {
-        return Ok(screen::print(&format!("{:#}", json!(shown)))?);
+        return Ok(screen::print(&screen::json(&shown, Layout::Indented)?)?);
     }
     if summaries.is_empty() {
         return Ok(screen::print("no sessions yet; `lango` starts one")?);
@@ -73,7 +72,7 @@ async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Fa
             .await?;
         for event in &events {
             if jsonl {
-                screen::print(&serde_json::to_string(event).unwrap_or_default())?;
+                screen::print(&screen::json(event, Layout::Line)?)?;
             } else {
                 for line in transcript.lines(event) {
                     screen::print(&line)?;

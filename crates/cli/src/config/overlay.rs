@@ -60,7 +60,10 @@ impl<'a> Overlay<'a> {
         };
         let (table, errors) = DeTable::parse_recoverable(&text);
         if errors.is_empty() {
+            let earlier = self.problems.len();
             self.read_table(&Document { path, text: &text }, "", table.get_ref());
+            // A table is read in the order of its names, a person reads from the top.
+            self.problems[earlier..].sort_by_key(Problem::line);
         }
         // One slip can be several errors to the parser; the first of a line is the one to know.
         let mut first_of_line = BTreeMap::new();

@@ -88,6 +88,22 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The line of the file that holds it, if one does.
+    pub(super) fn line(&self) -> Option<usize> {
+        match self {
+            Self::Unparsable { line, .. }
+            | Self::UnknownKey {
+                origin: Origin::File { line, .. },
+                ..
+            }
+            | Self::WrongValue {
+                origin: Origin::File { line, .. },
+                ..
+            } => Some(*line),
+            _ => None,
+        }
+    }
+
     /// Whether the command line is at fault (exit code 2), rather than a file or the environment (exit code 3).
     pub fn is_usage(&self) -> bool {
         match self {

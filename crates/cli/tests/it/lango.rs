@@ -61,6 +61,15 @@ impl Lango {
         write(&self.workspace().join(path), content);
     }
 
+    /// Makes a folder `many/` that takes a tool a while to list.
+    pub fn many_files(&self) {
+        let folder = self.workspace().join("many");
+        fs::create_dir(&folder).unwrap();
+        for number in 0..20_000 {
+            fs::File::create(folder.join(number.to_string())).unwrap();
+        }
+    }
+
     /// Writes a file of the home.
     pub fn home_file(&self, path: &str, content: impl AsRef<[u8]>) {
         write(&self.home.join(path), content);
@@ -193,7 +202,7 @@ pub fn finish(command: &mut Command, input: &[u8]) -> Ran {
     finish_child(child, input)
 }
 
-/// The same for a child that runs already, with piped output.
+/// The same for a child that runs already; what is not piped counts as empty.
 pub fn finish_child(mut child: Child, input: &[u8]) -> Ran {
     use std::os::unix::process::ExitStatusExt;
     let stdin = child.stdin.take();
@@ -202,8 +211,8 @@ pub fn finish_child(mut child: Child, input: &[u8]) -> Ran {
         // Nobody has to read it all.
         stdin.map(|mut stdin| stdin.write_all(&input))
     });
-    let stdout = read_all(child.stdout.take().unwrap());
-    let stderr = read_all(child.stderr.take().unwrap());
+    let stdout = read_all(child.stdout.take());
+    let stderr = read_all(child.stderr.take());
     let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(PATIENCE), stderr.recv_timeout(PATIENCE))
     else {
         child.kill().unwrap();
@@ -218,11 +227,13 @@ pub fn finish_child(mut child: Child, input: &[u8]) -> Ran {
     }
 }
 
-fn read_all(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+fn read_all(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).unwrap();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).unwrap();
+        }
         sender.send(String::from_utf8(bytes).unwrap())
     });
     receiver

@@ -1,0 +1,56 @@
+//! JSON for programs that may end up in front of a person: what a terminal would obey is written as an escape, which
+//! means the same to whoever parses it.
+
+use crate::markdown::is_disruptive;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// How JSON is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// On one line.
+    Line,
+    /// Indented.
+    Indented,
+}
+
+/// A value as JSON text without a control character but the newlines of the layout.
+pub fn json(value: &impl Serialize, layout: Layout) -> serde_json::Result<String> {
+    let text = match layout {
+        Layout::Line => serde_json::to_string(value)?,
+        Layout::Indented => serde_json::to_string_pretty(value)?,
+    };
+    if !text.contains(is_disruptive) {
+        return Ok(text);
+    }
+    // Outside of its strings JSON has no such characters.
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_disruptive(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_text_is_harmless_and_means_the_same(text in "(?s).{0,40}") {
+            let value = vec![text, "\u{9b}31m\u{202e}\u{e0041}\u{7f}".to_owned()];
+            for layout in [Layout::Line, Layout::Indented] {
+                let shown = json(&value, layout).unwrap();
+                prop_assert!(!shown.contains(is_disruptive));
+                prop_assert_eq!(&serde_json::from_str::<Vec<String>>(&shown).unwrap(), &value);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `lango agents`: the tree for people and programs, other tool sets, and the instructions.
+
+use crate::lango::{Lango, Ran, text};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const SIX: &str = r#"[
+    "exec_shell", {"name": "fs_read", "description": "Reads a file"},
+    "browser_navigate", "crypto_sign", "secrets_get", "payment_send",
+    "search_web", "memory_store", {"name": "teleport"}
+]"#;
+
+fn tree(lango: &Lango, arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["agents", "--json"]].concat();
+    lango.run(&arguments).ok().json()
+}
+
+fn names(agents: &Value) -> Vec<&str> {
+    let agents = agents.as_array().unwrap().iter();
+    agents.map(|agent| text(&agent["name"])).collect()
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().unwrap().keys().map(|k| &**k).collect()
+}
+
+fn with_tools(lango: &Lango, list: impl AsRef<[u8]>) -> Ran {
+    lango.file("tools.json", list);
+    lango.run(&["agents", "--json", "--tools", "tools.json"])
+}
+
+#[track_caller]
+fn has_exactly_its_keys(tree: &Value) {
+    let all = ["agents", "mode", "root", "skipped", "topology", "unmatched"];
+    assert_eq!(keys(tree), BTreeSet::from(all));
+    assert_eq!(keys(&tree["root"]), BTreeSet::from(["name", "tools"]));
+    for agent in tree["agents"].as_array().unwrap() {
+        let all = ["capabilities", "description", "name", "remote", "tools"];
+        assert_eq!(keys(agent), BTreeSet::from(all));
+    }
+    for skipped in tree["skipped"].as_array().unwrap() {
+        assert_eq!(keys(skipped), BTreeSet::from(["name", "reason"]));
+    }
+}
+
+#[test]
+fn the_specialists_are_those_with_tools_and_the_planner() {
+    let tree = tree(&Lango::new(), &[]);
+    has_exactly_its_keys(&tree);
+    assert_eq!(tree["mode"], "multi");
+    assert_eq!(tree["topology"], "specialists");
+    let root = json!({ "name": "lango-orchestrator", "tools": [] });
+    assert_eq!(tree["root"], root);
+    assert_eq!(names(&tree["agents"]), ["operator", "planner"]);
+    let operator = &tree["agents"][0];
+    assert_eq!(operator["tools"], json!(["fs_list", "fs_read", "fs_stat"]));
+    assert_eq!(operator["capabilities"], json!(["file operations"]));
+    assert_eq!(operator["remote"], false);
+    let skipped = ["navigator", "vault", "librarian", "chronicler"];
+    assert_eq!(names(&tree["skipped"]), skipped);
+    assert_eq!(tree["skipped"][0]["reason"], "no tools");
+    assert_eq!(tree["unmatched"], json!([]));
+}
+
+#[test]
+fn the_classic_orchestrator_holds_the_tools_as_well() {
+    let tree = tree(&Lango::new(), &["-c", "agent.topology=classic"]);
+    has_exactly_its_keys(&tree);
+    assert_eq!(tree["topology"], "classic");
+    assert_eq!(names(&tree["agents"]), ["executor", "planner"]);
+    assert_eq!(names(&tree["skipped"]), ["researcher", "memory-manager"]);
+    assert_eq!(tree["root"]["tools"], tree["agents"][0]["tools"]);
+    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_single_agent_holds_all_tools() {
+    let tree = tree(&Lango::new(), &["-c", "agent.multiAgent=false"]);
+    has_exactly_its_keys(&tree);
+    assert_eq!(tree["mode"], "single");
+    assert_eq!(tree["root"]["name"], "lango-agent");
+    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(tree["agents"], json!([]));
+}
+
+#[test]
+fn a_list_of_names_and_objects_shows_what_other_tools_would_give() {
+    let tree = with_tools(&Lango::new(), SIX).ok().json();
+    has_exactly_its_keys(&tree);
+    let six = [
+        "operator",
+        "navigator",
+        "vault",
+        "librarian",
+        "planner",
+        "chronicler",
+    ];
+    assert_eq!(names(&tree["agents"]), six);
+    assert_eq!(tree["agents"][0]["tools"], json!(["exec_shell", "fs_read"]));
+    let vault = text(&tree["agents"][2]["description"]);
+    let abilities = "cryptography, secret management, blockchain payments (USDC on Base)";
+    assert!(vault.contains(abilities), "{vault}");
+    assert_eq!(tree["skipped"], json!([]));
+    assert_eq!(tree["unmatched"], json!(["teleport"]));
+}
+
+#[test]
+fn a_tool_list_can_come_from_standard_input() {
+    let ran = Lango::new().piped(&["agents", "--json", "--tools", "-"], r#"["memory_x"]"#);
+    assert_eq!(names(&ran.ok().json()["agents"]), ["planner", "chronicler"]);
+}
+
+#[test]
+fn the_text_shows_the_tree_and_names_who_is_missing_and_what_nobody_holds() {
+    let lango = Lango::new();
+    let shown = lango.run(&["agents"]).ok().stdout;
+    let expected = "\
+lango-orchestrator (specialists topology)
+├─ operator  Works on this machine with shell commands, files and skills. Can do: file operations.
+│    tools: fs_list, fs_read, fs_stat
+└─ planner  Thinks a task through and breaks it into steps.
+not here: navigator, vault, librarian, chronicler (no tools)
+";
+    assert_eq!(shown, expected);
+    lango.file("tools.json", SIX);
+    let shown = lango.run(&["agents", "--tools", "tools.json"]).ok().stdout;
+    assert!(shown.contains("├─ navigator  "), "{shown}");
+    let unmatched = "held by nobody, so they cannot run: teleport\n";
+    assert!(shown.ends_with(unmatched), "{shown}");
+}
+
+#[test]
+fn every_agent_has_an_instruction_and_the_root_too() {
+    let lango = Lango::new();
+    lango.file("tools.json", SIX);
+    for key in [
+        "agent.topology=specialists",
+        "agent.topology=classic",
+        "agent.multiAgent=false",
+    ] {
+        let tools = ["-c", key, "agents", "--tools", "tools.json"];
+        let run = |more: &[&str]| lango.run(&[&tools[..], more].concat()).ok();
+        let tree = run(&["--json"]).json();
+        let agents = names(&tree["agents"]);
+        for name in [&agents[..], &[text(&tree["root"]["name"])]].concat() {
+            let instruction = run(&["--instruction", name]).stdout;
+            assert!(
+                instruction.starts_with(&format!("You are {name}")),
+                "{instruction}"
+            );
+        }
+        if agents.is_empty() {
+            continue;
+        }
+        let root = run(&["--instruction", text(&tree["root"]["name"])]).stdout;
+        assert!(root.contains("NEVER invent or abbreviate agent names"));
+        for agent in agents {
+            assert!(root.contains(agent), "{agent} is not in {root}");
+        }
+    }
+}
+
+#[test]
+fn the_instruction_of_an_unknown_agent_is_refused_with_the_valid_names() {
+    let ran = Lango::new().run(&["agents", "--instruction", "vault"]);
+    let names = ["`vault`", "lango-orchestrator, operator, planner"];
+    ran.refused(2, &names);
+}
+
+#[test]
+fn a_tool_list_that_cannot_be_used_is_refused_with_its_name_and_the_reason() {
+    let lango = Lango::new();
+    for (list, reason) in [
+        ("[\n\"fs_read\",", "line 2"),
+        ("", "EOF"),
+        (r#"{"name": "fs_read"}"#, "expected a sequence"),
+        (
+            "[1]",
+            "an entry is neither a name nor an object with a `name`",
+        ),
+        (
+            r#"[{"title": "x"}]"#,
+            "an entry is neither a name nor an object",
+        ),
+        (r#"["fs_read", "fs_read"]"#, "two tools named `fs_read`"),
+        (r#"["delegate"]"#, "cannot be named `delegate`"),
+        (r#"["two words"]"#, "cannot be named `two words`"),
+        (r#"[""]"#, "cannot be named ``"),
+    ] {
+        let ran = with_tools(&lango, list);
+        ran.refused(2, &["`tools.json`", reason, "a JSON list such as"]);
+    }
+    with_tools(&lango, b"[\"\xff\"]").refused(2, &["`tools.json`", "byte is number 3"]);
+    for (file, reason) in [
+        ("nowhere.json", "No such file"),
+        ("src", "Is a directory"),
+        ("/dev/zero", "larger than 1024 KiB"),
+    ] {
+        let ran = lango.run(&["agents", "--tools", file]);
+        ran.refused(2, &[&format!("`{file}`"), reason]);
+    }
+}
+
+#[test]
+fn nothing_in_a_tool_list_or_a_topology_reaches_the_terminal_as_a_control_character() {
+    let lango = Lango::new();
+    let ran = with_tools(&lango, r#"["fs_\u001b[2J"]"#);
+    let ran = ran.refused(2, &["fs_␛[2J"]);
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran:#?}");
+    let topology = r#"
+name = "own"
+root = "boss"
+orchestrator_tools = "none"
+match_order = ["clerk"]
+[[agents]]
+name = "clerk"
+role = "Keeps \u001B]0;files"
+prefixes = [{ prefix = "fs_", capability = "x" }]
+keywords = ["file"]
+accepts = "x"
+returns = "x"
+cannot = "x"
+"#;
+    lango.file("own.toml", topology);
+    let ran = lango.run(&["-c", "agent.topology=own.toml", "agents"]);
+    assert!(
+        !ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'),
+        "{ran:#?}"
+    );
+}

@@ -1,0 +1,170 @@
+//! A database that is not ours, too new, damaged, full or read-only: said clearly, and left as it was.
+
+use crate::disk::Disk;
+use crate::lango::{Lango, finish_child, text};
+use rusqlite::Connection;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+/// The commands that need the database.
+fn commands() -> [&'static [&'static str]; 4] {
+    [
+        &["run", "hello"],
+        &["run", "--session", "s_1", "hello"],
+        &["sessions", "list"],
+        &["sessions", "show", "s_1"],
+    ]
+}
+
+#[test]
+fn a_folder_in_place_of_the_database_is_said_to_be_one() {
+    let lango = Lango::new();
+    lango.home_file("lango.db/inside", "kept");
+    let path = lango.database().display().to_string();
+    for command in commands() {
+        let names = [&*path, "it is a folder", "session.store", "--ephemeral"];
+        lango.run(command).refused(3, &names);
+    }
+    assert_eq!(lango.stored_files().len(), 1);
+    lango.run(&["run", "--ephemeral", "hello"]).ok();
+}
+
+#[test]
+fn the_database_of_another_program_is_left_byte_for_byte() {
+    let lango = Lango::new();
+    fs::create_dir(lango.home()).unwrap();
+    let connection = Connection::open(lango.database()).unwrap();
+    let sql = "CREATE TABLE events (id, text); INSERT INTO events VALUES (1, 'mine')";
+    connection.execute_batch(sql).unwrap();
+    connection.close().unwrap();
+    left_as_it_is(&lango, &["of another program", "session.store"]);
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_byte_for_byte() {
+    let lango = Lango::new();
+    lango.home_file("lango.db", "my diary, longer than a header\n".repeat(200));
+    left_as_it_is(&lango, &["not a SQLite database", "session.store"]);
+    lango.home_file("lango.db", "x");
+    left_as_it_is(&lango, &["is not a lango database", "session.store"]);
+}
+
+#[test]
+fn a_database_of_a_newer_lango_is_left_byte_for_byte() {
+    let lango = Lango::new();
+    lango.session("hello");
+    let connection = Connection::open(lango.database()).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    connection.close().unwrap();
+    left_as_it_is(&lango, &["newer lango", "schema 99", "session.store"]);
+}
+
+#[track_caller]
+fn left_as_it_is(lango: &Lango, names: &[&str]) {
+    let before = lango.stored_files();
+    let path = lango.database().display().to_string();
+    for command in commands() {
+        lango.run(command).refused(3, &[&[&*path], names].concat());
+    }
+    let doctor = lango.run(&["doctor"]).exits(3);
+    assert!(doctor.stdout.contains("✗ sessions"), "{doctor:#?}");
+    assert!(doctor.stdout.contains(names[0]), "{doctor:#?}");
+    assert_eq!(lango.stored_files(), before);
+}
+
+#[test]
+fn a_full_disk_is_said_to_be_full_and_what_was_stored_stays() {
+    let disk = Disk::of("512k");
+    let lango = Lango::with_home(disk.path());
+    let session = lango.session("hello");
+    let stored = lango.events(&session);
+    let ballast = disk.fill();
+    let question = "a long question ".repeat(4000);
+    for arguments in [&["run"][..], &["run", "--session", &session]] {
+        let ran = lango.piped(arguments, &question);
+        ran.refused(1, &["no room left", "lango.db", "run it again"]);
+    }
+    fs::remove_file(ballast).unwrap();
+    assert_eq!(lango.events(&session), stored);
+    lango.piped(&["run", "--session", &session], &question).ok();
+    let events = lango.events(&session);
+    assert_eq!(events[..stored.len()], stored);
+    assert_eq!(events[stored.len()]["text"], question);
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_is_said_to_be_full() {
+    let disk = Disk::of("64k");
+    disk.fill();
+    let lango = Lango::with_home(disk.path());
+    let ran = lango.run(&["run", "hello"]);
+    ran.refused(1, &["no room left", "lango.db", "run it again"]);
+    lango.run(&["run", "--ephemeral", "hello"]).ok();
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_said_so_and_ephemeral_still_works() {
+    let disk = Disk::of("512k");
+    let lango = Lango::with_home(disk.path());
+    disk.make_read_only();
+    let ran = lango.run(&["run", "hello"]);
+    ran.refused(
+        3,
+        &["cannot be written", "lango.db", "LANGO_HOME", "--ephemeral"],
+    );
+    let listed = lango.run(&["sessions", "list"]).ok();
+    assert_eq!(listed.stdout, "no sessions yet; `lango` starts one\n");
+    let ran = lango.run(&["run", "--ephemeral", "what files are here?"]);
+    assert!(ran.ok().stdout.contains("notes.md"));
+}
+
+#[test]
+fn a_database_that_cannot_be_written_is_said_so() {
+    let disk = Disk::of("512k");
+    let lango = Lango::with_home(disk.path());
+    let session = lango.session("hello");
+    let before = lango.stored_files();
+    disk.make_read_only();
+    let ran = lango.run(&["run", "--session", &session, "again"]);
+    ran.refused(3, &["cannot be written", "lango.db", "LANGO_HOME"]);
+    assert_eq!(lango.stored_files(), before);
+}
+
+#[test]
+fn a_damaged_page_is_an_error_and_no_panic() {
+    let lango = Lango::new();
+    let session = lango.session("what files are here?");
+    let mut bytes = fs::read(lango.database()).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xa5);
+    fs::write(lango.database(), &bytes).unwrap();
+    let ran = lango.run(&["sessions", "show", &session]);
+    assert!(matches!(ran.code, Some(1..=3)), "{ran:#?}");
+    assert!(ran.stderr.starts_with("error: "), "{ran:#?}");
+    assert!(!ran.stderr.contains("panicked"), "{ran:#?}");
+}
+
+#[test]
+fn only_the_owner_can_read_what_was_said() {
+    let lango = Lango::new();
+    lango.session("hello");
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(lango.database()), 0o600);
+    assert_eq!(mode(lango.home().to_owned()), 0o700);
+}
+
+#[test]
+fn two_processes_at_once_both_store_their_turns() {
+    let lango = Lango::new();
+    let ask = |_| {
+        let mut command = lango.command(&["run", "-q", "--json", "what files are here?"]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<_> = (0..6).map(ask).collect();
+    for child in children {
+        let summary = finish_child(child, b"").ok().json();
+        let events = lango.events(text(&summary["session"]));
+        assert_eq!(events.last().unwrap()["outcome"], "answered");
+    }
+}

@@ -1,0 +1,146 @@
+//! Ctrl-C outside of a chat: a turn that is running is stopped and recorded, anything else simply ends.
+
+use crate::lango::{Lango, PATIENCE, finish_child, of_type, text};
+use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Instant;
+
+const INTERRUPT: i32 = 2;
+
+fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
+}
+
+/// Waits until the process is in this state.
+fn wait_until(process: u32, what: &str, is_so: impl Fn(&str) -> bool) {
+    let path = format!("/proc/{process}/status");
+    let since = Instant::now();
+    while !is_so(&fs::read_to_string(&path).unwrap()) {
+        assert!(since.elapsed() < PATIENCE, "it never {what}");
+        thread::yield_now();
+    }
+}
+
+/// Waits until the first turn of a process runs.
+fn wait_for_first_turn(process: u32) {
+    wait_until(process, "began the turn", catches_interrupts);
+}
+
+/// Whether the process looks after interrupts itself; it does so from its first turn on.
+fn catches_interrupts(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask & (1 << (INTERRUPT - 1)) != 0
+}
+
+/// Holds the database, so that a turn that is started has to wait.
+pub fn hold(lango: &Lango) -> Connection {
+    let connection = Connection::open(lango.database()).unwrap();
+    connection.busy_timeout(PATIENCE).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+/// Lets go of the database.
+pub fn release(connection: Connection) {
+    connection.execute_batch("ROLLBACK").unwrap();
+}
+
+/// Starts a turn that waits for the database, which this test holds.
+fn start_turn(lango: &Lango, arguments: &[&str]) -> (Connection, Child) {
+    let connection = hold(lango);
+    let mut command = lango.command(arguments);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_for_first_turn(child.id());
+    (connection, child)
+}
+
+#[test]
+fn a_turn_that_is_interrupted_is_recorded_as_cancelled_and_exits_with_130() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    let arguments = [
+        "run",
+        "--json",
+        "--session",
+        &session,
+        "what files are here?",
+    ];
+    let (connection, child) = start_turn(&lango, &arguments);
+    interrupt(&child);
+    release(connection);
+    let ran = finish_child(child, b"").exits(130);
+    let summary = ran.json();
+    assert_eq!(summary["outcome"], "cancelled");
+    assert!(ran.stderr.contains("stopped\n"), "{ran:#?}");
+    let events = lango.events(&session);
+    assert_eq!(events[3]["text"], "what files are here?");
+    assert_eq!(events.last().unwrap()["outcome"], "cancelled");
+    let again = lango.run(&["run", "--session", &session, "what files are here?"]);
+    assert!(again.ok().stdout.contains("notes.md"));
+}
+
+#[test]
+fn a_turn_whose_process_was_killed_is_closed_by_the_next_one() {
+    let lango = Lango::new();
+    lango.many_files();
+    let session = lango.session("hello");
+    let question = "list the files in many/";
+    let mut command = lango.command(&["run", "-q", "--jsonl", "--session", &session, question]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let events = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut events = events.map(|line| line.unwrap());
+    assert!(events.any(|event| event.contains("\"agent.delegated\"")));
+    // The list is so long that there is time to take the database away before it is complete.
+    let connection = hold(&lango);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    release(connection);
+    let summary = lango.run(&["run", "--json", "--session", &session, "hello"]);
+    assert_eq!(summary.ok().json()["outcome"], "answered");
+    let events = lango.events(&session);
+    let ends = of_type(&events, "turn.finished").into_iter();
+    let outcomes: Vec<&str> = ends.map(|end| text(&end["outcome"])).collect();
+    assert_eq!(outcomes, ["answered", "interrupted", "answered"]);
+    let numbers = events.iter().map(|event| event["seq"].as_u64().unwrap());
+    assert!(numbers.eq(1..=events.len() as u64));
+}
+
+#[test]
+fn a_command_that_waits_for_input_ends_at_once_and_stores_nothing() {
+    let lango = Lango::new();
+    let mut command = lango.command(&["run"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take();
+    // A second thread is the one that reads.
+    wait_until(child.id(), "read its input", |status| {
+        !status.contains("Threads:\t1\n")
+    });
+    interrupt(&child);
+    let ran = finish_child(child, b"");
+    drop(stdin);
+    assert_eq!(ran.signal, Some(INTERRUPT), "{ran:#?}");
+    assert!(!lango.home().exists());
+}
+
+#[test]
+fn a_command_that_waits_for_input_says_so_after_a_while() {
+    let lango = Lango::new();
+    let mut command = lango.command(&["run", "--json", "hello"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let hint = "waiting for the end of standard input; `< /dev/null` gives none\n";
+    assert_eq!(line, hint);
+    drop(child.stdin.take());
+    let summary = finish_child(child, b"").ok().json();
+    assert_eq!(text(&summary["outcome"]), "answered");
+}

@@ -1,0 +1,322 @@
+//! The chat in a real pseudo-terminal.
+
+use crate::cancel;
+use crate::lango::{Lango, each, of_type, text};
+use crate::terminal::Terminal;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+const UP: &str = "\u{1b}[A";
+
+fn chat(lango: &Lango) -> Terminal {
+    Terminal::start(lango, 100, &[], &[])
+}
+
+/// The only session there is.
+fn only_session(lango: &Lango) -> String {
+    let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    text(&listed[0]["id"]).to_owned()
+}
+
+#[test]
+fn the_banner_says_where_we_are_who_answers_and_that_it_is_no_ai_model() {
+    let lango = Lango::new();
+    let mut terminal = chat(&lango);
+    let banner = terminal.prompt();
+    for part in [
+        concat!("lango ", env!("CARGO_PKG_VERSION"), " · "),
+        lango.workspace().to_str().unwrap(),
+        " · session s_",
+        "model   offline/rules - built-in rules, not an AI model\r\n",
+        "agents  operator · planner   (without tools: navigator, vault, librarian, chronicler)",
+        "/help · ctrl-c stops · ctrl-d leaves",
+    ] {
+        assert!(banner.contains(part), "no `{part}` in {banner}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_with_progress_and_its_cost() {
+    let lango = Lango::new();
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    let shown = terminal.say("what files are here?");
+    let parts = [
+        "● lango-orchestrator → operator  what files are here\r\n",
+        "  operator ✓ fs_list path=.  ",
+        "\r\n\r\n1 folder, 2 files in .\r\n",
+        "notes.md  22 B\r\n",
+        "\r\n  operator · offline/rules · 3 model calls · 1 delegation round · 1 tool call · ",
+        "0 tokens (built-in rules, not an AI model)\r\n",
+    ];
+    let mut rest = &*shown;
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else {
+            panic!("no `{part}` in {shown:?}");
+        };
+        rest = after;
+    }
+    let greeting = terminal.say("hello");
+    let answers = greeting
+        .matches("Hello! I am lango's built-in set of rules")
+        .count();
+    assert_eq!(answers, 1, "{greeting:?}");
+    assert!(!greeting.contains("withdrawn"), "{greeting:?}");
+    let session = only_session(&lango);
+    let events = lango.events(&session);
+    assert_eq!(of_type(&events, "turn.finished").len(), 2);
+}
+
+#[test]
+fn help_lists_the_commands_and_an_unknown_one_is_not_asked() {
+    let lango = Lango::new();
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    let help = terminal.say("/help");
+    for part in ["/help", "/quit", "Ctrl-C", "Ctrl-D"] {
+        assert!(help.contains(part), "no `{part}` in {help:?}");
+    }
+    let shown = terminal.say("/nope");
+    let expected = "there is no command /nope; /help lists them\r\n";
+    assert!(shown.contains(expected), "{shown:?}");
+    terminal.say("");
+    terminal.say("   ");
+    terminal.press("/quit\r");
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(0));
+    assert!(!last.contains("go on:"), "nothing was said: {last:?}");
+    let listed = lango.run(&["sessions", "list", "--json"]).ok();
+    assert_eq!(listed.stdout, "[]\n");
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_leaves_with_a_hint() {
+    let lango = Lango::new();
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    terminal.press("half a question");
+    terminal.wait_for("half a question");
+    terminal.press(CTRL_C);
+    terminal.prompt();
+    terminal.press(CTRL_C);
+    terminal.prompt();
+    assert!(terminal.say("hello").contains("Hello!"));
+    terminal.press(CTRL_D);
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(0));
+    let session = only_session(&lango);
+    let hint = format!("go on: lango sessions resume {session}\r\n");
+    assert!(last.ends_with(&hint), "{last:?}");
+    assert_eq!(lango.events(&session)[0]["text"], "hello");
+}
+
+#[test]
+fn ctrl_c_in_a_turn_stops_the_turn_and_not_the_chat() {
+    let lango = Lango::new();
+    lango.many_files();
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    terminal.say("hello");
+    // The list is so long that there is time to take the database away before it is complete.
+    terminal.press("list the files in many/\r");
+    terminal.wait_for("→ operator");
+    let held = cancel::hold(&lango);
+    terminal.press(CTRL_C);
+    terminal.wait_for("^C");
+    cancel::release(held);
+    let shown = terminal.prompt();
+    assert!(shown.contains("stopped"), "{shown:?}");
+    assert!(!shown.contains("notes.md"), "{shown:?}");
+    let shown = terminal.say("what files are here?");
+    assert!(shown.contains("notes.md  22 B"), "{shown:?}");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let events = lango.events(&only_session(&lango));
+    let outcomes = each_outcome(&events);
+    assert_eq!(outcomes, ["answered", "cancelled", "answered"]);
+}
+
+fn each_outcome(events: &[serde_json::Value]) -> Vec<&str> {
+    let ends = of_type(events, "turn.finished").into_iter();
+    ends.map(|end| text(&end["outcome"])).collect()
+}
+
+#[test]
+fn resume_goes_on_with_the_session() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    let arguments = ["sessions", "resume", &session[..7]];
+    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+    let banner = terminal.prompt();
+    assert!(banner.contains(&format!("session {session}")), "{banner:?}");
+    terminal.say("what files are here?");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let events = lango.events(&session);
+    let questions = of_type(&events, "user.message");
+    assert_eq!(questions.len(), 2);
+    assert_eq!(questions[1]["text"], "what files are here?");
+    assert!(each(&events, "author").contains(&"operator"));
+}
+
+#[test]
+fn the_history_is_kept_for_the_owner_only_and_comes_back() {
+    let lango = Lango::new();
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    terminal.say("hello");
+    terminal.say("what files are here?");
+    terminal.press(CTRL_D);
+    terminal.end();
+    let file = lango.home().join("chat-history");
+    let kept = fs::read_to_string(&file).unwrap();
+    assert!(kept.ends_with("hello\nwhat files are here?\n"), "{kept:?}");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    terminal.press(UP);
+    terminal.wait_for("what files are here?");
+    terminal.press("\r");
+    assert!(terminal.prompt().contains("notes.md  22 B"));
+}
+
+#[test]
+fn nothing_that_a_file_holds_reaches_the_terminal_as_a_control_character() {
+    let lango = Lango::new();
+    let evil = "calm\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m \u{202e}txt\rover\n\n# head\u{8}ing\n";
+    lango.file("evil.txt", evil);
+    lango.file("evil\u{1b}[5m.txt", "x");
+    for env in [&[][..], &[("NO_COLOR", "1")]] {
+        let mut terminal = Terminal::start(&lango, 100, &[], env);
+        terminal.prompt();
+        let shown = terminal.say("read evil.txt");
+        assert!(shown.contains("calm␛[2J␛]0;title␇"), "{shown:?}");
+        is_harmless(&shown);
+        let shown = terminal.say("what files are here?");
+        assert!(shown.contains("evil"), "{shown:?}");
+        is_harmless(&shown);
+    }
+    let mut terminal = Terminal::start(&lango, 100, &["run", "read evil.txt"], &[]);
+    is_harmless(&terminal.wait_for("go on:"));
+    for flag in ["--json", "--jsonl"] {
+        let arguments = ["run", "-q", flag, "read evil.txt"];
+        let (code, shown) = Terminal::start(&lango, 100, &arguments, &[]).end();
+        assert_eq!(code, Some(0));
+        assert!(shown.contains("\\u009b31m \\u202etxt"), "{shown:?}");
+        is_harmless(&shown);
+    }
+}
+
+#[track_caller]
+fn is_harmless(shown: &str) {
+    for sequence in [
+        "\u{1b}[2J",
+        "\u{1b}]0;",
+        "\u{1b}[5m",
+        "\u{7}",
+        "\u{8}",
+        "\u{9b}",
+        "\u{202e}",
+    ] {
+        assert!(!shown.contains(sequence), "{sequence:?} in {shown:?}");
+    }
+    assert!(
+        !shown.replace("\r\n", "\n").contains("txt\rover"),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn answers_are_coloured_unless_that_is_not_wanted() {
+    let lango = Lango::new();
+    let is_coloured = |env: &[(&str, &str)]| {
+        let mut terminal = Terminal::start(&lango, 100, &[], env);
+        terminal.prompt();
+        let shown = terminal.say("read notes.md");
+        assert!(shown.contains("bread"), "{shown:?}");
+        has_colours(&shown)
+    };
+    assert!(is_coloured(&[]));
+    assert!(is_coloured(&[("NO_COLOR", "")]));
+    assert!(!is_coloured(&[("NO_COLOR", "1")]));
+    let mut terminal = Terminal::start(&lango, 100, &[], &[("TERM", "dumb")]);
+    terminal.wait_for("> ");
+    terminal.press("read notes.md\n");
+    let shown = terminal.wait_for("0 tokens");
+    assert!(
+        shown.contains("*bread*") && !shown.contains('\u{1b}'),
+        "{shown:?}"
+    );
+}
+
+/// Whether some `ESC [ … m` is in the text.
+fn has_colours(shown: &str) -> bool {
+    shown.split("\u{1b}[").skip(1).any(|sequence| {
+        let end = sequence.find(|letter: char| letter.is_ascii_alphabetic());
+        end.is_some_and(|end| sequence[end..].starts_with('m'))
+    })
+}
+
+#[test]
+fn run_in_a_terminal_lays_the_answer_out_and_asks_for_a_question_if_there_is_none() {
+    let lango = Lango::new();
+    let terminal = Terminal::start(&lango, 100, &["run", "read notes.md"], &[]);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0));
+    assert!(has_colours(&shown) && shown.contains("bread"), "{shown:?}");
+    assert!(!shown.contains("*bread*"), "{shown:?}");
+    let (code, shown) = Terminal::start(&lango, 100, &["run"], &[]).end();
+    assert_eq!(code, Some(2));
+    assert!(
+        shown.starts_with("error: there is nothing to ask\r\n  next: "),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn a_chat_works_in_a_narrow_terminal() {
+    let lango = Lango::new();
+    let mut terminal = Terminal::start(&lango, 20, &[], &[]);
+    terminal.prompt();
+    assert!(terminal.say("read notes.md").contains("bread"));
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
+fn a_chat_whose_store_cannot_be_opened_says_so_and_ends() {
+    let lango = Lango::new();
+    lango.home_file("lango.db", "not a database");
+    let (code, shown) = chat(&lango).end();
+    assert_eq!(code, Some(3));
+    assert!(shown.starts_with("error: `"), "{shown:?}");
+    assert!(shown.contains("is not a lango database") && shown.contains("  next: "));
+}
+
+#[test]
+fn a_turn_that_fails_does_not_end_the_chat() {
+    let lango = Lango::new();
+    let mut terminal = chat(&lango);
+    terminal.prompt();
+    terminal.say("hello");
+    let session = only_session(&lango);
+    // Another process goes on with the same session.
+    lango.run(&["run", "--session", &session, "hello"]).ok();
+    let shown = terminal.say("what files are here?");
+    assert!(
+        shown.contains("was continued by another process"),
+        "{shown:?}"
+    );
+    let shown = terminal.say("what files are here?");
+    assert!(shown.contains("notes.md  22 B"), "{shown:?}");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let events = lango.events(&session);
+    let numbers = events.iter().map(|event| event["seq"].as_u64().unwrap());
+    assert!(numbers.eq(1..=events.len() as u64));
+}

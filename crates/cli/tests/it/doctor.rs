@@ -1,0 +1,189 @@
+//! `lango doctor`, `lango config` and the help pages: what a person looks at when something is unclear.
+
+use crate::lango::{BINARY, Lango, finish, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
+    let lango = Lango::new();
+    let shown = lango.run(&["doctor"]).ok().stdout;
+    assert!(shown.lines().all(|line| line.starts_with("✓ ")), "{shown}");
+    for part in [
+        "✓ model          offline/rules (built-in rules, not an AI model)\n",
+        "✓ agents         operator, planner; not here: navigator, vault, librarian, chronicler (no tools)\n",
+        "lango.toml (none, not needed)\n",
+        "lango.db (made with the first turn)\n",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.contains(&format!("{}\n", lango.workspace().display())));
+    assert!(!lango.home().exists());
+
+    lango.session("hello");
+    let before = lango.stored_files();
+    lango.run(&["doctor"]).ok();
+    assert_eq!(lango.stored_files(), before);
+}
+
+#[test]
+fn a_doctor_makes_no_database_out_of_an_empty_file() {
+    let lango = Lango::new();
+    lango.home_file("lango.db", "");
+    lango.run(&["doctor"]).ok();
+    assert_eq!(fs::read(lango.database()).unwrap(), b"");
+}
+
+#[test]
+fn a_doctor_that_finds_something_says_what_to_do() {
+    let lango = Lango::new();
+    lango.file("lango.toml", "agent.modle = 'x'\nagent.colour = 'red'\n");
+    let ran = lango.run(&["doctor"]).exits(3);
+    let file = lango.workspace().join("lango.toml");
+    let expected = format!(
+        "✗ configuration  {file}:1: unknown key `agent.modle`; did you mean `agent.model`?\n                 \
+         {file}:2: unknown key `agent.colour`\n                   \
+         next: correct what is named above; `lango config check` tells when all is well\n",
+        file = file.display()
+    );
+    assert_eq!(ran.stdout, expected);
+    let found = lango.run(&["doctor", "--json"]).exits(3).json();
+    assert_eq!(found[0]["name"], "configuration");
+    assert_eq!(found[0]["ok"], false);
+    assert!(text(&found[0]["detail"]).contains("agent.modle"));
+}
+
+#[test]
+fn a_doctor_prints_json() {
+    let found = Lango::new().run(&["doctor", "--json"]).ok().json();
+    let rows = found.as_array().unwrap();
+    assert!(rows.iter().all(|row| row["ok"] == true), "{found}");
+    let names: Vec<&str> = rows.iter().map(|row| text(&row["name"])).collect();
+    let expected = [
+        "lango",
+        "user file",
+        "project file",
+        "workspace",
+        "model",
+        "agents",
+        "sessions",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn the_shown_configuration_is_toml_that_loads_to_the_same() {
+    let lango = Lango::new();
+    lango.file(
+        "lango.toml",
+        "[agent]\ntopology = 'classic'\nturnTimeout = '90s'\n",
+    );
+    let shown = lango.run(&["config", "show"]).ok().stdout;
+    shown.parse::<toml::Table>().unwrap();
+    assert!(shown.contains("\nagent.turnTimeout = \"90s\"\n"), "{shown}");
+    let other = Lango::with_home(lango.home());
+    other.file("lango.toml", &shown);
+    assert_eq!(other.run(&["config", "show"]).ok().stdout, shown);
+}
+
+#[test]
+fn origins_name_the_layer_and_the_line() {
+    let lango = Lango::new();
+    lango.home_file("lango.toml", "\nagent.maxToolCalls = 1\n");
+    lango.file("lango.toml", "[agent]\nstrictTools = true\n");
+    let mut command = lango.command(&["-c", "agent.maxModelCalls=3", "config", "show", "--origin"]);
+    let ran = finish(command.env("LANGO_AGENT_TOOL_TIMEOUT", "5s"), b"").ok();
+    let origin = |assignment: &str| {
+        let line = ran.stdout.lines().find(|line| line.starts_with(assignment));
+        line.unwrap().split("  ").last().unwrap().trim().to_owned()
+    };
+    let file = |folder: &Path, line: u32| format!("{}/lango.toml:{line}", folder.display());
+    assert_eq!(origin("agent.maxToolCalls = 1 "), file(lango.home(), 2));
+    assert_eq!(
+        origin("agent.strictTools = true "),
+        file(&lango.workspace(), 2)
+    );
+    assert_eq!(
+        origin("agent.toolTimeout = \"5s\" "),
+        "LANGO_AGENT_TOOL_TIMEOUT"
+    );
+    assert_eq!(origin("agent.maxModelCalls = 3 "), "-c");
+    assert_eq!(origin("agent.multiAgent = true "), "default");
+}
+
+#[test]
+fn a_check_says_that_all_is_well_or_what_is_not() {
+    let lango = Lango::new();
+    let ran = lango.run(&["config", "check"]).ok();
+    assert_eq!(ran.stdout, "ok: 12 keys, 3 agents\n");
+    let ran = lango.run(&["-c", "agent.topology=nix", "config", "check"]);
+    ran.refused(3, &["`nix`", "specialists, classic"]);
+    let ran = lango.run(&["-c", "agent.model=x", "config", "check"]);
+    ran.refused(3, &["`x`", "offline/rules"]);
+    assert!(!lango.home().exists());
+}
+
+#[test]
+fn every_help_page_has_examples() {
+    let lango = Lango::new();
+    for page in [
+        &["--help"][..],
+        &["run"],
+        &["agents"],
+        &["sessions"],
+        &["config"],
+    ] {
+        for flag in ["-h", "--help"] {
+            let arguments = [page, &[flag]].concat();
+            let shown = lango.run(&arguments).ok().stdout;
+            assert!(shown.contains("\nExamples:\n  "), "{page:?}: {shown}");
+            let lines = shown.lines().filter(|line| line.chars().count() > 100);
+            assert_eq!(lines.count(), 0, "too wide: {shown}");
+        }
+    }
+    let exit_codes = "Exit codes: 0 ok, 1 the turn failed, 2 usage";
+    let shown = lango.run(&["--help"]).ok().stdout;
+    assert!(shown.replace('\n', " ").contains(exit_codes), "{shown}");
+}
+
+#[test]
+fn the_examples_of_the_help_pages_work() {
+    let lango = Lango::new();
+    lango.file("error.log", "it broke\n");
+    // The examples say `lango`, so it has to be found under this name.
+    let folder = Path::new(BINARY).parent().unwrap().display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let mut tried = 0;
+    for page in ["run", "agents", "config"] {
+        let shown = lango.run(&[page, "--help"]).ok().stdout;
+        let (_, examples) = shown.split_once("Examples:\n").unwrap();
+        let examples = examples.lines().map(str::trim);
+        for example in examples.filter(|line| !line.contains("--session")) {
+            let mut shell = Command::new("sh");
+            let shell = lango.prepare(&mut shell).env("PATH", &path);
+            let ran = finish(shell.args(["-c", example]), b"");
+            assert_eq!(ran.code, Some(0), "{example}: {ran:#?}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 9, "{tried}");
+    assert!(lango.workspace().join("answer.md").is_file());
+}
+
+#[test]
+fn the_version_is_printed() {
+    let ran = Lango::new().run(&["--version"]).ok();
+    assert_eq!(ran.stdout, format!("lango {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_shown_configuration_is_json_with_every_origin() {
+    let shown = Lango::new().run(&["config", "show", "--json"]).ok().json();
+    let Value::Object(keys) = shown else {
+        panic!("{shown}");
+    };
+    assert_eq!(keys.len(), 12);
+    assert!(keys.values().all(|value| value["origin"] == "default"));
+}

@@ -1,0 +1,141 @@
+//! A pseudo-terminal with lango in it, driven as a person would: type, then wait for what must appear.
+
+use crate::lango::{BINARY, Lango, PATIENCE};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Instant;
+
+/// What the line editor sends when it is ready for the next line: pasted text shall be marked from here on.
+const READY: &str = "\u{1b}[?2004h";
+
+/// A terminal with a chat in it.
+pub struct Terminal {
+    keyboard: File,
+    output: Receiver<Vec<u8>>,
+    child: Child,
+    seen: Vec<u8>,
+}
+
+impl Terminal {
+    /// Opens a terminal of this width and starts lango with these arguments and variables.
+    pub fn start(lango: &Lango, columns: u16, arguments: &[&str], env: &[(&str, &str)]) -> Self {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap();
+        let size = Winsize {
+            ws_row: 40,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let path = name.to_str().unwrap();
+        let screen = File::options().read(true).write(true).open(path).unwrap();
+        tcsetwinsize(&screen, size).unwrap();
+        let mut command = Command::new("setsid");
+        lango.prepare(&mut command).env("TERM", "xterm-256color");
+        let child = command
+            .args(["--ctty", BINARY])
+            .args(arguments)
+            .envs(env.iter().copied())
+            .stdin(screen.try_clone().unwrap())
+            .stdout(screen.try_clone().unwrap())
+            .stderr(screen)
+            .spawn()
+            .unwrap();
+        // The command holds the screen as well; without it the end of lango is the end of the output.
+        drop(command);
+        let keyboard = File::from(keyboard);
+        let output = listen(keyboard.try_clone().unwrap());
+        Self {
+            keyboard,
+            output,
+            child,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Types these keys.
+    pub fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for the prompt and gives what appeared before it.
+    #[track_caller]
+    pub fn prompt(&mut self) -> String {
+        self.wait_for(READY)
+    }
+
+    /// Types a line at the prompt and gives what appears before the next one.
+    #[track_caller]
+    pub fn say(&mut self, line: &str) -> String {
+        self.press(&format!("{line}\r"));
+        self.prompt()
+    }
+
+    /// Waits for this text, and gives all that appeared up to its end.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> String {
+        let since = Instant::now();
+        loop {
+            if let Some(at) = find(&self.seen, text.as_bytes()) {
+                let rest = self.seen.split_off(at + text.len());
+                let before = std::mem::replace(&mut self.seen, rest);
+                return String::from_utf8(before).unwrap();
+            }
+            let left = PATIENCE.saturating_sub(since.elapsed());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.seen.extend(bytes),
+                Err(_) => panic!(
+                    "`{text}` did not appear after {:?}",
+                    String::from_utf8_lossy(&self.seen)
+                ),
+            }
+        }
+    }
+
+    /// Waits for the end, and gives the exit code and the last words.
+    #[track_caller]
+    pub fn end(mut self) -> (Option<i32>, String) {
+        let since = Instant::now();
+        while let Ok(bytes) = {
+            let left = PATIENCE.saturating_sub(since.elapsed());
+            self.output.recv_timeout(left)
+        } {
+            self.seen.extend(bytes);
+        }
+        assert!(since.elapsed() < PATIENCE, "it does not end");
+        let code = self.child.wait().unwrap().code();
+        (code, String::from_utf8(self.seen.clone()).unwrap())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads until the last program has closed the screen.
+fn listen(mut screen: File) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = screen.read(&mut buffer) {
+            if sender.send(buffer[..length].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}

@@ -25,7 +25,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Run(arguments)) => run::run(config, arguments).await,
         Some(Command::Agents(arguments)) => agents::agents(config, arguments),
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
-        Some(Command::Config { command }) => config::config(config, command),
+        Some(Command::Config { command }) => config::config(config, command).await,
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
         Some(Command::Models { json }) => models::models(config, json).await,
         Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,

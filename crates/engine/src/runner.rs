@@ -155,6 +155,10 @@ async fn drive(
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
     let mut batch = append(parts, first, shown).await?;
+    if turn.limits().turn_ms == 0 {
+        let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());
+        batch = append(parts, events, shown).await?;
+    }
     while turn.outcome().is_none() {
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {

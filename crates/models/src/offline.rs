@@ -64,6 +64,9 @@ enum Decision {
 
 fn reply(request: &ModelRequest) -> Decision {
     let request = Request::read(request);
+    if let Some(stopped) = request.stopped() {
+        return Decision::Say(stopped);
+    }
     match routing::Table::read(request.instruction) {
         Some(table) => orchestrator::decide(&request, &table),
         None => agent::decide(&request),

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::screen;
 
 /// Runs the command.
-pub fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
+pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Show { origin, json } => {
             let layout = match (origin, json) {
@@ -20,10 +20,12 @@ pub fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failur
         }
         ConfigCommand::Check => {
             let app = App::load(flags)?;
+            let model = app.choose_model().await?.model;
             screen::print(&format!(
-                "ok: {} keys, {} agents",
+                "ok: {} keys, {} agents, {}",
                 app.loaded.values.len(),
-                app.tree.agents.len() + 1
+                app.tree.agents.len() + 1,
+                model.name()
             ))?;
             app.warnings()
                 .iter()

@@ -117,11 +117,11 @@ fn origins_name_the_layer_and_the_line() {
 fn a_check_says_that_all_is_well_or_what_is_not() {
     let lango = Lango::new();
     let ran = lango.run(&["config", "check"]).ok();
-    assert_eq!(ran.stdout, "ok: 12 keys, 3 agents\n");
+    assert_eq!(ran.stdout, "ok: 16 keys, 3 agents, offline/rules\n");
     let ran = lango.run(&["-c", "agent.topology=nix", "config", "check"]);
     ran.refused(3, &["`nix`", "specialists, classic"]);
     let ran = lango.run(&["-c", "agent.model=x", "config", "check"]);
-    ran.refused(3, &["`x`", "offline/rules"]);
+    ran.refused(3, &["`x`", "provider/model", "lango models"]);
     assert!(!lango.home().exists());
 }
 
@@ -134,6 +134,7 @@ fn every_help_page_has_examples() {
         &["agents"],
         &["sessions"],
         &["config"],
+        &["setup"],
     ] {
         for flag in ["-h", "--help"] {
             let arguments = [page, &[flag]].concat();
@@ -184,6 +185,6 @@ fn the_shown_configuration_is_json_with_every_origin() {
     let Value::Object(keys) = shown else {
         panic!("{shown}");
     };
-    assert_eq!(keys.len(), 12);
+    assert_eq!(keys.len(), 16);
     assert!(keys.values().all(|value| value["origin"] == "default"));
 }

@@ -17,6 +17,7 @@ fn hello_is_answered_by_the_orchestrator_with_one_model_call_and_three_events() 
     let expected = [
         "answer",
         "author",
+        "cost_usd",
         "error",
         "limit",
         "model",
@@ -36,7 +37,8 @@ fn hello_is_answered_by_the_orchestrator_with_one_model_call_and_three_events() 
     assert_eq!(summary["offline"], true);
     assert_eq!(summary["limit"], json!(null));
     assert_eq!(counts(&summary), (1, 0, 0));
-    let usage = json!({ "input_tokens": 0, "output_tokens": 0 });
+    let usage =
+        json!({ "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 });
     assert_eq!(summary["usage"], usage);
 
     let events = lango.events(text(&summary["session"]));

@@ -8,6 +8,8 @@ pub(super) struct Request<'a> {
     pub task: &'a str,
     /// Whether the reply goes to another agent, which is told `[REJECT]` when the task does not fit.
     pub may_reject: bool,
+    /// The runner's last word, if it asks to conclude.
+    pub notice: Option<&'a str>,
     /// Results of the calls that were made for this task, in order.
     pub results: Vec<Returned<'a>>,
     functions: Vec<&'a str>,
@@ -39,6 +41,10 @@ impl<'a> Request<'a> {
             instruction: &request.instruction,
             task: task.trim(),
             may_reject,
+            notice: match request.messages.last() {
+                Some(Message::Notice { text }) => Some(text),
+                _ => None,
+            },
             results: since
                 .iter()
                 .filter_map(|message| returned(message, since))
@@ -49,6 +55,13 @@ impl<'a> Request<'a> {
                 .map(|function| &*function.name)
                 .collect(),
         }
+    }
+
+    /// What to say when nothing may be called any more and nothing was done.
+    pub fn stopped(&self) -> Option<String> {
+        let is_stopped = self.functions.is_empty() && self.results.is_empty();
+        let notice = self.notice.filter(|_| is_stopped)?;
+        Some(format!("Nothing was done. I was told: {notice}"))
     }
 
     pub fn offers(&self, function: &str) -> bool {

@@ -69,11 +69,24 @@ pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<(&'stati
 
 /// Something that looks like a file: quoted, or with an extension.
 fn file(text: &str) -> Option<String> {
-    quoted(text).or_else(|| {
-        tokens(text)
-            .find(|token| has_extension(token))
-            .map(str::to_owned)
-    })
+    let with_extension = || tokens(text).find(|token| has_extension(token)).map(str::to_owned);
+    quoted(text).or_else(with_extension).or_else(|| after_verb(text))
+}
+
+/// The one word after "read", "print" or "show", such as README.
+fn after_verb(text: &str) -> Option<String> {
+    let words: Vec<&str> = tokens(text).collect();
+    let verb = words
+        .iter()
+        .position(|word| ["read", "print", "show"].contains(&word.to_lowercase().as_str()))?;
+    let rest: Vec<&&str> = words[verb + 1..]
+        .iter()
+        .filter(|word| !["me", "the", "file"].contains(&word.to_lowercase().as_str()))
+        .collect();
+    match rest.as_slice() {
+        [name] if name.chars().any(char::is_uppercase) => Some((**name).to_owned()),
+        _ => None,
+    }
 }
 
 /// Something that looks like a path: a file, a token with a slash, or the word after "in" or "folder".
@@ -178,6 +191,7 @@ mod tests {
             found("how big is Cargo.toml?").as_deref(),
             Some("fs_stat Cargo.toml")
         );
+        assert_eq!(found("read README").as_deref(), Some("fs_read README"));
         assert_eq!(found("sing a song"), None);
     }
 

@@ -51,6 +51,16 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         toolTimeout = "500ms"
         strictTools = true
         agentsDir = "/agents"
+        fallback = ["a/b", "c/d"]
+        maxTokens = 5000
+        maxCost = 0.25
+        idleTimeout = "7s"
+        [providers.mine]
+        kind = "anthropic"
+        baseUrl = "http://127.0.0.1:1"
+        apiKeyEnv = "MY_KEY"
+        contextTokens = 9
+        stream = false
         [session]
         store = "sqlite:/other.db"
         "#,
@@ -68,10 +78,19 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
             rounds: 1,
             model_calls: 2,
             tool_calls: 3,
+            tokens: Some(5000),
+            cost_micros: Some(250_000),
             turn_ms: 240_000,
             tool_ms: 500
         }
     );
+    assert_eq!(agent.fallback, ["a/b", "c/d"]);
+    assert_eq!(agent.idle_timeout, std::time::Duration::from_secs(7));
+    let provider = &loaded.settings.providers["mine"];
+    assert_eq!(provider.kind, Some(lango_models::Kind::Anthropic));
+    assert_eq!(provider.base_url.as_deref(), Some("http://127.0.0.1:1"));
+    assert_eq!(provider.api_key_env.as_deref(), Some("MY_KEY"));
+    assert_eq!((provider.context_tokens, provider.stream), (Some(9), false));
     assert_eq!(
         loaded.settings.session.store,
         StoreLocation::Sqlite("/other.db".into())

@@ -39,6 +39,11 @@ fn origins_are_shown_in_a_column() {
     assert_eq!(origin("# agent.agentsDir is not set "), "default");
 }
 
+/// Keys without a part that the person chooses.
+fn plain_keys() -> usize {
+    KEYS.iter().filter(|key| !key.name.contains('<')).count()
+}
+
 #[test]
 fn json_holds_value_and_origin_of_every_key() {
     let text = config::show(
@@ -46,7 +51,7 @@ fn json_holds_value_and_origin_of_every_key() {
         Layout::Json,
     );
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json.as_object().unwrap().len(), KEYS.len());
+    assert_eq!(json.as_object().unwrap().len(), plain_keys());
     assert_eq!(json["agent.maxToolCalls"]["value"], 9);
     assert_eq!(json["agent.maxToolCalls"]["origin"], "-c");
     assert!(json["agent.model"]["value"].is_null());

@@ -32,7 +32,7 @@ impl Wire for Anthropic {
     }
 
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader> {
-        Box::new(reply::Reader::new(&request.functions))
+        Box::new(reply::Reader::new(request))
     }
 
     fn models_path(&self) -> &'static str {

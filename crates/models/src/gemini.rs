@@ -31,12 +31,12 @@ impl Wire for Gemini {
         };
         WireRequest {
             path: format!("/models/{model}:{method}"),
-            body: request::body(request),
+            body: request::body(model, request),
         }
     }
 
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader> {
-        Box::new(reply::Reader::new(&request.functions))
+        Box::new(reply::Reader::new(request))
     }
 
     fn models_path(&self) -> &'static str {

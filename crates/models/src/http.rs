@@ -1,10 +1,11 @@
-//! Connections to providers: one lazy client, time-outs for connecting, for the first word and between words, and the
-//! reading of status codes. There is no limit on the whole of a stream: healthy work may take long.
+//! Connections to providers: one lazy client, time-outs for connecting, for the first word and between words, and
+//! how long a provider wants us to wait. There is no limit on the whole of a stream: healthy work may take long.
 
+use crate::fault;
 use crate::wire::{WireRequest, beginning};
 use lango_core::ModelFault;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::{Client, Response};
 use serde_json::Value;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -109,9 +110,17 @@ impl Endpoint {
             return Ok(response);
         }
         let status = response.status();
-        let retry_after = retry_after(response.headers());
+        let retry_after_ms = retry_after(response.headers());
+        let location = response.headers().get(LOCATION).cloned();
         let body = self.body(response).await.unwrap_or_default();
-        Err(fault_of(status, retry_after, &body))
+        // A key is for one address; it does not follow others' directions.
+        if let Some(location) = location.filter(|_| status.is_redirection()) {
+            let location = beginning(&String::from_utf8_lossy(location.as_bytes()));
+            return Err(ModelFault::UnknownModel {
+                detail: format!("{} it has moved to `{location}`", status.as_u16()),
+            });
+        }
+        Err(fault::of_status(status.as_u16(), retry_after_ms, &body))
     }
 
     fn silent(&self) -> ModelFault {
@@ -159,64 +168,6 @@ impl JsonBody for reqwest::RequestBuilder {
         self.header(CONTENT_TYPE, "application/json")
             .body(body.to_string())
     }
-}
-
-/// What a status code means for lango. The provider's own code decides before its words do.
-fn fault_of(status: StatusCode, retry_after_ms: Option<u64>, body: &str) -> ModelFault {
-    let parsed: Value = serde_json::from_str(body).unwrap_or_default();
-    let error = parsed
-        .get("error")
-        .or_else(|| parsed.pointer("/0/error"))
-        .unwrap_or(&parsed);
-    let text = |name: &str| {
-        error
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (code, message) = (text("code"), text("message"));
-    let message = if message.is_empty() {
-        error
-            .as_str()
-            .map_or_else(|| beginning(body), str::to_owned)
-    } else {
-        message
-    };
-    let detail = format!("{} {}", status.as_u16(), beginning(&message));
-    let too_long = code == "context_length_exceeded"
-        || status == StatusCode::PAYLOAD_TOO_LARGE
-        || speaks_of_length(&message);
-    match status.as_u16() {
-        401 | 403 => ModelFault::BadKey { detail },
-        402 => ModelFault::BadKey { detail },
-        429 if code == "insufficient_quota" => ModelFault::BadKey { detail },
-        429 => ModelFault::RateLimited {
-            retry_after_ms,
-            detail,
-        },
-        400 | 413 | 422 if too_long => ModelFault::ContextTooLong { detail },
-        400 if code == "model_not_found" => ModelFault::UnknownModel { detail },
-        400 if message.contains("API key") => ModelFault::BadKey { detail },
-        404 | 405 => ModelFault::UnknownModel { detail },
-        408 | 409 | 425 | 500..=599 => ModelFault::Overloaded { detail },
-        _ => ModelFault::Refused { detail },
-    }
-}
-
-/// Only for providers that have no code for it.
-fn speaks_of_length(message: &str) -> bool {
-    let message = message.to_lowercase();
-    [
-        "maximum context length",
-        "prompt is too long",
-        "context window",
-        "input token count",
-        "exceeds the available context",
-        "too many tokens",
-    ]
-    .iter()
-    .any(|words| message.contains(words))
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<u64> {

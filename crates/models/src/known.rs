@@ -50,8 +50,26 @@ mod tests {
 
     #[test]
     fn the_file_of_providers_can_be_read_and_is_in_order() {
-        let ids: Vec<&str> = known_providers().iter().map(|known| known.id.as_str()).collect();
-        assert_eq!(ids, ["anthropic", "openai", "gemini", "openrouter", "ollama", "lmstudio", "llamacpp"]);
-        assert!(known_providers().iter().all(|known| known.model.is_some() != known.probe.is_some()));
+        let ids: Vec<&str> = known_providers()
+            .iter()
+            .map(|known| known.id.as_str())
+            .collect();
+        assert_eq!(
+            ids,
+            [
+                "anthropic",
+                "openai",
+                "gemini",
+                "openrouter",
+                "ollama",
+                "lmstudio",
+                "llamacpp"
+            ]
+        );
+        assert!(
+            known_providers()
+                .iter()
+                .all(|known| known.model.is_some() != known.probe.is_some())
+        );
     }
 }

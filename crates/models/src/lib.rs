@@ -6,6 +6,7 @@
 //! real tools and refuses what it cannot do, so that everything around a model can be tried.
 
 mod anthropic;
+mod fault;
 mod gemini;
 mod http;
 mod known;

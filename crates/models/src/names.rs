@@ -1,51 +1,85 @@
-//! Function names that a provider takes. Tools may have names it forbids; they are sent under others and called back by
-//! their own.
+//! Function names that a provider takes. Tools may have names it forbids, and a model may have called what was never
+//! there; such names are sent under others and called back by their own.
 
-use lango_core::Function;
+use lango_core::{Message, ModelRequest};
 use std::collections::BTreeMap;
 
 /// Names as they are sent.
 pub(crate) struct Names {
+    /// From the name that is sent to the own one.
+    own: BTreeMap<String, String>,
+    /// From the own name to the one that is sent.
     sent: BTreeMap<String, String>,
 }
 
 impl Names {
-    pub fn of(functions: &[Function]) -> Self {
-        let mut sent = BTreeMap::new();
-        for function in functions {
-            let plain: String = function
-                .name
-                .chars()
-                .map(|c| {
-                    if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
-                        c
-                    } else {
-                        '_'
-                    }
-                })
-                .take(60)
-                .collect();
-            let mut name = plain.clone();
-            let mut number = 2;
-            while sent.contains_key(&name) {
-                name = format!("{plain}_{number}");
-                number += 1;
-            }
-            sent.insert(name, function.name.to_string());
+    /// The longest part of a name that is kept; a number may follow it.
+    const CHARACTERS: usize = 60;
+
+    /// Names for the functions that a request offers and for those that were called before it.
+    pub fn of(request: &ModelRequest) -> Self {
+        let offered = request.functions.iter().map(|function| &*function.name);
+        let past = request.messages.iter().flat_map(names_in);
+        let all: Vec<&str> = offered.chain(past).collect();
+        let mut names = Self {
+            own: BTreeMap::new(),
+            sent: BTreeMap::new(),
+        };
+        // A name that needs no change keeps it, whatever others become.
+        for name in all.iter().filter(|name| plain(name) == **name) {
+            names.insert(name, (*name).to_owned());
         }
-        Self { sent }
+        for name in all {
+            names.add(name);
+        }
+        names
     }
 
     /// The name under which a function is sent.
     pub fn sent<'a>(&'a self, name: &'a str) -> &'a str {
-        self.sent
-            .iter()
-            .find(|(_, own)| *own == name)
-            .map_or(name, |(sent, _)| sent)
+        self.sent.get(name).map_or(name, String::as_str)
     }
 
     /// The function's own name.
     pub fn own<'a>(&'a self, sent: &'a str) -> &'a str {
-        self.sent.get(sent).map_or(sent, String::as_str)
+        self.own.get(sent).map_or(sent, String::as_str)
     }
+
+    fn add(&mut self, name: &str) {
+        if self.sent.contains_key(name) {
+            return;
+        }
+        let plain = plain(name);
+        let numbered = (2..).map(|number| format!("{plain}_{number}"));
+        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+        if let Some(free) = candidates.find(|candidate| !self.own.contains_key(candidate)) {
+            self.insert(name, free);
+        }
+    }
+
+    fn insert(&mut self, name: &str, sent: String) {
+        self.sent.insert(name.to_owned(), sent.clone());
+        self.own.insert(sent, name.to_owned());
+    }
+}
+
+fn names_in(message: &Message) -> Vec<&str> {
+    match message {
+        Message::Assistant { calls, .. } => calls.iter().map(|call| &*call.name).collect(),
+        Message::Result { name, .. } => vec![name],
+        Message::User { .. } | Message::Notice { .. } => Vec::new(),
+    }
+}
+
+/// Letters, digits, `_` and `-`, beginning with a letter or `_`: what every provider takes.
+fn plain(name: &str) -> String {
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let characters = name.chars().map(|c| if taken(c) { c } else { '_' });
+    let prefix = (!begins_well).then_some('_');
+    prefix
+        .into_iter()
+        .chain(characters)
+        .take(Names::CHARACTERS)
+        .collect()
 }

@@ -31,7 +31,7 @@ impl Wire for OpenAi {
     }
 
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader> {
-        Box::new(reply::Reader::new(&request.functions))
+        Box::new(reply::Reader::new(request))
     }
 
     fn models_path(&self) -> &'static str {

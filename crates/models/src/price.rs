@@ -20,13 +20,20 @@ struct Row {
     output: f64,
 }
 
-static FILE: LazyLock<Option<File>> = LazyLock::new(|| toml::from_str(include_str!("../data/prices.toml")).ok());
+static FILE: LazyLock<Option<File>> =
+    LazyLock::new(|| toml::from_str(include_str!("../data/prices.toml")).ok());
 
 /// The price of a model, by its id without the provider.
 pub fn price_of(model: &str) -> Option<Price> {
     let rows = FILE.as_ref()?.price.iter();
-    let row = rows.filter(|row| model.starts_with(&row.model)).max_by_key(|row| row.model.len())?;
-    Some(Price { input: row.input, cached: row.cached, output: row.output })
+    let row = rows
+        .filter(|row| model.starts_with(&row.model))
+        .max_by_key(|row| row.model.len())?;
+    Some(Price {
+        input: row.input,
+        cached: row.cached,
+        output: row.output,
+    })
 }
 
 /// The day the prices are of.
@@ -41,7 +48,10 @@ mod tests {
 
     #[test]
     fn the_longest_beginning_decides() {
-        assert_eq!(price_of("gpt-5-mini-2025-08-07").map(|price| price.output), Some(2.0));
+        assert_eq!(
+            price_of("gpt-5-mini-2025-08-07").map(|price| price.output),
+            Some(2.0)
+        );
         assert_eq!(price_of("gpt-5").map(|price| price.output), Some(10.0));
         assert!(price_of("my-own-model").is_none());
         assert_eq!(prices_date().len(), 10);
@@ -49,7 +59,12 @@ mod tests {
 
     #[test]
     fn cached_tokens_cost_what_cached_tokens_cost() {
-        let usage = Usage { input_tokens: 1_000_000, cached_tokens: 500_000, output_tokens: 100_000, reasoning_tokens: 7 };
+        let usage = Usage {
+            input_tokens: 1_000_000,
+            cached_tokens: 500_000,
+            output_tokens: 100_000,
+            reasoning_tokens: 7,
+        };
         let cost = price_of("gpt-5").unwrap().of(&usage);
         assert_eq!(cost, 625_000 + 62_500 + 1_000_000);
     }

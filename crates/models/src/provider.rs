@@ -202,12 +202,15 @@ struct Call<'a> {
 
 enum State {
     Unsent,
-    Streaming {
-        response: Response,
-        frames: Frames,
-        reader: Box<dyn ReplyReader>,
-    },
+    Streaming(Box<Reading>),
     Over,
+}
+
+/// A stream that is being read.
+struct Reading {
+    response: Response,
+    frames: Frames,
+    reader: Box<dyn ReplyReader>,
 }
 
 impl Call<'_> {
@@ -220,13 +223,7 @@ impl Call<'_> {
                     Ok(None) => {}
                     Err(fault) => return Some(Err(fault)),
                 },
-                State::Streaming {
-                    response,
-                    frames,
-                    reader,
-                } => {
-                    return Some(self.read(response, frames, reader).await);
-                }
+                State::Streaming(reading) => return Some(self.read(reading).await),
             }
         }
     }
@@ -245,11 +242,11 @@ impl Call<'_> {
             .and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
         if content_type.starts_with("text/event-stream") {
-            self.state = State::Streaming {
+            self.state = State::Streaming(Box::new(Reading {
                 response,
                 frames: Frames::default(),
                 reader,
-            };
+            }));
             return Ok(None);
         }
         let body = inner.endpoint.body(response).await?;
@@ -266,38 +263,37 @@ impl Call<'_> {
     }
 
     /// Reads on until there is text to show, or the reply is whole.
-    async fn read(
-        &mut self,
-        mut response: Response,
-        mut frames: Frames,
-        mut reader: Box<dyn ReplyReader>,
-    ) -> Result<ModelEvent, ModelFault> {
+    async fn read(&mut self, mut reading: Box<Reading>) -> Result<ModelEvent, ModelFault> {
         let endpoint = &self.model.provider.inner.endpoint;
         loop {
-            while let Some(frame) = frames.next() {
-                if let Some(event) = reader.frame(&frame.data)? {
-                    self.state = State::Streaming {
-                        response,
-                        frames,
-                        reader,
-                    };
+            while let Some(frame) = reading.frames.next() {
+                if let Some(event) = reading.reader.frame(&frame.data)? {
+                    self.state = State::Streaming(reading);
                     return Ok(event);
                 }
             }
-            match endpoint.chunk(&mut response).await {
-                Ok(Some(bytes)) => frames.push(&bytes).map_err(|_| too_long())?,
+            match endpoint.chunk(&mut reading.response).await {
+                Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
                 // A stream that ends, well or badly, after its reply was whole has said all it had to say.
-                Ok(None) | Err(ModelFault::CutOff) => {
-                    frames.finish();
-                    while let Some(frame) = frames.next() {
-                        // A frame that was cut in the middle is no frame.
-                        let _ = reader.frame(&frame.data);
-                    }
-                    return reader.finish().map(ModelEvent::Reply);
-                }
+                Ok(None) | Err(ModelFault::CutOff) => return reading.end(),
                 Err(fault) => return Err(fault),
             }
         }
+    }
+}
+
+impl Reading {
+    /// Reads what is left when nothing more comes.
+    fn end(mut self) -> Result<ModelEvent, ModelFault> {
+        self.frames.finish();
+        while let Some(frame) = self.frames.next() {
+            match self.reader.frame(&frame.data) {
+                // A frame that was cut in the middle is no frame.
+                Ok(_) | Err(ModelFault::Malformed { .. }) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.reader.finish().map(ModelEvent::Reply)
     }
 }
 

@@ -139,8 +139,8 @@ impl<'a> Call<'a> {
             }
             _ => None,
         };
-        let wait = asked.unwrap_or(own) + own.mul_f64(0.5 * random());
-        (wait <= Resilient::LONGEST_WAIT).then_some(wait)
+        let wait = asked.unwrap_or(own);
+        (wait <= Resilient::LONGEST_WAIT).then(|| wait + own.mul_f64(0.5 * random()))
     }
 }
 

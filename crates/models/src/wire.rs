@@ -42,8 +42,10 @@ pub(crate) trait ReplyReader: Send {
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault>;
 }
 
-/// Text that is longer than any honest reply.
-pub(crate) const REPLY_BYTES: usize = 4 * 1024 * 1024;
+/// The room for all that is kept of one reply: its words, its calls, its thoughts. No honest reply is longer.
+pub(crate) struct Room {
+    left: usize,
+}
 
 /// More calls than any honest reply holds. The engine reads fewer.
 pub(crate) const CALLS: usize = 256;
@@ -55,15 +57,46 @@ pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
     })
 }
 
-/// Adds text within the bound.
-pub(crate) fn add(text: &mut String, more: &str) -> Result<(), ModelFault> {
-    if text.len() + more.len() > REPLY_BYTES {
-        return Err(ModelFault::Malformed {
-            detail: format!("more than {REPLY_BYTES} bytes"),
-        });
+impl Room {
+    const BYTES: usize = 4 * 1024 * 1024;
+
+    pub fn new() -> Self {
+        Self { left: Self::BYTES }
     }
-    text.push_str(more);
-    Ok(())
+
+    /// Adds text, if there is room for it.
+    pub fn add(&mut self, text: &mut String, more: &str) -> Result<(), ModelFault> {
+        self.take(more.len())?;
+        text.push_str(more);
+        Ok(())
+    }
+
+    /// A copy of a value, if there is room for it.
+    pub fn keep(&mut self, value: &Value) -> Result<Value, ModelFault> {
+        self.take(value.to_string().len())?;
+        Ok(value.clone())
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), ModelFault> {
+        match self.left.checked_sub(bytes) {
+            Some(left) => self.left = left,
+            None => {
+                return Err(ModelFault::Malformed {
+                    detail: format!("more than {} bytes", Self::BYTES),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A schema for the arguments of a function, which every provider wants to be that of an object.
+pub(crate) fn object_schema(schema: &Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema
+        .entry("type")
+        .or_insert_with(|| Value::from("object"));
+    Value::Object(schema)
 }
 
 /// The beginning of something, for an error text.

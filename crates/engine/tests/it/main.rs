@@ -10,6 +10,7 @@ mod capability;
 mod instruction;
 mod misbehaviour;
 mod partition;
+mod prompt_cost;
 mod prompts;
 mod property;
 mod refusals;

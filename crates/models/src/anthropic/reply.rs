@@ -1,14 +1,16 @@
 //! Reading a reply, streamed or whole: blocks of text, thinking and tool use.
 
 use super::KIND;
+use crate::fault;
 use crate::names::Names;
-use crate::wire::{self, CALLS, ReplyReader};
-use lango_core::{Call, CallId, Function, ModelEvent, ModelFault, ModelReply, Opaque, Usage};
+use crate::wire::{self, CALLS, ReplyReader, Room};
+use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 pub(super) struct Reader {
     names: Names,
+    room: Room,
     blocks: Vec<Block>,
     usage: Usage,
     stop_reason: Option<String>,
@@ -24,9 +26,10 @@ struct Block {
 }
 
 impl Reader {
-    pub fn new(functions: &[Function]) -> Self {
+    pub fn new(request: &ModelRequest) -> Self {
         Self {
-            names: Names::of(functions),
+            names: Names::of(request),
+            room: Room::new(),
             blocks: Vec::new(),
             usage: Usage::default(),
             stop_reason: None,
@@ -41,7 +44,7 @@ impl Reader {
         }
         self.blocks.push(Block {
             index,
-            value: value.clone(),
+            value: self.room.keep(value)?,
             pieces: String::new(),
             signature: String::new(),
         });
@@ -57,14 +60,14 @@ impl Reader {
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
         match delta["type"].as_str() {
             Some("text_delta") => {
-                wire::add(&mut block.pieces, text("text"))?;
+                self.room.add(&mut block.pieces, text("text"))?;
                 return Ok(
                     (!text("text").is_empty()).then(|| ModelEvent::Text(text("text").to_owned()))
                 );
             }
-            Some("input_json_delta") => wire::add(&mut block.pieces, text("partial_json"))?,
-            Some("thinking_delta") => wire::add(&mut block.pieces, text("thinking"))?,
-            Some("signature_delta") => wire::add(&mut block.signature, text("signature"))?,
+            Some("input_json_delta") => self.room.add(&mut block.pieces, text("partial_json"))?,
+            Some("thinking_delta") => self.room.add(&mut block.pieces, text("thinking"))?,
+            Some("signature_delta") => self.room.add(&mut block.signature, text("signature"))?,
             _ => {}
         }
         Ok(None)
@@ -76,8 +79,9 @@ impl Reader {
         if let Some(fresh) = number("input_tokens") {
             let cached = number("cache_read_input_tokens").unwrap_or(0);
             self.usage.cached_tokens = cached;
-            self.usage.input_tokens =
-                fresh + cached + number("cache_creation_input_tokens").unwrap_or(0);
+            self.usage.input_tokens = fresh
+                .saturating_add(cached)
+                .saturating_add(number("cache_creation_input_tokens").unwrap_or(0));
         }
         if let Some(output) = number("output_tokens") {
             self.usage.output_tokens = output;
@@ -95,9 +99,11 @@ impl ReplyReader for Reader {
             Some("content_block_delta") => return self.delta(index, &event["delta"]),
             Some("message_delta") => {
                 self.usage(&event["usage"]);
-                self.stop_reason = event["delta"]["stop_reason"].as_str().map(str::to_owned);
+                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
+                    self.stop_reason = Some(reason.to_owned());
+                }
             }
-            Some("error") => return Err(error_in_stream(&event["error"])),
+            Some("error") => return Err(fault::inside(&event["error"])),
             _ => {}
         }
         Ok(None)
@@ -106,7 +112,7 @@ impl ReplyReader for Reader {
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
         let body = wire::parse(body)?;
         if body["type"] == "error" {
-            return Err(error_in_stream(&body["error"]));
+            return Err(fault::inside(&body["error"]));
         }
         let Some(content) = body["content"].as_array() else {
             return Err(ModelFault::Malformed {
@@ -140,7 +146,9 @@ impl ReplyReader for Reader {
             let value = block.whole();
             match value["type"].as_str() {
                 Some("text") => {
-                    wire::add(&mut reply.text, value["text"].as_str().unwrap_or_default())?
+                    reply
+                        .text
+                        .push_str(value["text"].as_str().unwrap_or_default());
                 }
                 Some("tool_use") => reply.calls.push(Call {
                     id: CallId::from(value["id"].as_str().unwrap_or_default()),
@@ -210,19 +218,5 @@ impl Block {
             self.value["signature"] = Value::from(self.signature);
         }
         self.value
-    }
-}
-
-fn error_in_stream(error: &Value) -> ModelFault {
-    let detail = wire::beginning(error["message"].as_str().unwrap_or_default());
-    match error["type"].as_str() {
-        Some("rate_limit_error") => ModelFault::RateLimited {
-            retry_after_ms: None,
-            detail,
-        },
-        Some("authentication_error" | "permission_error") => ModelFault::BadKey { detail },
-        Some("not_found_error") => ModelFault::UnknownModel { detail },
-        Some("invalid_request_error") => ModelFault::Refused { detail },
-        _ => ModelFault::Overloaded { detail },
     }
 }

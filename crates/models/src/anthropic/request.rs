@@ -3,6 +3,7 @@
 
 use super::KIND;
 use crate::names::Names;
+use crate::wire::object_schema;
 use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 const ANSWER_TOKENS: u32 = 8192;
 
 pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
-    let names = Names::of(&request.functions);
+    let names = Names::of(request);
     let mut messages = messages(request, &names);
     mark_last(&mut messages);
     let mut body = json!({
@@ -73,8 +74,11 @@ fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
     messages
 }
 
-/// Roles must take turns: all results of a step, and a word after them, go into one message.
+/// Roles must take turns: all results of a step, and a word after them, go into one message. There are no empty ones.
 fn push(messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
+    if blocks.is_empty() {
+        return;
+    }
     if let Some(last) = messages.last_mut()
         && last["role"] == role
         && let Some(content) = last["content"].as_array_mut()
@@ -129,10 +133,7 @@ fn plain_id(id: &CallId) -> String {
 }
 
 fn tool(function: &Function, names: &Names) -> Value {
-    let mut schema = (*function.parameters).clone();
-    if schema.get("type").is_none() {
-        schema["type"] = Value::from("object");
-    }
+    let schema = object_schema(&function.parameters);
     json!({ "name": names.sent(&function.name), "description": &*function.description, "input_schema": schema })
 }
 

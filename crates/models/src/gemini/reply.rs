@@ -1,14 +1,16 @@
 //! Reading a reply, streamed or whole: both are made of the same parts.
 
 use super::KIND;
+use crate::fault;
 use crate::names::Names;
-use crate::wire::{self, CALLS, ReplyReader};
-use lango_core::{Call, CallId, Function, ModelEvent, ModelFault, ModelReply, Opaque, Usage};
+use crate::wire::{self, CALLS, ReplyReader, Room};
+use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
 use serde_json::Value;
 use std::sync::Arc;
 
 pub(super) struct Reader {
     names: Names,
+    room: Room,
     text: String,
     calls: Vec<Call>,
     /// Every part as it came.
@@ -18,9 +20,10 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub fn new(functions: &[Function]) -> Self {
+    pub fn new(request: &ModelRequest) -> Self {
         Self {
-            names: Names::of(functions),
+            names: Names::of(request),
+            room: Room::new(),
             text: String::new(),
             calls: Vec::new(),
             parts: Vec::new(),
@@ -35,7 +38,7 @@ impl Reader {
                 detail: "too many parts".to_owned(),
             });
         }
-        self.parts.push(part.clone());
+        self.parts.push(self.room.keep(part)?);
         if let Some(call) = part.get("functionCall") {
             let arguments = if call["args"].is_null() {
                 "{}".to_owned()
@@ -56,7 +59,7 @@ impl Reader {
             .as_str()
             .filter(|_| !is_thought)
             .unwrap_or_default();
-        wire::add(&mut self.text, text)?;
+        self.text.push_str(text);
         Ok(text.to_owned())
     }
 
@@ -67,7 +70,7 @@ impl Reader {
             self.usage = Usage {
                 input_tokens: number("promptTokenCount"),
                 cached_tokens: number("cachedContentTokenCount"),
-                output_tokens: number("candidatesTokenCount") + thoughts,
+                output_tokens: number("candidatesTokenCount").saturating_add(thoughts),
                 reasoning_tokens: thoughts,
             };
         }
@@ -77,16 +80,8 @@ impl Reader {
 impl ReplyReader for Reader {
     fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault> {
         let chunk = wire::parse(data)?;
-        if let Some(error) = chunk.get("error") {
-            let detail = wire::beginning(error["message"].as_str().unwrap_or_default());
-            return Err(match error["code"].as_u64() {
-                Some(429) => ModelFault::RateLimited {
-                    retry_after_ms: None,
-                    detail,
-                },
-                Some(400..=499) => ModelFault::Refused { detail },
-                _ => ModelFault::Overloaded { detail },
-            });
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            return Err(fault::inside(error));
         }
         if let Some(reason) = chunk["promptFeedback"]["blockReason"].as_str() {
             return Err(ModelFault::Refused {

@@ -2,14 +2,18 @@
 
 use super::KIND;
 use crate::names::Names;
-use lango_core::{Call, Function, Message, ModelRequest, Opaque};
+use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-pub(super) fn body(request: &ModelRequest) -> Value {
-    let names = Names::of(&request.functions);
+/// In place of a signature that there cannot be, as the provider documents it.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+pub(super) fn body(model: &str, request: &ModelRequest) -> Value {
+    let names = Names::of(request);
     let mut body = json!({
         "systemInstruction": { "parts": [{ "text": &*request.instruction }] },
-        "contents": contents(request, &names),
+        "contents": contents(request, &names, wants_signatures(model)),
     });
     if !request.functions.is_empty() {
         let declarations: Vec<Value> = request
@@ -22,9 +26,19 @@ pub(super) fn body(request: &ModelRequest) -> Value {
     body
 }
 
-fn contents(request: &ModelRequest, names: &Names) -> Vec<Value> {
+/// From the third generation on a call of the present turn must be signed.
+fn wants_signatures(model: &str) -> bool {
+    let generation = model.strip_prefix("gemini-").unwrap_or_default();
+    let digits = generation.split(|c: char| !c.is_ascii_digit()).next();
+    digits.is_some_and(|digits| digits.parse().is_ok_and(|number: u32| number >= 3))
+}
+
+fn contents(request: &ModelRequest, names: &Names, signed: bool) -> Vec<Value> {
     let mut contents = Vec::new();
-    for message in &request.messages {
+    let mut ids = BTreeMap::new();
+    let is_user = |message: &Message| matches!(message, Message::User { .. });
+    let turn = request.messages.iter().rposition(is_user).unwrap_or(0);
+    for (at, message) in request.messages.iter().enumerate() {
         match message {
             Message::User { text } | Message::Notice { text } => {
                 push(&mut contents, "user", vec![json!({ "text": &**text })]);
@@ -34,31 +48,65 @@ fn contents(request: &ModelRequest, names: &Names) -> Vec<Value> {
                 calls,
                 opaque,
             } => {
-                push(
-                    &mut contents,
-                    "model",
-                    model_parts(text, calls, opaque.as_ref(), names),
-                );
+                let mut parts = model_parts(text, calls, opaque.as_ref(), names);
+                if signed && at > turn {
+                    sign(&mut parts);
+                }
+                ids.extend(ids_of(calls, &parts));
+                push(&mut contents, "model", parts);
             }
             Message::Result {
-                name, text, failed, ..
+                call,
+                name,
+                text,
+                failed,
             } => {
-                let outcome = if *failed { "error" } else { "result" };
-                let response =
-                    json!({ "name": names.sent(name), "response": { outcome: &**text } });
-                push(
-                    &mut contents,
-                    "user",
-                    vec![json!({ "functionResponse": response })],
-                );
+                let id = ids.get(call).map(String::as_str);
+                let response = response(names.sent(name), id, text, *failed);
+                push(&mut contents, "user", vec![response]);
             }
         }
     }
     contents
 }
 
-/// Roles take turns: the results of a step go into one content.
+fn response(name: &str, id: Option<&str>, text: &str, failed: bool) -> Value {
+    let outcome = if failed { "error" } else { "result" };
+    let mut response = json!({ "name": name, "response": { outcome: text } });
+    if let Some(id) = id {
+        response["id"] = Value::from(id);
+    }
+    json!({ "functionResponse": response })
+}
+
+/// Calls that another model made, or of which no signature is left, would be refused: the first of a step is marked.
+fn sign(parts: &mut [Value]) {
+    let is_signed = parts
+        .iter()
+        .any(|part| part.get("thoughtSignature").is_some());
+    let first = parts
+        .iter_mut()
+        .find(|part| part.get("functionCall").is_some());
+    if let Some(call) = first.filter(|_| !is_signed) {
+        call["thoughtSignature"] = Value::from(NO_SIGNATURE);
+    }
+}
+
+/// A call that came with the provider's own id is answered under it, whatever id the log gave it.
+fn ids_of(calls: &[Call], parts: &[Value]) -> Vec<(CallId, String)> {
+    let sent = parts.iter().filter_map(|part| part.get("functionCall"));
+    calls
+        .iter()
+        .zip(sent)
+        .filter_map(|(call, sent)| Some((call.id.clone(), sent["id"].as_str()?.to_owned())))
+        .collect()
+}
+
+/// Roles take turns: the results of a step go into one content. There are no empty ones.
 fn push(contents: &mut Vec<Value>, role: &str, parts: Vec<Value>) {
+    if parts.is_empty() {
+        return;
+    }
     if let Some(last) = contents.last_mut()
         && last["role"] == role
         && let Some(before) = last["parts"].as_array_mut()

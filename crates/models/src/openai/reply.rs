@@ -1,14 +1,16 @@
 //! Reading a reply, streamed or whole.
 
 use super::KIND;
+use crate::fault;
 use crate::names::Names;
-use crate::wire::{self, CALLS, ReplyReader};
-use lango_core::{Call, CallId, Function, ModelEvent, ModelFault, ModelReply, Opaque, Usage};
+use crate::wire::{self, CALLS, ReplyReader, Room};
+use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 pub(super) struct Reader {
     names: Names,
+    room: Room,
     text: String,
     calls: Vec<PartialCall>,
     usage: Usage,
@@ -29,9 +31,10 @@ struct PartialCall {
 }
 
 impl Reader {
-    pub fn new(functions: &[Function]) -> Self {
+    pub fn new(request: &ModelRequest) -> Self {
         Self {
-            names: Names::of(functions),
+            names: Names::of(request),
+            room: Room::new(),
             text: String::new(),
             calls: Vec::new(),
             usage: Usage::default(),
@@ -44,37 +47,38 @@ impl Reader {
 
     /// A `delta` of a stream, or the `message` of a whole reply.
     fn message(&mut self, message: &Value) -> Result<Option<ModelEvent>, ModelFault> {
-        let text = |name: &str| message[name].as_str().unwrap_or_default();
-        wire::add(&mut self.refusal, text("refusal"))?;
+        let refusal = message["refusal"].as_str().unwrap_or_default();
+        self.room.add(&mut self.refusal, refusal)?;
         // OpenRouter's form of signed thoughts; it wants the list back as it was.
         if let Some(details) = message["reasoning_details"].as_array() {
             let kept = self
                 .kept
                 .entry("reasoning_details")
                 .or_insert_with(|| Value::Array(Vec::new()));
-            if let Some(kept) = kept.as_array_mut()
-                && kept.len() + details.len() <= 4096
-            {
-                kept.extend(details.iter().cloned());
+            for detail in details {
+                let detail = self.room.keep(detail)?;
+                kept.as_array_mut()
+                    .into_iter()
+                    .for_each(|kept| kept.push(detail.clone()));
             }
         }
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.tool_call(call)?;
         }
-        let content = text("content");
-        wire::add(&mut self.text, content)?;
-        Ok((!content.is_empty()).then(|| ModelEvent::Text(content.to_owned())))
+        let content = words(&message["content"]);
+        self.room.add(&mut self.text, &content)?;
+        Ok((!content.is_empty()).then_some(ModelEvent::Text(content)))
     }
 
     /// One piece of a call. A new id begins a new call, also under an index that was used before: some servers number
-    /// every parallel call 0. A piece without an id belongs to the call of its index, else to the last one.
+    /// every parallel call 0; and so does a new index under an id that was used before. A piece without an id belongs to the call of its index, else to the last one.
     fn tool_call(&mut self, piece: &Value) -> Result<(), ModelFault> {
         let index = piece["index"].as_u64();
         let id = piece["id"].as_str().unwrap_or_default();
         let name = piece["function"]["name"].as_str().unwrap_or_default();
         let known = self.calls.iter().rposition(|call| match id.is_empty() {
             true => index.is_none() || call.index == index,
-            false => call.id == id,
+            false => call.id == id && (index.is_none() || call.index == index),
         });
         let begins = known
             .is_none_or(|at| id.is_empty() && !name.is_empty() && !self.calls[at].name.is_empty());
@@ -84,22 +88,23 @@ impl Reader {
                     detail: format!("more than {CALLS} calls"),
                 });
             }
-            self.calls.push(PartialCall {
+            let mut call = PartialCall {
                 index,
-                id: id.to_owned(),
                 ..PartialCall::default()
-            });
+            };
+            self.room.add(&mut call.id, id)?;
+            self.calls.push(call);
         }
         let at = known.filter(|_| !begins).unwrap_or(self.calls.len() - 1);
         let call = &mut self.calls[at];
         if call.name.is_empty() {
-            wire::add(&mut call.name, name)?;
+            self.room.add(&mut call.name, name)?;
         }
         match &piece["function"]["arguments"] {
-            Value::String(arguments) => wire::add(&mut call.arguments, arguments),
+            Value::String(arguments) => self.room.add(&mut call.arguments, arguments),
             Value::Null => Ok(()),
             // Some servers send the object itself.
-            other => wire::add(&mut call.arguments, &other.to_string()),
+            other => self.room.add(&mut call.arguments, &other.to_string()),
         }
     }
 
@@ -124,7 +129,7 @@ impl ReplyReader for Reader {
         }
         let chunk = wire::parse(data)?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(error_in_stream(error));
+            return Err(fault::inside(error));
         }
         self.usage(&chunk["usage"]);
         let choice = &chunk["choices"][0];
@@ -137,7 +142,7 @@ impl ReplyReader for Reader {
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
         let body = wire::parse(body)?;
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-            return Err(error_in_stream(error));
+            return Err(fault::inside(error));
         }
         let choice = &body["choices"][0];
         if !choice["message"].is_object() {
@@ -158,7 +163,8 @@ impl ReplyReader for Reader {
         }
         let says_nothing = reader.text.trim().is_empty() && reader.calls.is_empty();
         if says_nothing
-            && (reader.finish_reason.as_deref() == Some("content_filter") || !reader.refusal.is_empty())
+            && (reader.finish_reason.as_deref() == Some("content_filter")
+                || !reader.refusal.is_empty())
         {
             return Err(ModelFault::Refused {
                 detail: wire::beginning(&reader.refusal),
@@ -184,17 +190,14 @@ impl ReplyReader for Reader {
     }
 }
 
-fn error_in_stream(error: &Value) -> ModelFault {
-    let message = error["message"]
-        .as_str()
-        .map_or_else(|| error.to_string(), str::to_owned);
-    let detail = wire::beginning(&message);
-    match error["code"].as_u64().or_else(|| error["status"].as_u64()) {
-        Some(429) => ModelFault::RateLimited {
-            retry_after_ms: None,
-            detail,
-        },
-        Some(400..=499) => ModelFault::Refused { detail },
-        _ => ModelFault::Overloaded { detail },
+/// Text, or a list of parts of which some are text.
+fn words(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
+        _ => String::new(),
     }
 }

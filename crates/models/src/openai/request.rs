@@ -2,11 +2,12 @@
 
 use super::KIND;
 use crate::names::Names;
+use crate::wire::object_schema;
 use lango_core::{Call, Function, Message, ModelRequest, Opaque};
 use serde_json::{Map, Value, json};
 
 pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
-    let names = Names::of(&request.functions);
+    let names = Names::of(request);
     let mut body =
         json!({ "model": model, "messages": messages(request, &names), "stream": streaming });
     if streaming {
@@ -86,10 +87,7 @@ fn tool_call(call: &Call, names: &Names) -> Value {
 }
 
 fn tool(function: &Function, names: &Names) -> Value {
-    let mut parameters = (*function.parameters).clone();
-    if parameters.get("type").is_none() {
-        parameters["type"] = Value::from("object");
-    }
+    let mut parameters = object_schema(&function.parameters);
     if parameters.get("properties").is_none() {
         parameters["properties"] = json!({});
     }

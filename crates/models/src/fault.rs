@@ -1,0 +1,112 @@
+//! What a provider's error means for lango. A provider says it with a status, or under status 200 inside of a reply; its
+//! own code decides before its words do.
+
+use crate::wire::beginning;
+use lango_core::ModelFault;
+use serde_json::Value;
+
+/// The fault behind a status that is no success.
+pub(crate) fn of_status(status: u16, retry_after_ms: Option<u64>, body: &str) -> ModelFault {
+    let parsed: Value = serde_json::from_str(body).unwrap_or_default();
+    let error = parsed
+        .get("error")
+        .or_else(|| parsed.pointer("/0/error"))
+        .unwrap_or(&parsed);
+    let message = message_of(error).unwrap_or_else(|| beginning(body));
+    let detail = format!("{status} {message}");
+    read(Some(status), retry_after_ms, error, detail)
+}
+
+/// The fault behind an error inside of a reply.
+pub(crate) fn inside(error: &Value) -> ModelFault {
+    let number = ["code", "status"].iter().find_map(|name| {
+        let value = error.get(*name)?;
+        value.as_u64().or_else(|| value.as_str()?.parse().ok())
+    });
+    let status = number.and_then(|number| u16::try_from(number).ok());
+    let detail = message_of(error).unwrap_or_else(|| beginning(&error.to_string()));
+    read(status, None, error, detail)
+}
+
+fn read(
+    status: Option<u16>,
+    retry_after_ms: Option<u64>,
+    error: &Value,
+    detail: String,
+) -> ModelFault {
+    let text = |name: &str| error[name].as_str().unwrap_or_default();
+    let words = [text("code"), text("type"), text("status")];
+    let says = |sought: &[&str]| words.iter().any(|word| sought.contains(word));
+    let is_request = matches!(status, None | Some(400 | 413 | 422));
+    if is_request && (says(TOO_LONG) || status == Some(413) || speaks_of_length(&detail)) {
+        return ModelFault::ContextTooLong { detail };
+    }
+    if says(BAD_KEY) || (is_request && detail.contains("API key")) {
+        return ModelFault::BadKey { detail };
+    }
+    if is_request && says(UNKNOWN_MODEL) {
+        return ModelFault::UnknownModel { detail };
+    }
+    match status {
+        Some(401..=403) => ModelFault::BadKey { detail },
+        Some(404 | 405) => ModelFault::UnknownModel { detail },
+        Some(429) => ModelFault::RateLimited {
+            retry_after_ms: retry_after_ms.or_else(|| delay_in(error)),
+            detail,
+        },
+        Some(408 | 409 | 425 | 500..=599) => ModelFault::Overloaded { detail },
+        None if says(RATE_LIMITED) => ModelFault::RateLimited {
+            retry_after_ms: None,
+            detail,
+        },
+        None if says(&["invalid_request_error"]) => ModelFault::Refused { detail },
+        // An error in a reply that names no cause is one of the provider's, and those pass.
+        None => ModelFault::Overloaded { detail },
+        Some(_) => ModelFault::Refused { detail },
+    }
+}
+
+const TOO_LONG: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "request_too_large",
+];
+const BAD_KEY: &[&str] = &[
+    "insufficient_quota",
+    "invalid_api_key",
+    "authentication_error",
+    "permission_error",
+    "billing_error",
+];
+const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error"];
+const RATE_LIMITED: &[&str] = &["rate_limit_error", "rate_limit_exceeded"];
+
+fn message_of(error: &Value) -> Option<String> {
+    let message = error.get("message").unwrap_or(error).as_str()?;
+    (!message.is_empty()).then(|| beginning(message))
+}
+
+/// Only for providers that have no code for it.
+fn speaks_of_length(message: &str) -> bool {
+    let message = message.to_lowercase();
+    [
+        "maximum context length",
+        "prompt is too long",
+        "context window",
+        "input token count",
+        "exceeds the available context",
+        "too many tokens",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
+/// Gemini says how long to wait among the details: `{ "@type": "…RetryInfo", "retryDelay": "34.07s" }`.
+fn delay_in(error: &Value) -> Option<u64> {
+    let details = error["details"].as_array()?;
+    let delay = details
+        .iter()
+        .find_map(|detail| detail["retryDelay"].as_str())?;
+    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
+    (seconds >= 0.0).then(|| (seconds * 1000.0).min(86_400_000.0) as u64)
+}

@@ -1,0 +1,137 @@
+//! Everything that is kept of a reply is bounded, whatever a server sends.
+
+use crate::support::{BOTH, call, fault, model, request};
+use lango_core::ModelFault;
+use lango_models::Kind;
+use lango_testkit::wire_server::{Answer, Fault, WireServer};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+async fn is_malformed(kind: Kind, answer: impl Into<Answer>) {
+    let fault = fault(kind, answer).await;
+    assert!(
+        matches!(fault, ModelFault::Malformed { .. }),
+        "{kind:?}: {fault:?}"
+    );
+    assert!(fault.to_string().len() < 500, "an error text stays short");
+}
+
+#[tokio::test]
+async fn text_without_end_is_given_up() {
+    for kind in Kind::ALL {
+        is_malformed(kind, Fault::Endless).await;
+    }
+}
+
+#[tokio::test]
+async fn a_frame_without_end_is_given_up() {
+    for kind in Kind::ALL {
+        is_malformed(kind, Fault::HugeFrame).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_given_up() {
+    for kind in Kind::ALL {
+        let mut body = b"{\"x\": \"".to_vec();
+        body.resize(17 * 1024 * 1024, b'x');
+        is_malformed(kind, Answer::bytes("application/json", body)).await;
+    }
+}
+
+#[tokio::test]
+async fn comments_without_end_are_no_reply_and_cost_no_memory() {
+    let server = WireServer::scripted([Fault::EndlessComments]).await;
+    let model = model(Kind::OpenAi, server.url(), true);
+    let waited = tokio::time::timeout(Duration::from_millis(300), call(&model, request())).await;
+    assert!(
+        waited.is_err(),
+        "the time of the turn ends it, not the wire"
+    );
+}
+
+/// Frames that each keep about a mebibyte.
+fn mebibytes(count: usize, frame: impl Fn(usize, &str) -> Value) -> Answer {
+    let much = "x".repeat(1024 * 1024);
+    Answer::frames((0..count).map(|at| frame(at, &much)))
+}
+
+#[tokio::test]
+async fn the_bound_holds_for_all_calls_together() {
+    let openai = mebibytes(6, |at, much| {
+        let call = json!({ "index": at, "id": format!("c{at}"), "function": { "name": "f", "arguments": much } });
+        json!({ "choices": [{ "delta": { "tool_calls": [call] } }] })
+    });
+    is_malformed(Kind::OpenAi, openai).await;
+    let anthropic = mebibytes(6, |at, much| {
+        let block = json!({ "type": "tool_use", "id": at.to_string(), "name": "f", "input": { "x": much } });
+        json!({ "type": "content_block_start", "index": at, "content_block": block })
+    });
+    is_malformed(Kind::Anthropic, anthropic).await;
+    let gemini = mebibytes(6, |_, much| {
+        let call = json!({ "functionCall": { "name": "f", "args": { "x": much } } });
+        json!({ "candidates": [{ "content": { "parts": [call] } }] })
+    });
+    is_malformed(Kind::Gemini, gemini).await;
+}
+
+#[tokio::test]
+async fn the_bound_holds_for_thoughts_too() {
+    let openai = mebibytes(
+        6,
+        |_, much| json!({ "choices": [{ "delta": { "reasoning_details": [{ "data": much }] } }] }),
+    );
+    is_malformed(Kind::OpenAi, openai).await;
+    let anthropic = mebibytes(6, |at, much| match at {
+        0 => {
+            json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking" } })
+        }
+        _ => {
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "signature_delta", "signature": much } })
+        }
+    });
+    is_malformed(Kind::Anthropic, anthropic).await;
+    let gemini = mebibytes(
+        6,
+        |_, much| json!({ "candidates": [{ "content": { "parts": [{ "text": much, "thought": true }] } }] }),
+    );
+    is_malformed(Kind::Gemini, gemini).await;
+}
+
+#[tokio::test]
+async fn more_calls_than_any_honest_reply_holds_are_given_up() {
+    let openai = (0..300).map(|at| {
+        let call = json!({ "index": at, "id": format!("c{at}"), "function": { "name": "f", "arguments": "{}" } });
+        json!({ "choices": [{ "delta": { "tool_calls": [call] } }] })
+    });
+    is_malformed(Kind::OpenAi, Answer::frames(openai)).await;
+    let anthropic = (0..1100).map(|at| {
+        json!({ "type": "content_block_start", "index": at, "content_block": { "type": "tool_use", "name": "f" } })
+    });
+    is_malformed(Kind::Anthropic, Answer::frames(anthropic)).await;
+    let call = json!({ "functionCall": { "name": "f" } });
+    let gemini = (0..300).map(|_| json!({ "candidates": [{ "content": { "parts": [call] } }] }));
+    is_malformed(Kind::Gemini, Answer::frames(gemini)).await;
+}
+
+#[tokio::test]
+async fn a_long_but_honest_reply_is_taken() {
+    let text = "word ".repeat(20_000);
+    for kind in Kind::ALL {
+        for streaming in BOTH {
+            let body = lango_testkit::model::say(&text);
+            let server = WireServer::scripted([body]).await;
+            let (_, end) = call(&model(kind, server.url(), streaming), request()).await;
+            assert_eq!(end.unwrap().text.len(), text.len());
+        }
+    }
+}
+
+#[tokio::test]
+async fn deeply_nested_json_is_no_reply_and_no_crash() {
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    for kind in Kind::ALL {
+        is_malformed(kind, Answer::frames([&deep])).await;
+        is_malformed(kind, Answer::bytes("application/json", deep.clone())).await;
+    }
+}

@@ -1,0 +1,151 @@
+//! Exactly what each wire sends: one history of three agents, streamed and not.
+
+use crate::support::{assistant, opaque, result, sent, user};
+use lango_core::{Function, Message, ModelRequest};
+use lango_models::Kind;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Functions as the runtime offers them: the control function, one with a schema, one without, one with a forbidden name.
+fn functions() -> Arc<[Function]> {
+    let function = |name: &str, description: &str, parameters: Value| Function {
+        name: name.into(),
+        description: description.into(),
+        parameters: Arc::new(parameters),
+    };
+    let delegate = json!({
+        "type": "object", "required": ["agent", "task"],
+        "properties": {
+            "agent": { "type": "string", "enum": ["operator", "librarian", "translator"] },
+            "task": { "type": "string" },
+            "finish": { "type": "boolean" },
+        },
+    });
+    let read = json!({ "type": "object", "required": ["path"], "properties": { "path": { "type": "string" } } });
+    Arc::from([
+        function("delegate", "Gives a task to an agent", delegate),
+        function("fs.read", "Reads a file", read),
+        function("time_now", "Tells the time", json!({})),
+    ])
+}
+
+/// An earlier answer of a remote agent, shown as the delegation that it was; then a step of two calls at once, one of which
+/// was rejected, with what the provider wants back; then a call whose arguments were broken; then a word of the runner.
+fn history(kind: Kind) -> ModelRequest {
+    let delegation = |agent: &str, task: &str| json!({ "agent": agent, "task": task }).to_string();
+    let (first, second) = (
+        delegation("operator", "List the files"),
+        delegation("librarian", "Find the book"),
+    );
+    let past = delegation("translator", "Translate `hello`");
+    let messages = vec![
+        user("Say hello in French."),
+        assistant("", &[("call_0", "delegate", &past)], None),
+        result("call_0", "delegate", "bonjour"),
+        user("List my files and find the book."),
+        assistant(
+            "Both at once.",
+            &[
+                ("call_1", "delegate", &first),
+                ("call_2", "delegate", &second),
+            ],
+            Some(opaque(kind, blob(kind))),
+        ),
+        result("call_1", "delegate", "a.txt\nb.txt"),
+        Message::Result {
+            call: "call_2".into(),
+            name: "delegate".into(),
+            text: "`librarian` rejected the task: it is not about knowledge".into(),
+            failed: true,
+        },
+        assistant("", &[("call_3", "fs.read", "{\"path\": \"a.t")], None),
+        Message::Result {
+            call: "call_3".into(),
+            name: "fs.read".into(),
+            text: "the arguments do not parse: EOF at line 1 column 13".into(),
+            failed: true,
+        },
+        crate::support::notice("Answer now with what you have."),
+    ];
+    ModelRequest {
+        instruction: "Route each task to the agent that owns it.".into(),
+        messages,
+        functions: functions(),
+    }
+}
+
+/// What each provider wants back with a step of two calls.
+fn blob(kind: Kind) -> Value {
+    let (first, second) = (
+        json!({ "agent": "operator", "task": "List the files" }),
+        json!({ "agent": "librarian", "task": "Find the book" }),
+    );
+    match kind {
+        Kind::OpenAi => {
+            json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "ZW5j" }] })
+        }
+        Kind::Anthropic => json!([
+            { "type": "thinking", "thinking": "Two tasks.", "signature": "c2ln" },
+            { "type": "text", "text": "Both at once." },
+            { "type": "tool_use", "id": "toolu_1", "name": "delegate", "input": first },
+            { "type": "tool_use", "id": "toolu_2", "name": "delegate", "input": second },
+        ]),
+        Kind::Gemini => json!([
+            { "text": "Both at once." },
+            { "functionCall": { "name": "delegate", "args": first }, "thoughtSignature": "c2ln" },
+            { "functionCall": { "name": "delegate", "args": second } },
+        ]),
+    }
+}
+
+/// A request as text: where it goes, its headers without those of the connection, and its body.
+async fn picture(kind: Kind, streaming: bool) -> String {
+    let recorded = sent(kind, history(kind), streaming).await;
+    let is_ours = |name: &str| !matches!(name, "host" | "content-length" | "accept" | "user-agent");
+    let headers = recorded.headers.iter().filter(|(name, _)| is_ours(name));
+    let mut headers: Vec<String> = headers
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    headers.sort();
+    let body = serde_json::to_string_pretty(&sorted(&recorded.body)).unwrap();
+    format!(
+        "{} {}\n{}\n\n{body}",
+        recorded.method,
+        recorded.path,
+        headers.join("\n")
+    )
+}
+
+/// The same with its keys in order, whatever order this build keeps.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map
+                .iter()
+                .map(|(key, value)| (key.clone(), sorted(value)))
+                .collect();
+            entries.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(list) => list.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[tokio::test]
+async fn what_openai_is_sent() {
+    insta::assert_snapshot!("openai", picture(Kind::OpenAi, true).await);
+    insta::assert_snapshot!("openai_whole", picture(Kind::OpenAi, false).await);
+}
+
+#[tokio::test]
+async fn what_anthropic_is_sent() {
+    insta::assert_snapshot!("anthropic", picture(Kind::Anthropic, true).await);
+    insta::assert_snapshot!("anthropic_whole", picture(Kind::Anthropic, false).await);
+}
+
+#[tokio::test]
+async fn what_gemini_is_sent() {
+    insta::assert_snapshot!("gemini", picture(Kind::Gemini, true).await);
+    insta::assert_snapshot!("gemini_whole", picture(Kind::Gemini, false).await);
+}

@@ -1,0 +1,18 @@
+//! The models, driven from outside: real HTTP on loopback, well-formed and not.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod anthropic;
+mod bounds;
+mod faults;
+mod gemini;
+mod golden;
+mod names;
+mod opaque;
+mod openai;
+mod openai_calls;
+mod requests;
+mod resilient;
+mod status;
+mod support;
+mod timeouts;

@@ -1,0 +1,223 @@
+//! Replies of OpenAI and of the many that half speak its form.
+
+use crate::support::{calls_of, fault, read, reply, shown};
+use lango_core::{ModelEvent, ModelFault, ModelReply, Usage};
+use lango_models::Kind::OpenAi;
+use lango_testkit::wire_server::Answer;
+use serde_json::{Value, json};
+
+pub fn chunk(delta: Value) -> String {
+    json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }).to_string()
+}
+
+pub fn end(reason: &str) -> String {
+    json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }).to_string()
+}
+
+pub fn done() -> String {
+    "[DONE]".to_owned()
+}
+
+#[tokio::test]
+async fn usage_is_read_from_a_last_chunk_without_choices() {
+    let usage = json!({
+        "choices": [],
+        "usage": {
+            "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,
+            "prompt_tokens_details": { "cached_tokens": 64 },
+            "completion_tokens_details": { "reasoning_tokens": 8 },
+        },
+    });
+    let frames = [
+        chunk(json!({ "content": "Hi" })),
+        end("stop"),
+        usage.to_string(),
+        done(),
+    ];
+    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let expected = Usage {
+        input_tokens: 100,
+        cached_tokens: 64,
+        output_tokens: 20,
+        reasoning_tokens: 8,
+    };
+    assert_eq!((reply.text.as_str(), reply.usage), ("Hi", expected));
+}
+
+#[tokio::test]
+async fn a_null_usage_in_every_chunk_does_not_wipe_the_one_that_counts() {
+    let frames = [
+        json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 3 } }),
+        json!({ "choices": [{ "delta": { "content": "x" }, "finish_reason": "stop" }], "usage": null }),
+    ];
+    assert_eq!(
+        reply(OpenAi, Answer::frames(frames)).await.usage.total(),
+        10
+    );
+}
+
+#[tokio::test]
+async fn thinking_is_not_shown_as_text() {
+    for field in ["reasoning", "reasoning_content"] {
+        let frames = [
+            chunk(json!({ field: "Let me think", "content": "" })),
+            chunk(json!({ "content": "42" })),
+            end("stop"),
+            done(),
+        ];
+        let (events, end) = read(OpenAi, Answer::frames(frames)).await;
+        assert_eq!(
+            (shown(&events).as_str(), end.unwrap().text.as_str()),
+            ("42", "42")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_parts_is_read_for_its_text() {
+    let parts = json!([{ "type": "thinking", "thinking": [] }, { "type": "text", "text": "Hi" }]);
+    let frames = [chunk(json!({ "content": parts })), end("stop")];
+    let (events, end) = read(OpenAi, Answer::frames(frames)).await;
+    assert_eq!(
+        (shown(&events).as_str(), end.unwrap().text.as_str()),
+        ("Hi", "Hi")
+    );
+}
+
+#[tokio::test]
+async fn an_end_without_done_is_an_end() {
+    let frames = [chunk(json!({ "content": "Hi" })), end("stop")];
+    assert_eq!(reply(OpenAi, Answer::frames(frames)).await.text, "Hi");
+}
+
+#[tokio::test]
+async fn done_without_a_reason_is_an_end() {
+    let frames = [chunk(json!({ "content": "Hi" })), done()];
+    assert_eq!(reply(OpenAi, Answer::frames(frames)).await.text, "Hi");
+}
+
+#[tokio::test]
+async fn neither_done_nor_a_reason_is_a_cut_stream() {
+    let frames = [chunk(json!({ "content": "Hi" }))];
+    let (events, end) = read(OpenAi, Answer::frames(frames)).await;
+    assert_eq!(events, [ModelEvent::Text("Hi".to_owned())]);
+    assert_eq!(end, Err(ModelFault::CutOff));
+}
+
+#[tokio::test]
+async fn a_last_frame_without_the_empty_line_after_it_counts() {
+    let body = format!(
+        "data: {}\n\ndata: {}",
+        chunk(json!({ "content": "Hi" })),
+        end("stop")
+    );
+    let reply = reply(OpenAi, Answer::bytes("text/event-stream", body)).await;
+    assert_eq!(reply.text, "Hi");
+}
+
+#[tokio::test]
+async fn an_error_as_the_last_words_is_that_error_and_not_a_cut() {
+    let error = json!({ "error": { "message": "no more", "code": "insufficient_quota" } });
+    let body = format!(
+        "data: {}\n\ndata: {error}",
+        chunk(json!({ "content": "Hi" }))
+    );
+    let fault = fault(OpenAi, Answer::bytes("text/event-stream", body)).await;
+    assert!(matches!(fault, ModelFault::BadKey { .. }), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_stream_under_another_content_type_is_read() {
+    let body = format!(
+        "data: {}\n\ndata: {}\n\n",
+        chunk(json!({ "content": "Hi" })),
+        end("stop")
+    );
+    let reply = reply(OpenAi, Answer::bytes("text/plain", body)).await;
+    assert_eq!(reply.text, "Hi");
+}
+
+#[tokio::test]
+async fn a_whole_reply_is_taken_where_a_stream_was_asked_for() {
+    let body = json!({ "choices": [{ "message": { "content": "Hi" }, "finish_reason": "stop" }] });
+    assert_eq!(reply(OpenAi, Answer::json(&body)).await.text, "Hi");
+}
+
+#[tokio::test]
+async fn a_refusal_without_text_is_a_refusal() {
+    let spoken = [
+        chunk(json!({ "refusal": "I can" })),
+        chunk(json!({ "refusal": "not." })),
+        end("stop"),
+    ];
+    let filtered = [
+        chunk(json!({ "content": "" })),
+        end("content_filter"),
+        done(),
+    ];
+    for frames in [spoken, filtered] {
+        let fault = fault(OpenAi, Answer::frames(frames)).await;
+        assert!(matches!(fault, ModelFault::Refused { .. }), "{fault:?}");
+    }
+    let partly = [
+        chunk(json!({ "content": "The first half" })),
+        end("content_filter"),
+    ];
+    assert_eq!(
+        reply(OpenAi, Answer::frames(partly)).await.text,
+        "The first half"
+    );
+}
+
+#[tokio::test]
+async fn comments_unknown_fields_and_frames_of_other_kinds_are_ignored() {
+    let body = format!(
+        ": OPENROUTER PROCESSING\n\nevent: x\nid: 1\nretry: 5\ndata: {}\n\ndata: {}\n\ndata: 5\n\ndata: {}\n\n",
+        json!({ "object": "something.new", "payload": [1, 2] }),
+        chunk(json!({ "content": "Hi", "audio": {} })),
+        end("stop"),
+    );
+    let reply = reply(OpenAi, Answer::bytes("text/event-stream", body)).await;
+    assert_eq!(
+        reply,
+        ModelReply {
+            text: "Hi".to_owned(),
+            ..ModelReply::default()
+        }
+    );
+}
+
+#[tokio::test]
+async fn signed_thoughts_in_pieces_are_kept_in_their_order() {
+    let frames = [
+        chunk(json!({ "reasoning_details": [{ "type": "reasoning.text", "text": "a" }] })),
+        chunk(json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "xyz" }] })),
+        chunk(
+            json!({ "tool_calls": [{ "index": 0, "id": "c", "function": { "name": "f", "arguments": "{}" } }] }),
+        ),
+        end("tool_calls"),
+    ];
+    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let expected = json!({ "reasoning_details": [
+        { "type": "reasoning.text", "text": "a" }, { "type": "reasoning.encrypted", "data": "xyz" },
+    ] });
+    assert_eq!(*reply.opaque.as_ref().unwrap().data, expected);
+    assert_eq!(calls_of(&reply), [("f", "{}")]);
+}
+
+#[tokio::test]
+async fn characters_that_are_split_between_chunks_come_out_whole() {
+    use lango_testkit::wire_server::Fault;
+    use std::time::Duration;
+    let text = "Grüße, 世界 🦀";
+    let frames = [chunk(json!({ "content": text })), end("stop"), done()];
+    let (events, end) = read(
+        OpenAi,
+        Answer::frames(frames).with(Fault::Drip(Duration::ZERO)),
+    )
+    .await;
+    assert_eq!(
+        (shown(&events).as_str(), end.unwrap().text.as_str()),
+        (text, text)
+    );
+}

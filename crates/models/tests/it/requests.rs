@@ -1,0 +1,381 @@
+//! What each wire makes of a request, beyond the snapshots: the traps that providers answer with status 400.
+
+use crate::support::{
+    assistant, body, notice, opaque, request, result, sent, settings, user, with_functions,
+    with_messages,
+};
+use lango_core::{EventBody, Function, Message, ModelRequest, Opaque};
+use lango_models::{Kind, Provider, ProviderSettings};
+use lango_testkit::model::say;
+use lango_testkit::wire_server::WireServer;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A step of two calls, answered, with what the provider wants back.
+fn one_step(opaque: Option<Opaque>) -> Vec<Message> {
+    let calls = [
+        ("call_1", "read", r#"{"path":"1"}"#),
+        ("call_2", "read", r#"{"path":"2"}"#),
+    ];
+    vec![
+        user("Compare."),
+        assistant("", &calls, opaque),
+        result("call_1", "read", "one"),
+        result("call_2", "read", "two"),
+    ]
+}
+
+fn anthropic_blocks(ids: [&str; 2]) -> Value {
+    json!([
+        { "type": "thinking", "thinking": "Hm\u{e9}\n", "signature": "c2ln+/==" },
+        { "type": "redacted_thinking", "data": "ZW5j" },
+        { "type": "text", "text": "I look." },
+        { "type": "tool_use", "id": ids[0], "name": "read", "input": { "path": "1", "deep": [1.5, null] } },
+        { "type": "tool_use", "id": ids[1], "name": "read", "input": { "path": "2" } },
+    ])
+}
+
+/// The same after it was stored and read again.
+fn through_the_log(opaque: Opaque) -> Opaque {
+    let line = json!({ "type": "agent.message", "text": "", "opaque": opaque }).to_string();
+    let event: EventBody = serde_json::from_str(&line).unwrap();
+    match serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap() {
+        EventBody::AgentMessage { opaque, .. } => opaque.unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn anthropic_gets_all_results_of_a_step_and_the_word_after_them_in_one_message() {
+    let mut messages = one_step(None);
+    messages.push(notice("Conclude now."));
+    let body = body(Kind::Anthropic, with_messages(messages)).await;
+    let list = body["messages"].as_array().unwrap();
+    let roles: Vec<_> = list
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    let types: Vec<_> = list[2]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| block["type"].clone())
+        .collect();
+    assert_eq!(types, ["tool_result", "tool_result", "text"]);
+}
+
+#[tokio::test]
+async fn anthropic_gets_its_blocks_back_exactly_as_it_sent_them() {
+    let blocks = anthropic_blocks(["call_1", "call_2"]);
+    let kept = opaque(Kind::Anthropic, blocks.clone());
+    for kept in [kept.clone(), through_the_log(kept)] {
+        let body = body(Kind::Anthropic, with_messages(one_step(Some(kept)))).await;
+        assert_eq!(
+            body["messages"][1]["content"].to_string(),
+            blocks.to_string()
+        );
+    }
+}
+
+#[tokio::test]
+async fn anthropic_gets_its_blocks_back_under_the_ids_that_the_log_gave_the_calls() {
+    let kept = opaque(Kind::Anthropic, anthropic_blocks(["", ""]));
+    let body = body(Kind::Anthropic, with_messages(one_step(Some(kept)))).await;
+    let expected = anthropic_blocks(["call_1", "call_2"]);
+    assert_eq!(
+        body["messages"][1]["content"].to_string(),
+        expected.to_string()
+    );
+    assert_eq!(body["messages"][2]["content"][1]["tool_use_id"], "call_2");
+}
+
+#[tokio::test]
+async fn blocks_that_do_not_fit_the_calls_any_more_are_left_out() {
+    let kept = opaque(Kind::Anthropic, anthropic_blocks(["call_1", "call_2"]));
+    let messages = vec![
+        user("Compare."),
+        assistant("I look.", &[("call_1", "read", "{}")], Some(kept)),
+        result("call_1", "read", "one"),
+    ];
+    let body = body(Kind::Anthropic, with_messages(messages)).await;
+    let expected = json!([
+        { "type": "text", "text": "I look." },
+        { "type": "tool_use", "id": "call_1", "name": "read", "input": {} },
+    ]);
+    assert_eq!(body["messages"][1]["content"], expected);
+}
+
+#[tokio::test]
+async fn nobody_gets_what_another_provider_wanted_back() {
+    for of in Kind::ALL {
+        for to in Kind::ALL.into_iter().filter(|to| *to != of) {
+            let kept = opaque(of, json!([{ "secret": "thought" }]));
+            let body = body(to, with_messages(one_step(Some(kept))))
+                .await
+                .to_string();
+            assert!(!body.contains("secret"), "{to:?} got what {of:?} sent");
+        }
+    }
+}
+
+#[tokio::test]
+async fn anthropic_is_told_of_the_tools_of_the_past_when_none_is_offered() {
+    let body = body(Kind::Anthropic, with_messages(one_step(None))).await;
+    assert_eq!(
+        body["tools"],
+        json!([{ "name": "read", "input_schema": { "type": "object" } }])
+    );
+    assert_eq!(body["tool_choice"], json!({ "type": "none" }));
+    let plain = crate::support::body(Kind::Anthropic, request()).await;
+    assert_eq!((plain.get("tools"), plain.get("tool_choice")), (None, None));
+}
+
+#[tokio::test]
+async fn anthropic_caches_the_instruction_and_the_conversation_so_far() {
+    let body = body(Kind::Anthropic, with_messages(one_step(None))).await;
+    let mark = json!({ "type": "ephemeral" });
+    assert_eq!(body["system"][0]["cache_control"], mark);
+    assert_eq!(body["messages"][2]["content"][1]["cache_control"], mark);
+    assert_eq!(body.to_string().matches("cache_control").count(), 2);
+}
+
+#[tokio::test]
+async fn gemini_gets_its_parts_back_exactly_as_it_sent_them() {
+    let parts = json!([
+        { "text": "Hmm.", "thought": true },
+        { "functionCall": { "id": "x1", "name": "read", "args": { "path": "1" } }, "thoughtSignature": "c2ln" },
+        { "functionCall": { "name": "read", "args": { "path": "2" } } },
+    ]);
+    let kept = opaque(Kind::Gemini, parts.clone());
+    for kept in [kept.clone(), through_the_log(kept)] {
+        let body = body(Kind::Gemini, with_messages(one_step(Some(kept)))).await;
+        assert_eq!(body["contents"][1]["parts"].to_string(), parts.to_string());
+        let results = &body["contents"][2]["parts"];
+        assert_eq!(
+            results[0]["functionResponse"]["id"], "x1",
+            "answered under its own id"
+        );
+        assert_eq!(
+            results[1]["functionResponse"].get("id"),
+            None,
+            "it came without one"
+        );
+    }
+}
+
+#[tokio::test]
+async fn gemini_of_the_third_generation_is_told_of_calls_of_this_turn_that_nobody_signed() {
+    let past = vec![
+        assistant("", &[("call_0", "read", "{}")], None),
+        result("call_0", "read", "zero"),
+    ];
+    let messages: Vec<Message> = [user("First.")]
+        .into_iter()
+        .chain(past)
+        .chain(one_step(None))
+        .collect();
+    for (id, expected) in [
+        ("gemini-2.5-pro", 0),
+        ("gemini-3-pro", 1),
+        ("gemini-12", 1),
+        ("other", 0),
+    ] {
+        let server = WireServer::scripted([say("ok")]).await;
+        let model = Provider::new(settings(Kind::Gemini, server.url())).model(id);
+        let request = with_messages(messages.clone());
+        crate::support::call(&model, request).await.1.unwrap();
+        let contents = server.requests()[0].body["contents"].clone();
+        let signatures = contents.to_string().matches("thoughtSignature").count();
+        assert_eq!(signatures, expected, "{id}");
+        let of_this_turn = &contents[3]["parts"][0];
+        assert_eq!(
+            of_this_turn.get("thoughtSignature").is_some(),
+            expected == 1,
+            "{id}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn openai_gets_its_signed_thoughts_back() {
+    let details = json!([{ "type": "reasoning.encrypted", "data": "xyz" }]);
+    let kept = opaque(Kind::OpenAi, json!({ "reasoning_details": details }));
+    let body = body(
+        Kind::OpenAi,
+        with_messages(one_step(Some(through_the_log(kept)))),
+    )
+    .await;
+    assert_eq!(body["messages"][2]["reasoning_details"], details);
+}
+
+#[tokio::test]
+async fn neighbours_of_the_users_side_become_one_message() {
+    let messages = || vec![user("One."), user("Two."), notice("Three.")];
+    let openai = body(Kind::OpenAi, with_messages(messages())).await;
+    assert_eq!(openai["messages"][1]["content"], "One.\n\nTwo.\n\nThree.");
+    assert_eq!(openai["messages"].as_array().unwrap().len(), 2);
+    let anthropic = body(Kind::Anthropic, with_messages(messages())).await;
+    assert_eq!(anthropic["messages"].as_array().unwrap().len(), 1);
+    let gemini = body(Kind::Gemini, with_messages(messages())).await;
+    assert_eq!(gemini["contents"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn broken_arguments_of_an_earlier_call_leave_the_request_valid() {
+    for broken in ["{\"path\": \"/et", "[1]", "\"text\"", "", "null"] {
+        let messages = || {
+            vec![
+                user("x"),
+                assistant("", &[("c", "read", broken)], None),
+                result("c", "read", "no"),
+            ]
+        };
+        let openai = body(Kind::OpenAi, with_messages(messages())).await;
+        assert_eq!(
+            openai["messages"][2]["tool_calls"][0]["function"]["arguments"], "{}",
+            "{broken}"
+        );
+        let anthropic = body(Kind::Anthropic, with_messages(messages())).await;
+        assert_eq!(
+            anthropic["messages"][1]["content"][0]["input"],
+            json!({}),
+            "{broken}"
+        );
+        let gemini = body(Kind::Gemini, with_messages(messages())).await;
+        assert_eq!(
+            gemini["contents"][1]["parts"][0]["functionCall"]["args"],
+            json!({}),
+            "{broken}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_says_nothing_is_not_sent_where_it_is_forbidden() {
+    let messages = || {
+        vec![
+            user("x"),
+            assistant(" ", &[], None),
+            notice("Say something."),
+        ]
+    };
+    let anthropic = body(Kind::Anthropic, with_messages(messages())).await;
+    let gemini = body(Kind::Gemini, with_messages(messages())).await;
+    for list in [&anthropic["messages"], &gemini["contents"]] {
+        assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn any_schema_becomes_one_of_an_object() {
+    for schema in [
+        json!({}),
+        json!(true),
+        Value::Null,
+        json!({ "type": "object" }),
+        json!({ "properties": {} }),
+    ] {
+        let function = Function {
+            name: "now".into(),
+            description: "The time".into(),
+            parameters: Arc::new(schema.clone()),
+        };
+        let request = || ModelRequest {
+            functions: Arc::from([function.clone()]),
+            ..request()
+        };
+        let openai = body(Kind::OpenAi, request()).await;
+        let parameters = &openai["tools"][0]["function"]["parameters"];
+        assert_eq!(
+            *parameters,
+            json!({ "type": "object", "properties": {} }),
+            "{schema}"
+        );
+        let anthropic = body(Kind::Anthropic, request()).await;
+        assert_eq!(
+            anthropic["tools"][0]["input_schema"]["type"], "object",
+            "{schema}"
+        );
+        let gemini = body(Kind::Gemini, request()).await;
+        let declaration = &gemini["tools"][0]["functionDeclarations"][0];
+        assert_eq!(
+            declaration.get("parametersJsonSchema"),
+            None,
+            "{schema}: it takes nothing"
+        );
+    }
+}
+
+#[tokio::test]
+async fn each_provider_gets_its_key_in_its_own_header() {
+    let table = [
+        (Kind::OpenAi, "authorization", "Bearer the-key"),
+        (Kind::Anthropic, "x-api-key", "the-key"),
+        (Kind::Gemini, "x-goog-api-key", "the-key"),
+    ];
+    for (kind, header, value) in table {
+        let recorded = sent(kind, request(), true).await;
+        assert_eq!(recorded.header(header), Some(value));
+        assert_eq!(recorded.header("content-type"), Some("application/json"));
+        assert!(
+            !recorded.path.contains("the-key") && !recorded.body.to_string().contains("the-key")
+        );
+    }
+    let recorded = sent(Kind::Anthropic, request(), true).await;
+    assert_eq!(recorded.header("anthropic-version"), Some("2023-06-01"));
+}
+
+#[tokio::test]
+async fn a_provider_without_a_key_is_sent_none() {
+    for kind in Kind::ALL {
+        let server = WireServer::scripted([say("ok")]).await;
+        let settings = ProviderSettings {
+            api_key: None,
+            ..settings(kind, server.url())
+        };
+        let model = Provider::new(settings).model("m");
+        crate::support::call(&model, request()).await.1.unwrap();
+        let recorded = &server.requests()[0];
+        for header in ["authorization", "x-api-key", "x-goog-api-key"] {
+            assert_eq!(recorded.header(header), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_without_a_path_gets_the_version_and_one_with_a_path_is_kept() {
+    let table = [
+        (Kind::OpenAi, "/v1/chat/completions", "/chat/completions"),
+        (Kind::Anthropic, "/v1/messages", "/messages"),
+        (
+            Kind::Gemini,
+            "/v1beta/models/m:streamGenerateContent?alt=sse",
+            "/models/m:streamGenerateContent?alt=sse",
+        ),
+    ];
+    for (kind, versioned, rest) in table {
+        for (given, expected) in [
+            ("", versioned.to_owned()),
+            ("/", versioned.to_owned()),
+            ("/api/v7", format!("/api/v7{rest}")),
+            ("/api/v7/", format!("/api/v7{rest}")),
+        ] {
+            let server = WireServer::scripted([say("ok")]).await;
+            let model = crate::support::model(kind, &format!("{}{given}", server.url()), true);
+            crate::support::call(&model, request()).await.1.unwrap();
+            assert_eq!(server.requests()[0].path, expected, "{given}");
+        }
+    }
+    let whole = sent(Kind::Gemini, request(), false).await;
+    assert_eq!(whole.path, "/v1beta/models/m:generateContent");
+}
+
+#[tokio::test]
+async fn functions_are_offered_by_name_and_only_when_there_are_some() {
+    for kind in Kind::ALL {
+        let recorded = sent(kind, with_functions(&["fs_read", "fs_list"]), true).await;
+        assert_eq!(recorded.functions(), ["fs_read", "fs_list"]);
+        assert_eq!(sent(kind, request(), true).await.body.get("tools"), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! A model that is asked again, and then others in its place.
+
+use crate::support::{BOTH, call, model, request};
+use lango_core::{Model, ModelError, ModelEvent, ModelFault, ModelReply};
+use lango_models::{Kind, Resilient};
+use lango_testkit::model::{ScriptedModel, failure, say};
+use lango_testkit::wire_server::{Answer, Fault, WireServer};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A model that fails with each of these and then answers, and the times at which it was called.
+fn failing(faults: Vec<ModelFault>) -> (Arc<ScriptedModel>, Arc<Mutex<Vec<Instant>>>) {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&times);
+    let model = ScriptedModel::new(move |_| -> Result<ModelReply, ModelError> {
+        let mut times = kept.lock().unwrap();
+        times.push(Instant::now());
+        faults
+            .get(times.len() - 1)
+            .map_or_else(|| Ok(say("at last")), |fault| Err(failure(fault.clone())))
+    });
+    (Arc::new(model), times)
+}
+
+fn rate_limited(retry_after_ms: u64) -> ModelFault {
+    ModelFault::RateLimited {
+        retry_after_ms: Some(retry_after_ms),
+        detail: String::new(),
+    }
+}
+
+fn overloaded() -> ModelFault {
+    ModelFault::Overloaded {
+        detail: String::new(),
+    }
+}
+
+fn pauses(times: &Mutex<Vec<Instant>>) -> Vec<Duration> {
+    let times = times.lock().unwrap();
+    times.windows(2).map(|two| two[1] - two[0]).collect()
+}
+
+fn text(detail: &str) -> String {
+    detail.to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_that_may_pass_are_waited_out_three_times_with_growing_pauses() {
+    let passing = [
+        overloaded(),
+        ModelFault::CutOff,
+        ModelFault::Silent { after_ms: 1 },
+        ModelFault::Unreachable { detail: text("x") },
+        ModelFault::Malformed { detail: text("x") },
+        ModelFault::RateLimited {
+            retry_after_ms: None,
+            detail: text("x"),
+        },
+    ];
+    for fault in passing {
+        let (model, times) = failing(vec![fault.clone(); 2]);
+        let (events, end) = call(&Resilient::new(model, vec![]), request()).await;
+        assert_eq!(end.unwrap().text, "at last", "{fault:?}");
+        let retries = events
+            .iter()
+            .filter(|event| matches!(event, ModelEvent::Retrying { .. }));
+        assert_eq!(retries.count(), 2);
+        let pauses = pauses(&times);
+        let within = |pause: Duration, ms: u64| {
+            pause.as_millis() as u64 >= ms && pause.as_millis() as u64 <= ms * 3 / 2 + 2
+        };
+        assert!(
+            within(pauses[0], 500) && within(pauses[1], 1000),
+            "{pauses:?}"
+        );
+
+        let (model, times) = failing(vec![fault.clone(); 9]);
+        let (_, end) = call(&Resilient::new(model, vec![]), request()).await;
+        assert_eq!(end, Err(fault));
+        assert_eq!(times.lock().unwrap().len(), 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_says_how_long_to_wait_is_not_asked_before() {
+    for asked in [0, 2_000, 60_000] {
+        let (model, times) = failing(vec![rate_limited(asked)]);
+        call(&Resilient::new(model, vec![]), request())
+            .await
+            .1
+            .unwrap();
+        let pause = pauses(&times)[0].as_millis() as u64;
+        assert!(pause >= asked && pause <= asked + 252, "{asked}: {pause}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_wants_us_to_wait_longer_than_a_minute_is_given_up_at_once() {
+    let (model, times) = failing(vec![rate_limited(60_001)]);
+    let begun = Instant::now();
+    let (_, end) = call(&Resilient::new(model, vec![]), request()).await;
+    assert_eq!(end, Err(rate_limited(60_001)));
+    assert_eq!(
+        (times.lock().unwrap().len(), begun.elapsed()),
+        (1, Duration::ZERO)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_that_will_not_pass_are_not_waited_out() {
+    let lasting = [
+        ModelFault::BadKey { detail: text("x") },
+        ModelFault::UnknownModel { detail: text("x") },
+        ModelFault::ContextTooLong { detail: text("x") },
+        ModelFault::Refused { detail: text("x") },
+    ];
+    for fault in lasting {
+        let (model, times) = failing(vec![fault.clone()]);
+        let (events, end) = call(&Resilient::new(model, vec![]), request()).await;
+        assert_eq!((events.len(), end), (0, Err(fault.clone())));
+        assert_eq!(times.lock().unwrap().len(), 1);
+
+        let (model, times) = failing(vec![fault]);
+        let (understudy, _) = failing(vec![]);
+        let (events, end) = call(&Resilient::new(model, vec![understudy]), request()).await;
+        assert_eq!(
+            (times.lock().unwrap().len(), end.unwrap().text.as_str()),
+            (1, "at last")
+        );
+        assert!(matches!(&events[0], ModelEvent::Retrying { .. }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_understudy_has_its_own_tries_and_the_last_fault_is_told() {
+    let faults = |fault: ModelFault| failing(vec![fault; 9]);
+    let (first, first_times) = faults(overloaded());
+    let (second, second_times) = faults(ModelFault::CutOff);
+    let (third, third_times) = faults(ModelFault::BadKey {
+        detail: text("last"),
+    });
+    let model = Resilient::new(first, vec![second, third]);
+    let (events, end) = call(&model, request()).await;
+    assert_eq!(
+        end,
+        Err(ModelFault::BadKey {
+            detail: text("last")
+        })
+    );
+    let counts = [first_times, second_times, third_times].map(|times| times.lock().unwrap().len());
+    assert_eq!((counts, events.len()), ([3, 3, 1], 6));
+}
+
+#[tokio::test]
+async fn the_model_that_replied_is_named_if_it_is_not_the_first() {
+    let broken = WireServer::start(|_| Fault::status(503, "later").into()).await;
+    let refusing = WireServer::start(|_| Fault::BadKey.into()).await;
+    let working = WireServer::start(|_| say("Here.").into()).await;
+    let first = Arc::new(model(Kind::OpenAi, broken.url(), true));
+    let second: Arc<dyn Model> = Arc::new(model(Kind::Gemini, refusing.url(), true));
+    let third: Arc<dyn Model> = Arc::new(model(Kind::Anthropic, working.url(), true));
+    let resilient = Resilient::new(first, vec![second, third]).with_pause(Duration::from_millis(1));
+    let (events, end) = call(&resilient, request()).await;
+    let reply = end.unwrap();
+    assert_eq!(
+        (reply.text.as_str(), reply.model.as_deref()),
+        ("Here.", Some("anthropic/m"))
+    );
+    assert_eq!(
+        [broken, refusing, working].map(|server| server.requests().len()),
+        [3, 1, 1]
+    );
+    let reasons: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            ModelEvent::Retrying { reason } => Some(reason.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        reasons[2].contains("gemini/m") && reasons[3].contains("anthropic/m"),
+        "{reasons:?}"
+    );
+    assert_eq!(resilient.name(), "openai/m");
+
+    let own = WireServer::start(|_| say("Mine.").into()).await;
+    let alone = Resilient::new(Arc::new(model(Kind::OpenAi, own.url(), true)), vec![]);
+    assert_eq!(call(&alone, request()).await.1.unwrap().model, None);
+}
+
+#[tokio::test]
+async fn text_of_a_cut_stream_is_void_before_the_whole_reply_comes() {
+    let answer = "The quick brown fox jumps over the lazy dog.";
+    for kind in Kind::ALL {
+        let cut = Answer::from(say(answer)).with(Fault::CutAfter(900));
+        let server = WireServer::scripted([cut, say(answer).into()]).await;
+        let first = Arc::new(model(kind, server.url(), true));
+        let resilient = Resilient::new(first, vec![]).with_pause(Duration::from_millis(1));
+        let (events, end) = call(&resilient, request()).await;
+        assert_eq!(end.unwrap().text, answer);
+        let at = events
+            .iter()
+            .position(|event| matches!(event, ModelEvent::Retrying { .. }))
+            .unwrap();
+        let before = crate::support::shown(&events[..at]);
+        assert!(
+            !before.is_empty() && before.len() < answer.len() && answer.starts_with(&before),
+            "{kind:?}: {before}"
+        );
+        assert_eq!(crate::support::shown(&events[at + 1..]), answer);
+    }
+}
+
+#[tokio::test]
+async fn every_passing_fault_of_a_server_is_followed_by_the_whole_reply() {
+    let faults = [
+        Fault::status(500, "oops"),
+        Fault::status(529, "overloaded"),
+        Fault::rate_limited("0"),
+        Fault::rate_limited("soon"),
+        Fault::HangUp,
+        Fault::CutAfter(0),
+        Fault::CutAfter(200),
+        Fault::Garbage,
+        Fault::ErrorInside,
+        Fault::HugeFrame,
+        Fault::Html,
+        Fault::EmptyBody,
+        Fault::EmptyJson,
+    ];
+    let long = say(&"A long answer. ".repeat(20));
+    let answers = |fault: &Fault| {
+        let spoiled = Answer::from(long.clone()).with(fault.clone());
+        [spoiled, long.clone().into()]
+    };
+    for kind in Kind::ALL {
+        for streaming in BOTH {
+            let server = WireServer::scripted(faults.iter().flat_map(answers)).await;
+            let first = Arc::new(model(kind, server.url(), streaming));
+            let resilient = Resilient::new(first, vec![]).with_pause(Duration::from_millis(1));
+            for (at, fault) in faults.iter().enumerate() {
+                let (_, end) = call(&resilient, request()).await;
+                assert_eq!(
+                    end.unwrap().text,
+                    long.text,
+                    "{kind:?} {streaming} {fault:?}"
+                );
+                let requests = server.requests();
+                assert_eq!(requests.len(), 2 * at + 2, "{kind:?} {streaming} {fault:?}");
+                assert_eq!(
+                    requests[2 * at].body,
+                    requests[2 * at + 1].body,
+                    "the same is asked again"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Models over the wire server, and requests to send them.
+
+use futures_util::StreamExt;
+use lango_core::{
+    Call, Function, Message, Model, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque,
+};
+use lango_models::{Kind, Patience, Provider, ProviderModel, ProviderSettings};
+use lango_testkit::model::raw_call;
+use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How replies are asked for.
+pub const BOTH: [bool; 2] = [true, false];
+
+pub fn settings(kind: Kind, url: &str) -> ProviderSettings {
+    ProviderSettings {
+        id: kind.name().to_owned(),
+        kind,
+        base_url: url.to_owned(),
+        api_key: Some("the-key".to_owned()),
+        key_source: "environment variable `THE_KEY`".to_owned(),
+        stream: true,
+        context_tokens: None,
+        patience: Patience {
+            connect: Duration::from_secs(5),
+            idle: Duration::from_secs(20),
+        },
+    }
+}
+
+pub fn model(kind: Kind, url: &str, streaming: bool) -> ProviderModel {
+    let settings = ProviderSettings {
+        stream: streaming,
+        ..settings(kind, url)
+    };
+    Provider::new(settings).model("m")
+}
+
+/// What a call gave: the pieces before its end, and its end. Nothing may follow the end.
+pub async fn call(
+    model: &dyn Model,
+    request: ModelRequest,
+) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
+    let mut stream = model.call(request);
+    let mut events = Vec::new();
+    let end = loop {
+        match stream.next().await.expect("a call ends with its end") {
+            Ok(ModelEvent::Reply(reply)) => break Ok(reply),
+            Ok(event) => events.push(event),
+            Err(error) => break Err(error.fault),
+        }
+    };
+    assert!(stream.next().await.is_none(), "nothing follows the end");
+    (events, end)
+}
+
+/// The text that a call showed as it came.
+pub fn shown(events: &[ModelEvent]) -> String {
+    let text = |event: &ModelEvent| match event {
+        ModelEvent::Text(text) => text.clone(),
+        other => panic!("{other:?} is no text"),
+    };
+    events.iter().map(text).collect()
+}
+
+/// What becomes of one answer.
+pub async fn read(
+    kind: Kind,
+    answer: impl Into<Answer>,
+) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
+    read_for(kind, answer, request()).await
+}
+
+pub async fn read_for(
+    kind: Kind,
+    answer: impl Into<Answer>,
+    request: ModelRequest,
+) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
+    let server = WireServer::scripted([answer.into()]).await;
+    call(&model(kind, server.url(), true), request).await
+}
+
+/// The reply to one answer.
+pub async fn reply(kind: Kind, answer: impl Into<Answer>) -> ModelReply {
+    read(kind, answer).await.1.unwrap()
+}
+
+/// The fault behind one answer.
+pub async fn fault(kind: Kind, answer: impl Into<Answer>) -> ModelFault {
+    read(kind, answer).await.1.unwrap_err()
+}
+
+/// What is sent for a request.
+pub async fn sent(kind: Kind, request: ModelRequest, streaming: bool) -> Recorded {
+    let server = WireServer::scripted([lango_testkit::model::say("ok")]).await;
+    let (_, end) = call(&model(kind, server.url(), streaming), request).await;
+    end.unwrap();
+    server.requests().remove(0)
+}
+
+/// The body that is sent for a request.
+pub async fn body(kind: Kind, request: ModelRequest) -> Value {
+    sent(kind, request, true).await.body
+}
+
+/// "hello", with nothing to call.
+pub fn request() -> ModelRequest {
+    ModelRequest {
+        instruction: "Be brief.".into(),
+        messages: vec![user("hello")],
+        functions: Arc::from([]),
+    }
+}
+
+pub fn with_functions(names: &[&str]) -> ModelRequest {
+    ModelRequest {
+        functions: names.iter().map(|name| function(name)).collect(),
+        ..request()
+    }
+}
+
+pub fn with_messages(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        messages,
+        ..request()
+    }
+}
+
+pub fn function(name: &str) -> Function {
+    let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    Function {
+        name: name.into(),
+        description: format!("Does {name}").into(),
+        parameters: Arc::new(schema),
+    }
+}
+
+pub fn user(text: &str) -> Message {
+    Message::User { text: text.into() }
+}
+
+pub fn notice(text: &str) -> Message {
+    Message::Notice { text: text.into() }
+}
+
+/// An assistant's message with calls of an id, a name and arguments.
+pub fn assistant(text: &str, calls: &[(&str, &str, &str)], opaque: Option<Opaque>) -> Message {
+    let calls: Arc<[Call]> = calls
+        .iter()
+        .map(|(id, name, arguments)| raw_call(id, name, arguments))
+        .collect();
+    Message::Assistant {
+        text: text.into(),
+        calls,
+        opaque,
+    }
+}
+
+pub fn result(call: &str, name: &str, text: &str) -> Message {
+    Message::Result {
+        call: call.into(),
+        name: name.into(),
+        text: text.into(),
+        failed: false,
+    }
+}
+
+pub fn opaque(kind: Kind, data: Value) -> Opaque {
+    Opaque {
+        kind: kind.name().into(),
+        data: Arc::new(data),
+    }
+}
+
+/// Names and arguments of a reply's calls.
+pub fn calls_of(reply: &ModelReply) -> Vec<(&str, &str)> {
+    reply
+        .calls
+        .iter()
+        .map(|call| (&*call.name, &*call.arguments))
+        .collect()
+}
+
+/// The faults behind these answers, one after the other.
+pub async fn faults(kind: Kind, answers: Vec<Answer>) -> Vec<ModelFault> {
+    let count = answers.len();
+    let server = WireServer::scripted(answers).await;
+    let model = model(kind, server.url(), true);
+    let mut faults = Vec::new();
+    for _ in 0..count {
+        faults.push(call(&model, request()).await.1.unwrap_err());
+    }
+    faults
+}

@@ -147,13 +147,13 @@ async fn serve() {
 
 async fn answer_requests(mut stream: TcpStream) -> Option<()> {
     let mut buffer = Vec::new();
+    stream.set_nodelay(true).ok()?;
     loop {
         let body = read_body(&mut stream, &mut buffer).await?;
         tokio::time::sleep(LATENCY).await;
         let reply = reply_to(&body);
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n", reply.len());
-        stream.write_all(head.as_bytes()).await.ok()?;
-        stream.write_all(reply.as_bytes()).await.ok()?;
+        stream.write_all(format!("{head}{reply}").as_bytes()).await.ok()?;
     }
 }
 

@@ -2,7 +2,8 @@
 //! it was asked, and fails on demand.
 //!
 //! The script answers each request with an [`Answer`]: a reply, which is put into the form of whoever asks, or bytes as
-//! they are; either can be spoiled by a [`Fault`]. Nothing here is shared with the code under test, so that a mistake in
+//! they are; either can be spoiled by a [`Fault`]. A request that a real provider would refuse for its form is refused here
+//! with status 400, whatever the script says. Nothing here is shared with the code under test, so that a mistake in
 //! how lango reads a provider is not made twice.
 
 mod anthropic;
@@ -11,6 +12,7 @@ mod fault;
 mod gemini;
 mod openai;
 mod request;
+mod rules;
 
 pub use fault::Fault;
 pub use request::{Dialect, Recorded};
@@ -219,7 +221,10 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
             .unwrap_or_else(PoisonError::into_inner);
         recorded.number = requests.len();
         recorded.at = Instant::now();
-        let answer = (shared.script)(&recorded);
+        let answer = match rules::broken_by(&recorded) {
+            Ok(()) => (shared.script)(&recorded),
+            Err(broken) => Fault::status(400, &broken).into(),
+        };
         requests.push(recorded.clone());
         answer
     };

@@ -13,6 +13,7 @@ mod disk;
 mod doctor;
 mod lango;
 mod markdown;
+mod models;
 mod run;
 mod sessions;
 mod settings;

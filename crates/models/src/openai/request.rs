@@ -3,7 +3,7 @@
 use super::KIND;
 use crate::names::Names;
 use crate::wire::object_schema;
-use lango_core::{Call, Function, Message, ModelRequest, Opaque};
+use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
 use serde_json::{Map, Value, json};
 
 pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
@@ -35,7 +35,7 @@ fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
             } => messages.push(assistant(text, calls, opaque.as_ref(), names)),
             Message::Result { call, text, .. } => {
                 messages.push(
-                    json!({ "role": "tool", "tool_call_id": call.as_str(), "content": &**text }),
+                    json!({ "role": "tool", "tool_call_id": short_id(call), "content": &**text }),
                 );
             }
         }
@@ -80,10 +80,24 @@ fn tool_call(call: &Call, names: &Names) -> Value {
     let is_whole = serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
     let arguments = if is_whole { &*call.arguments } else { "{}" };
     json!({
-        "id": call.id.as_str(),
+        "id": short_id(&call.id),
         "type": "function",
         "function": { "name": names.sent(&call.name), "arguments": arguments },
     })
+}
+
+/// Ids may come from another provider's reply; this one takes 40 characters.
+fn short_id(id: &CallId) -> String {
+    const HALF: usize = 20;
+    let characters: Vec<char> = id.as_str().chars().collect();
+    if characters.len() <= 2 * HALF {
+        return id.as_str().to_owned();
+    }
+    let end = characters.len() - HALF;
+    characters[..HALF]
+        .iter()
+        .chain(&characters[end..])
+        .collect()
 }
 
 fn tool(function: &Function, names: &Names) -> Value {

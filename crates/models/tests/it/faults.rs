@@ -1,1 +1,147 @@
-//! x
+//! What a person gets when the model or its provider misbehaves, over real HTTP and for every wire. No turn is lost, no
+//! success is empty, and nothing costs more than three model calls beyond the work.
+//!
+//! `cargo test -p lango-models --test it -- --nocapture faults` prints the table.
+
+use crate::rows::{Row, Script, rows};
+use crate::support::BOTH;
+use crate::turns::{House, IDLE, Screen, resilient, turn};
+use lango_core::{EventBody, Limit, Outcome};
+use lango_models::Kind;
+use lango_store::MemoryStore;
+use lango_testkit::model::say;
+use lango_testkit::wire_server::{Answer, WireServer};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+#[tokio::test]
+async fn faults_never_lose_a_turn() {
+    let mut table = vec![line([
+        "row",
+        "wire",
+        "stream",
+        "outcome",
+        "calls",
+        "attempts",
+        "ms",
+        "what the person saw",
+    ])];
+    for row in 0..rows().len() {
+        for kind in Kind::ALL {
+            for streaming in BOTH {
+                table.push(play(&rows()[row], kind, streaming).await);
+            }
+        }
+    }
+    println!("{}", table.join("\n"));
+}
+
+fn line(cells: [&str; 8]) -> String {
+    let [row, wire, stream, outcome, calls, attempts, ms, saw] = cells;
+    format!(
+        "| {row:<24} | {wire:<9} | {stream:<6} | {outcome:<8} | {calls:<5} | {attempts:<8} | {ms:<4} | {saw} |"
+    )
+}
+
+/// Follows a row's script; what comes after it is well.
+async fn serve(row: &Row) -> WireServer {
+    match &row.script {
+        Script::Always(answer) => WireServer::start(*answer).await,
+        Script::List(answers) => {
+            let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.clone().into());
+            WireServer::start(move |_| {
+                let next = answers.lock().unwrap().pop_front();
+                next.unwrap_or_else(|| say("Still here.").into())
+            })
+            .await
+        }
+    }
+}
+
+async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
+    let what = format!("{}, {}, streaming {streaming}", row.name, kind.name());
+    let server = serve(row).await;
+    let model = resilient(kind, server.url(), streaming);
+    let house = House::new(Arc::new(MemoryStore::new()), model);
+    let mut conversation = house.start();
+    let begun = Instant::now();
+    let (report, shown) = turn(&mut conversation, "Do the task.").await;
+    let took = begun.elapsed();
+    let attempts = server.requests().len();
+    let answer = report.answer.clone().unwrap_or_default();
+
+    assert_eq!(
+        report.outcome.word(),
+        row.outcome,
+        "{what}: {:?}",
+        report.outcome
+    );
+    assert!(answer.contains(row.says), "{what}: {answer:?}");
+    assert!(
+        !answer.trim().is_empty() && !answer.contains("[REJECT]"),
+        "{what}: {answer:?}"
+    );
+    assert!(
+        report.model_calls <= row.work + 3,
+        "{what}: {} calls",
+        report.model_calls
+    );
+    assert_eq!(attempts, row.attempts, "{what}");
+    assert_eq!(house.tool_runs(), row.tools, "{what}");
+    if let Outcome::Failed { setup, .. } = &report.outcome {
+        assert_eq!(
+            *setup,
+            ["bad key", "unknown model"].contains(&row.name),
+            "{what}"
+        );
+    }
+    let limit = (row.name == "endless delegation").then_some(Limit::Rounds);
+    assert_eq!(report.outcome.limit(), limit, "{what}");
+    if row.name.starts_with("silen") {
+        assert!(took >= IDLE && took < IDLE * 10, "{what}: {took:?}");
+    }
+    let screen = Screen::watch(&shown, &report);
+    let is_cut = row.name.starts_with("cut stream") || row.name.starts_with("silence inside");
+    if is_cut && streaming {
+        assert!(
+            screen.drafts >= 2 && screen.withdrawn == 1,
+            "{what}: {screen:?}"
+        );
+    }
+    let log = house.log(&conversation).await;
+    let ends = log
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::TurnFinished { .. }));
+    assert_eq!(ends.count(), 1, "{what}");
+
+    let (again, _) = turn(&mut conversation, "And now?").await;
+    assert_eq!(
+        again.outcome.word(),
+        "answered",
+        "{what}: the session goes on"
+    );
+
+    let taken_back = match (screen.withdrawn, screen.retries) {
+        (0, 0) => String::new(),
+        (withdrawn, retries) => format!(" ({retries} retries, {withdrawn} texts withdrawn)"),
+    };
+    let first_line: String = answer
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(70)
+        .collect();
+    let cell = |number: u128| number.to_string();
+    line([
+        row.name,
+        kind.name(),
+        if streaming { "yes" } else { "no" },
+        report.outcome.word(),
+        &cell(report.model_calls.into()),
+        &cell(attempts as u128),
+        &cell(took.as_millis()),
+        &format!("{first_line}{taken_back}"),
+    ])
+}

@@ -13,6 +13,8 @@ mod openai;
 mod openai_calls;
 mod requests;
 mod resilient;
+mod rows;
 mod status;
 mod support;
 mod timeouts;
+mod turns;

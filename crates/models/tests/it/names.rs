@@ -142,6 +142,25 @@ async fn ids_of_another_provider_are_made_plain_for_anthropic() {
 }
 
 #[tokio::test]
+async fn long_ids_of_another_provider_are_made_short_for_openai() {
+    let id = |end: &str| format!("{}{end}", "x".repeat(60));
+    let (one, two) = (id("1"), id("2"));
+    let mut request = request_with(&["read"], &[]);
+    request.messages = vec![
+        user("x"),
+        assistant("", &[(&one, "read", "{}"), (&two, "read", "{}")], None),
+        result(&one, "read", "ok"),
+        result(&two, "read", "ok"),
+    ];
+    let body = sent(Kind::OpenAi, request, true).await.body;
+    let sent = &body["messages"][2]["tool_calls"][1]["id"];
+    assert_eq!(
+        (sent.as_str().unwrap().len(), sent),
+        (40, &body["messages"][4]["tool_call_id"])
+    );
+}
+
+#[tokio::test]
 async fn the_models_of_a_provider_are_listed_by_the_ids_that_they_are_asked_under() {
     let lists = [
         (

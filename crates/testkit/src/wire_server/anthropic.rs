@@ -110,7 +110,9 @@ fn blocks(reply: &ModelReply, number: usize) -> Vec<Value> {
             "" => format!("toolu_{number}_{at}"),
             id => id.to_owned(),
         };
-        let input: Map<String, Value> = serde_json::from_str(&call.arguments).unwrap_or_default();
+        // What is no object goes out as a text, which the real one would never send; others that speak its form might.
+        let input = serde_json::from_str::<Map<String, Value>>(&call.arguments);
+        let input = input.map_or_else(|_| json!(&*call.arguments), Value::Object);
         json!({ "type": "tool_use", "id": id, "name": &*call.name, "input": input })
     };
     let calls = reply.calls.iter().enumerate().map(call);

@@ -96,12 +96,11 @@ fn spoil(response: &mut Response, asked: &Recorded, fault: Fault) -> Manner {
     match fault {
         Fault::Status {
             status,
+            message,
             headers,
             body,
         } => {
-            let message = headers.iter().find(|(name, _)| name == "x-message");
-            let message = message.map_or("", |(_, text)| text);
-            let body = body.unwrap_or_else(|| error_body(dialect, status, message).to_string());
+            let body = body.unwrap_or_else(|| error_body(dialect, status, &message).to_string());
             response.become_json(status, &body);
             response.headers = headers;
         }

@@ -11,9 +11,11 @@ pub enum Fault {
     Status {
         /// The code.
         status: u16,
+        /// What the provider says, in its own form of an error.
+        message: String,
         /// Headers beside the usual ones.
         headers: Vec<(String, String)>,
-        /// The body; none for the provider's own form of an error.
+        /// A body in place of that form.
         body: Option<String>,
     },
     /// Status 400 because the conversation is too long, as this provider says it.
@@ -59,7 +61,8 @@ impl Fault {
     pub fn status(status: u16, message: &str) -> Self {
         Self::Status {
             status,
-            headers: vec![("x-message".to_owned(), message.to_owned())],
+            message: message.to_owned(),
+            headers: Vec::new(),
             body: None,
         }
     }

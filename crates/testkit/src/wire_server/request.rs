@@ -57,8 +57,16 @@ impl Recorded {
         self.body["stream"] == true || self.path.contains(":streamGenerateContent")
     }
 
-    /// The names of the functions it offers.
+    /// The names of the functions that may be called.
     pub fn functions(&self) -> Vec<String> {
+        if self.body["tool_choice"]["type"] == "none" {
+            return Vec::new();
+        }
+        self.declared()
+    }
+
+    /// The names of the functions that it speaks of.
+    pub(super) fn declared(&self) -> Vec<String> {
         let list = match self.dialect() {
             Dialect::OpenAi | Dialect::Anthropic => &self.body["tools"],
             Dialect::Gemini => &self.body["tools"][0]["functionDeclarations"],

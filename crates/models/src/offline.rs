@@ -14,7 +14,8 @@ mod words;
 use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ModelTerms, Price,
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ModelTerms,
+    Price,
 };
 use request::Request;
 use serde_json::Value;

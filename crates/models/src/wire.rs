@@ -47,16 +47,6 @@ pub(crate) struct Room {
     left: usize,
 }
 
-/// More calls than any honest reply holds. The engine reads fewer.
-pub(crate) const CALLS: usize = 256;
-
-/// Parses one piece of JSON from a provider.
-pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
-    serde_json::from_str(text).map_err(|error| ModelFault::Malformed {
-        detail: format!("{error}: {}", beginning(text)),
-    })
-}
-
 impl Room {
     const BYTES: usize = 4 * 1024 * 1024;
 
@@ -78,16 +68,22 @@ impl Room {
     }
 
     fn take(&mut self, bytes: usize) -> Result<(), ModelFault> {
-        match self.left.checked_sub(bytes) {
-            Some(left) => self.left = left,
-            None => {
-                return Err(ModelFault::Malformed {
-                    detail: format!("more than {} bytes", Self::BYTES),
-                });
-            }
-        }
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| ModelFault::Malformed {
+            detail: format!("more than {} bytes", Self::BYTES),
+        })?;
         Ok(())
     }
+}
+
+/// More calls than any honest reply holds. The engine reads fewer.
+pub(crate) const CALLS: usize = 256;
+
+/// Parses one piece of JSON from a provider.
+pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
+    serde_json::from_str(text).map_err(|error| ModelFault::Malformed {
+        detail: format!("{error}: {}", beginning(text)),
+    })
 }
 
 /// A schema for the arguments of a function, which every provider wants to be that of an object.

@@ -71,11 +71,21 @@ fn every_kind_of_provider_runs_a_turn_streamed_and_whole() {
             let summary = ran.json();
             assert_eq!(summary["answer"], "There are notes.", "{kind} {stream}");
             assert_eq!(summary["author"], "operator");
-            assert_eq!((&summary["model_calls"], &summary["tool_calls"]), (&json!(3), &json!(1)));
+            assert_eq!(
+                (&summary["model_calls"], &summary["tool_calls"]),
+                (&json!(3), &json!(1))
+            );
             assert_eq!(summary["usage"]["input_tokens"], 30, "{kind}");
             assert_eq!(summary["usage"]["output_tokens"], 15);
-            assert_eq!((&summary["offline"], &summary["cost_usd"]), (&json!(false), &json!(null)));
-            assert!(ran.stderr.contains("30 tokens in, 15 out · cost unknown"), "{}", ran.stderr);
+            assert_eq!(
+                (&summary["offline"], &summary["cost_usd"]),
+                (&json!(false), &json!(null))
+            );
+            assert!(
+                ran.stderr.contains("30 tokens in, 15 out · cost unknown"),
+                "{}",
+                ran.stderr
+            );
         }
     }
 }
@@ -87,10 +97,17 @@ fn a_key_is_sent_from_the_variable_that_is_named_and_from_no_other() {
     let mut with_key = flags("openai", provider.server.url());
     let without = run(&lango, &with_key, &["hello"]);
     without.ok();
-    with_key.extend(["-c".to_owned(), "providers.mock.apiKeyEnv=MY_KEY".to_owned()]);
+    with_key.extend([
+        "-c".to_owned(),
+        "providers.mock.apiKeyEnv=MY_KEY".to_owned(),
+    ]);
     run(&lango, &with_key, &["hello"]).refused(3, &["MY_KEY (not set)", "export MY_KEY=…"]);
     let mut command = lango.command(&["run"]);
-    command.args(&with_key).arg("hello").env("MY_KEY", "secret-1").env("OPENAI_API_KEY", "secret-2");
+    command
+        .args(&with_key)
+        .arg("hello")
+        .env("MY_KEY", "secret-1")
+        .env("OPENAI_API_KEY", "secret-2");
     let output = command.output().unwrap();
     assert!(output.status.success());
     let requests = provider.server.requests();
@@ -102,11 +119,22 @@ fn a_key_is_sent_from_the_variable_that_is_named_and_from_no_other() {
 #[test]
 fn a_key_that_is_not_accepted_and_a_model_that_is_not_there_are_said_at_once() {
     for kind in KINDS {
-        for (fault, says) in [(Fault::BadKey, "key is not accepted"), (Fault::UnknownModel, "no such model")] {
+        for (fault, says) in [
+            (Fault::BadKey, "key is not accepted"),
+            (Fault::UnknownModel, "no such model"),
+        ] {
             let provider = Provider::new(vec![fault]);
-            let ran = run(&Lango::new(), &flags(kind, provider.server.url()), &["hello"]);
+            let ran = run(
+                &Lango::new(),
+                &flags(kind, provider.server.url()),
+                &["hello"],
+            );
             assert_eq!(ran.code, Some(3), "{kind}: {}", ran.stderr);
-            assert!(ran.stderr.contains(says) && ran.stderr.contains("mock/any"), "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains(says) && ran.stderr.contains("mock/any"),
+                "{}",
+                ran.stderr
+            );
             assert_eq!(provider.server.requests().len(), 1, "not asked again");
         }
     }
@@ -147,8 +175,16 @@ fn nobody_there_fails_the_turn_and_nothing_replaces_the_model() {
 
 #[test]
 fn silence_ends_at_the_idle_time_out() {
-    let provider = Provider::new(vec![Answer::from(Fault::SilentBeforeHead), Answer::from(say("awake"))]);
-    let ran = run(&Lango::new(), &flags("openai", provider.server.url()), &["-c", "agent.idleTimeout=300ms", "hello"]).ok();
+    let provider = Provider::new(vec![
+        Answer::from(Fault::SilentBeforeHead),
+        Answer::from(say("awake")),
+    ]);
+    let ran = run(
+        &Lango::new(),
+        &flags("openai", provider.server.url()),
+        &["-c", "agent.idleTimeout=300ms", "hello"],
+    )
+    .ok();
     assert_eq!(ran.stdout, "awake\n");
     assert!(ran.stderr.contains("silent"), "{}", ran.stderr);
 }
@@ -158,18 +194,38 @@ fn tokens_and_money_bound_a_turn() {
     let provider = Provider::new(one_tool());
     let lango = Lango::new();
     let flags = flags("openai", provider.server.url());
-    for (limit, word) in [("agent.maxTokens=0", "tokens"), ("agent.maxTokens=100", "tokens")] {
-        let ran = run(&lango, &flags, &["-c", limit, "--json", "what files are here?"]);
+    for (limit, word) in [
+        ("agent.maxTokens=0", "tokens"),
+        ("agent.maxTokens=100", "tokens"),
+    ] {
+        let ran = run(
+            &lango,
+            &flags,
+            &["-c", limit, "--json", "what files are here?"],
+        );
         assert_eq!(ran.code, Some(5), "{limit}");
         assert_eq!(ran.json()["limit"], word);
         assert_eq!(ran.json()["model_calls"], 0);
     }
-    run(&lango, &flags, &["-c", "agent.maxCost=1", "hello"]).refused(3, &["price", "not known", "agent.maxTokens"]);
+    run(&lango, &flags, &["-c", "agent.maxCost=1", "hello"])
+        .refused(3, &["price", "not known", "agent.maxTokens"]);
     assert_eq!(provider.server.requests().len(), 0);
-    let priced: Vec<String> = flags.iter().map(|flag| flag.replace("mock/any", "mock/gpt-5-mini")).collect();
-    let ran = run(&lango, &priced, &["-c", "agent.maxCost=1", "--json", "what files are here?"]).ok();
+    let priced: Vec<String> = flags
+        .iter()
+        .map(|flag| flag.replace("mock/any", "mock/gpt-5-mini"))
+        .collect();
+    let ran = run(
+        &lango,
+        &priced,
+        &["-c", "agent.maxCost=1", "--json", "what files are here?"],
+    )
+    .ok();
     assert!(ran.json()["cost_usd"].as_f64().unwrap() > 0.0);
-    let ran = run(&lango, &priced, &["-c", "agent.maxCost=0", "--json", "hello"]);
+    let ran = run(
+        &lango,
+        &priced,
+        &["-c", "agent.maxCost=0", "--json", "hello"],
+    );
     assert_eq!((ran.code, &ran.json()["limit"]), (Some(5), &json!("cost")));
 }
 
@@ -190,27 +246,51 @@ fn models_lists_what_can_be_reached_and_marks_the_one_that_answers() {
     let provider = Provider::new(vec![Answer::json(&list)]);
     let mut arguments = flags("openai", provider.server.url());
     arguments.push("models".to_owned());
-    let arguments: Vec<String> = arguments.iter().map(|flag| flag.replace("mock/any", "mock/small")).collect();
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|flag| flag.replace("mock/any", "mock/small"))
+        .collect();
     let lango = Lango::new();
-    let ran = lango.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).ok();
-    assert!(ran.stdout.contains("● mock/small  price unknown"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("  mock/gpt-5-mini  $0.25 in"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("offline/rules  built-in rules, not an AI model"));
+    let ran = lango
+        .run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        .ok();
+    assert!(
+        ran.stdout.contains("● mock/small  price unknown"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("  mock/gpt-5-mini  $0.25 in"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout
+            .contains("offline/rules  built-in rules, not an AI model")
+    );
     assert_eq!(provider.server.requests()[0].path, "/v1/models");
 }
 
 #[test]
 fn setup_writes_the_smallest_file_after_a_call_that_worked() {
-    let provider = Provider::new(vec![Answer::from(Fault::BadKey), say("ok").into(), say("hi").into()]);
+    let provider = Provider::new(vec![
+        Answer::from(Fault::BadKey),
+        say("ok").into(),
+        say("hi").into(),
+    ]);
     let lango = Lango::new();
     let mut arguments = flags("openai", provider.server.url());
     arguments.truncate(4);
     arguments.extend(["setup", "--model", "mock/any"].map(str::to_owned));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    lango.run(&arguments).refused(3, &["key is not accepted", "nothing was written"]);
+    lango
+        .run(&arguments)
+        .refused(3, &["key is not accepted", "nothing was written"]);
     assert!(!lango.home().join("lango.toml").exists());
     lango.run(&arguments).ok();
-    lango.run(&arguments).refused(2, &["is there already", "--force"]);
+    lango
+        .run(&arguments)
+        .refused(2, &["is there already", "--force"]);
     let ran = lango.run(&["run", "hello"]).ok();
     assert_eq!(ran.stdout, "hi\n", "the file alone selects the model");
     lango.run(&["setup"]).refused(2, &["--force"]);

@@ -17,18 +17,24 @@ const SIX_AGENTS: [&str; 5] = [
 ];
 
 fn tokens(text: &str) -> usize {
-    o200k_base_singleton().encode_with_special_tokens(text).len()
+    o200k_base_singleton()
+        .encode_with_special_tokens(text)
+        .len()
 }
 
 /// What a request costs before the provider adds its own few tokens a message.
 fn tokens_of(request: &ModelRequest) -> usize {
     let functions = request.functions.iter().map(|function| {
-        tokens(&function.name) + tokens(&function.description) + tokens(&function.parameters.to_string())
+        tokens(&function.name)
+            + tokens(&function.description)
+            + tokens(&function.parameters.to_string())
     });
     let messages = request.messages.iter().map(|message| match message {
         Message::User { text } | Message::Notice { text } => tokens(text),
         Message::Assistant { text, calls, .. } => {
-            let calls = calls.iter().map(|call| tokens(&call.name) + tokens(&call.arguments));
+            let calls = calls
+                .iter()
+                .map(|call| tokens(&call.name) + tokens(&call.arguments));
             tokens(text) + calls.sum::<usize>()
         }
         Message::Result { text, .. } => tokens(text),
@@ -57,15 +63,25 @@ fn instructions_stay_short() {
 #[test]
 fn the_tokens_of_three_kinds_of_turns_are_printed() {
     let both = [
-        ("delegate", json!({ "agent": "operator", "task": "list the files" })),
-        ("delegate", json!({ "agent": "chronicler", "task": "remember that the editor is helix" })),
+        (
+            "delegate",
+            json!({ "agent": "operator", "task": "list the files" }),
+        ),
+        (
+            "delegate",
+            json!({ "agent": "chronicler", "task": "remember that the editor is helix" }),
+        ),
     ];
     let turns = [
         ("hello", play(vec![say("Hello!")], "hello"), 1),
         (
             "one tool",
             play(
-                vec![delegate_and_finish("operator", "list the files"), call("fs_list", json!({})), say("Two files.")],
+                vec![
+                    delegate_and_finish("operator", "list the files"),
+                    call("fs_list", json!({})),
+                    say("Two files."),
+                ],
                 "what files are here?",
             ),
             3,
@@ -87,8 +103,15 @@ fn the_tokens_of_three_kinds_of_turns_are_printed() {
         ),
     ];
     for (name, played, calls) in &turns {
-        let sent: usize = played.requests.iter().map(|(_, request)| tokens_of(request)).sum();
-        println!("{name}: {} model calls, {sent} tokens sent", played.counts().0);
+        let sent: usize = played
+            .requests
+            .iter()
+            .map(|(_, request)| tokens_of(request))
+            .sum();
+        println!(
+            "{name}: {} model calls, {sent} tokens sent",
+            played.counts().0
+        );
         assert_eq!(played.counts().0, *calls);
         assert!(sent < 1600 * *calls as usize, "{name}: {sent}");
     }
@@ -100,7 +123,10 @@ fn the_stable_part_of_a_request_is_the_same_from_turn_to_turn() {
     let second = play(vec![say("Bye!")], "something else");
     let stable = |played: &Played| {
         let request = &played.requests[0].1;
-        (request.instruction.clone(), serde_json::to_string(&request.functions).unwrap())
+        (
+            request.instruction.clone(),
+            serde_json::to_string(&request.functions).unwrap(),
+        )
     };
     assert_eq!(stable(&first), stable(&second));
 }

@@ -69,8 +69,14 @@ pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<(&'stati
 
 /// Something that looks like a file: quoted, or with an extension.
 fn file(text: &str) -> Option<String> {
-    let with_extension = || tokens(text).find(|token| has_extension(token)).map(str::to_owned);
-    quoted(text).or_else(with_extension).or_else(|| after_verb(text))
+    let with_extension = || {
+        tokens(text)
+            .find(|token| has_extension(token))
+            .map(str::to_owned)
+    };
+    quoted(text)
+        .or_else(with_extension)
+        .or_else(|| after_verb(text))
 }
 
 /// The one word after "read", "print" or "show", such as README.

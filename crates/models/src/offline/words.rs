@@ -2,7 +2,10 @@
 
 /// The words of a text in lower case. Something that looks like a path is the word "path" as well.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let path = text.split_whitespace().any(is_path).then(|| "path".to_owned());
+    let path = text
+        .split_whitespace()
+        .any(is_path)
+        .then(|| "path".to_owned());
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
@@ -13,7 +16,9 @@ pub(super) fn words(text: &str) -> Vec<String> {
 fn is_path(token: &str) -> bool {
     let token = token.trim_end_matches(['.', ',', '?', '!', ';', ':']);
     let has_extension = token.rsplit_once('.').is_some_and(|(name, extension)| {
-        !name.is_empty() && (1..=8).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric)
+        !name.is_empty()
+            && (1..=8).contains(&extension.len())
+            && extension.chars().all(char::is_alphanumeric)
     });
     !token.contains("://") && (has_extension || (token.len() > 1 && token.contains('/')))
 }

@@ -5,7 +5,7 @@ use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
 use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub(super) struct Reader {
@@ -15,7 +15,7 @@ pub(super) struct Reader {
     calls: Vec<PartialCall>,
     usage: Usage,
     /// What has to come back with the conversation.
-    kept: Map<String, Value>,
+    thoughts: Vec<Value>,
     refusal: String,
     finish_reason: Option<String>,
     is_done: bool,
@@ -38,7 +38,7 @@ impl Reader {
             text: String::new(),
             calls: Vec::new(),
             usage: Usage::default(),
-            kept: Map::new(),
+            thoughts: Vec::new(),
             refusal: String::new(),
             finish_reason: None,
             is_done: false,
@@ -51,15 +51,8 @@ impl Reader {
         self.room.add(&mut self.refusal, refusal)?;
         // OpenRouter's form of signed thoughts; it wants the list back as it was.
         if let Some(details) = message["reasoning_details"].as_array() {
-            let kept = self
-                .kept
-                .entry("reasoning_details")
-                .or_insert_with(|| Value::Array(Vec::new()));
             for detail in details {
-                let detail = self.room.keep(detail)?;
-                kept.as_array_mut()
-                    .into_iter()
-                    .for_each(|kept| kept.push(detail.clone()));
+                self.thoughts.push(self.room.keep(detail)?);
             }
         }
         for call in message["tool_calls"].as_array().into_iter().flatten() {
@@ -71,7 +64,8 @@ impl Reader {
     }
 
     /// One piece of a call. A new id begins a new call, also under an index that was used before: some servers number
-    /// every parallel call 0; and so does a new index under an id that was used before. A piece without an id belongs to the call of its index, else to the last one.
+    /// every parallel call 0. So does a new index under an id that was used before. A piece without an id belongs to the
+    /// call of its index, else to the last one.
     fn tool_call(&mut self, piece: &Value) -> Result<(), ModelFault> {
         let index = piece["index"].as_u64();
         let id = piece["id"].as_str().unwrap_or_default();
@@ -176,9 +170,9 @@ impl ReplyReader for Reader {
             name: names.own(&call.name).into(),
             arguments: call.arguments.into(),
         };
-        let opaque = (!reader.kept.is_empty()).then(|| Opaque {
+        let opaque = (!reader.thoughts.is_empty()).then(|| Opaque {
             kind: KIND.into(),
-            data: Arc::new(Value::Object(reader.kept)),
+            data: Arc::new(json!({ "reasoning_details": reader.thoughts })),
         });
         Ok(ModelReply {
             text: reader.text,

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 async fn is_malformed(kind: Kind, answer: impl Into<Answer>) {
-    let fault = fault(kind, answer).await;
+    let reading = fault(kind, answer);
+    let fault = tokio::time::timeout(Duration::from_secs(30), reading)
+        .await
+        .expect("it is given up");
     assert!(
         matches!(fault, ModelFault::Malformed { .. }),
         "{kind:?}: {fault:?}"

@@ -5,7 +5,7 @@
 
 use crate::rows::{Row, Script, rows};
 use crate::support::BOTH;
-use crate::turns::{House, IDLE, Screen, resilient, turn};
+use crate::turns::{House, PATIENT, Screen, resilient, turn};
 use lango_core::{EventBody, Limit, Outcome};
 use lango_models::Kind;
 use lango_store::MemoryStore;
@@ -13,7 +13,9 @@ use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, WireServer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+const IDLE: Duration = Duration::from_millis(200);
 
 #[tokio::test]
 async fn faults_never_lose_a_turn() {
@@ -61,8 +63,10 @@ async fn serve(row: &Row) -> WireServer {
 
 async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
     let what = format!("{}, {}, streaming {streaming}", row.name, kind.name());
+    let is_silent = row.name.starts_with("silen");
+    let idle = if is_silent { IDLE } else { PATIENT };
     let server = serve(row).await;
-    let model = resilient(kind, server.url(), streaming);
+    let model = resilient(kind, server.url(), streaming, idle);
     let house = House::new(Arc::new(MemoryStore::new()), model);
     let mut conversation = house.start();
     let begun = Instant::now();
@@ -98,7 +102,7 @@ async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
     }
     let limit = (row.name == "endless delegation").then_some(Limit::Rounds);
     assert_eq!(report.outcome.limit(), limit, "{what}");
-    if row.name.starts_with("silen") {
+    if is_silent {
         assert!(took >= IDLE && took < IDLE * 10, "{what}: {took:?}");
     }
     let screen = Screen::watch(&shown, &report);

@@ -1,7 +1,7 @@
 //! What a provider wants back goes through the log on disk and comes back exactly as it was.
 
 use crate::support::BOTH;
-use crate::turns::{House, resilient, turn};
+use crate::turns::{House, PATIENT, resilient, turn};
 use lango_core::{EventBody, ModelReply, Opaque};
 use lango_models::Kind;
 use lango_store::SqliteStore;
@@ -74,7 +74,7 @@ async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("lango.db");
             let store = Arc::new(SqliteStore::open(&path, "lango-orchestrator".into()).unwrap());
-            let house = House::new(store, resilient(kind, server.url(), streaming));
+            let house = House::new(store, resilient(kind, server.url(), streaming, PATIENT));
             let mut conversation = house.start();
             let (report, _) = turn(&mut conversation, "Read a and b.").await;
             assert_eq!(
@@ -87,7 +87,7 @@ async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
             let session = conversation.session().clone();
             drop((conversation, house));
             let reopened = Arc::new(SqliteStore::open(&path, "lango-orchestrator".into()).unwrap());
-            let house = House::new(reopened, resilient(kind, server.url(), streaming));
+            let house = House::new(reopened, resilient(kind, server.url(), streaming, PATIENT));
             let all = lango_core::Page {
                 from: 1,
                 limit: 1000,

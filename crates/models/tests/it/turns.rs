@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-pub const IDLE: Duration = Duration::from_millis(200);
+/// How long a model may be silent where silence is not what is tested.
+pub const PATIENT: Duration = Duration::from_secs(20);
 
 /// A runner over `specialists` with a tool for three of its agents.
 pub struct House {
@@ -64,12 +65,13 @@ impl House {
     }
 }
 
-/// A model of this kind at this address with another of its models as understudy, in no mood to wait.
-pub fn resilient(kind: Kind, url: &str, streaming: bool) -> Arc<dyn Model> {
+/// A model of this kind at this address with another of its models as understudy, in no mood to
+/// wait before it asks again.
+pub fn resilient(kind: Kind, url: &str, streaming: bool, idle: Duration) -> Arc<dyn Model> {
     let settings = ProviderSettings {
         stream: streaming,
         patience: Patience {
-            idle: IDLE,
+            idle,
             ..Patience::default()
         },
         ..settings(kind, url)

@@ -2,7 +2,8 @@
 
 use lango_core::{
     AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit,
-    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings,
+    Usage,
 };
 use serde_json::json;
 use std::sync::Arc;

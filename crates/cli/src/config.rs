@@ -25,7 +25,7 @@ pub use settings::{AgentSettings, ProviderConfig, SessionSettings, Settings};
 pub use show::{Layout, show};
 pub use surroundings::{Paths, Surroundings};
 
-use overlay::Overlay;
+use overlay::{Overlay, Whose};
 
 /// A configuration that holds: every key was known and every value fitted.
 #[derive(Debug, Clone)]
@@ -66,9 +66,9 @@ impl Value {
 pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
     let paths = Paths::locate(surroundings)?;
     let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
-    overlay.read_file(&paths.user_file);
+    overlay.read_file(&paths.user_file, Whose::User);
     if let Some(project_file) = &paths.project_file {
-        overlay.read_file(project_file);
+        overlay.read_file(project_file, Whose::Project);
     }
     overlay.read_environment();
     overlay.read_flags();

@@ -174,7 +174,6 @@ impl From<TopologyError> for Failure {
 impl From<TreeError> for Failure {
     fn from(error: TreeError) -> Self {
         match error {
-            TreeError::Topology(error) => error.into(),
             TreeError::ToolLessOrchestrator { .. } => Self::of(
                 Exit::Config,
                 error,

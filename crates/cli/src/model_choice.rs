@@ -16,6 +16,9 @@ use tokio::net::TcpStream;
 /// How long a server on this machine has to answer.
 const PROBE: Duration = Duration::from_millis(250);
 
+/// What a model takes at once when nobody says.
+const CONTEXT_TOKENS: u64 = 128_000;
+
 /// A model and how it was chosen.
 pub struct Choice {
     /// The model.
@@ -40,20 +43,23 @@ impl ModelChoice<'_> {
             Some(name) => (self.named(name)?, "agent.model".to_owned()),
             None => self.found().await?,
         };
-        if agent.max_cost.is_some() && first.terms().price.is_none() {
-            let message = format!(
-                "the price of `{}` is not known, so agent.maxCost cannot be held",
-                first.name()
-            );
-            return Err(
-                Failure::new(Exit::Config, message).next("set agent.maxTokens in its place")
-            );
-        }
         let fallback: Vec<Arc<dyn Model>> = agent
             .fallback
             .iter()
             .map(|name| self.named(name))
             .collect::<Result<_, _>>()?;
+        let unpriced = std::iter::once(&first)
+            .chain(&fallback)
+            .find(|model| model.terms().price.is_none());
+        if let (Some(model), Some(_)) = (unpriced, agent.max_cost) {
+            let message = format!(
+                "the price of `{}` is not known, so agent.maxCost cannot be held",
+                model.name()
+            );
+            return Err(
+                Failure::new(Exit::Config, message).next("set agent.maxTokens in its place")
+            );
+        }
         let is_offline = first.name() == Offline::NAME;
         let model = match is_offline && fallback.is_empty() {
             true => first,
@@ -101,7 +107,8 @@ impl ModelChoice<'_> {
             stream: config.stream,
             context_tokens: config
                 .context_tokens
-                .or(known.and_then(|known| known.context_tokens)),
+                .or(known.and_then(|known| known.context_tokens))
+                .or(Some(CONTEXT_TOKENS)),
             patience: Patience {
                 idle: self.settings.agent.idle_timeout,
                 ..Patience::default()

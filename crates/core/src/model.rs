@@ -123,6 +123,8 @@ pub struct ModelReply {
     pub usage: Usage,
     /// The same in millionths of a US dollar, if the price is known.
     pub cost_micros: Option<u64>,
+    /// Whether the provider stopped before the model had said all: its last call may not be whole.
+    pub is_cut: bool,
     /// What the provider wants back with the conversation, exactly as it came.
     pub opaque: Option<Opaque>,
     /// The model that replied, if it is not the one that was asked.
@@ -190,8 +192,10 @@ pub enum ModelFault {
         detail: String,
     },
     /// The provider cannot serve now.
-    #[error("the provider cannot serve now: {detail}")]
+    #[error("the provider cannot serve now{}: {detail}", wait(*retry_after_ms))]
     Overloaded {
+        /// How long the provider wants us to wait.
+        retry_after_ms: Option<u64>,
         /// What it said.
         detail: String,
     },

@@ -8,7 +8,7 @@
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
-use lango_core::{AgentName, Call, CallStatus, Fault, Text, Tool, ToolName};
+use lango_core::{AgentName, Call, CallStatus, Effect, Fault, Text, Tool, ToolName};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -70,7 +70,26 @@ pub(crate) fn parse_arguments(raw: &str) -> Result<Value, String> {
     if raw.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    serde_json::from_str(raw).map_err(|error| format!("the arguments are not whole JSON: {error}"))
+    let value = serde_json::from_str(raw)
+        .map_err(|error| format!("the arguments are not whole JSON: {error}"))?;
+    if depth(&value) > DEEPEST {
+        return Err(format!(
+            "the arguments are nested deeper than {DEEPEST} levels"
+        ));
+    }
+    Ok(value)
+}
+
+/// Arguments are stored inside of an event, and what is stored must be readable again.
+const DEEPEST: usize = 64;
+
+fn depth(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + deepest.unwrap_or(0)
 }
 
 /// Why a name is not a tool of this agent: nobody's, another's, or no tool at all.
@@ -153,18 +172,28 @@ impl Gate {
                 format!("the tool `{}` is not yours", step.tool).into(),
             );
         };
-        let run =
-            AssertUnwindSafe(tool.run(&step.call, Arc::clone(&step.arguments))).catch_unwind();
-        match tokio::time::timeout(time, run).await {
+        let run = async { tool.run(&step.call, Arc::clone(&step.arguments)).await };
+        // Of a call with effect that did not come to its end nobody knows whether it happened.
+        let (unfinished, advice) = match step.effect {
+            Effect::Effect => (
+                CallStatus::Unknown,
+                "nobody knows whether it happened; do not repeat it, say so",
+            ),
+            Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
+        };
+        match tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await {
             Ok(Ok(Ok(output))) => (CallStatus::Ok, cap(output.text, Self::OUTPUT_BYTES)),
+            Ok(Ok(Err(error))) if error.message.trim().is_empty() => {
+                (CallStatus::Error, "it failed and said nothing".into())
+            }
             Ok(Ok(Err(error))) => (CallStatus::Error, cap(error.message, Self::OUTPUT_BYTES)),
             Ok(Err(_panic)) => (
-                CallStatus::Error,
-                format!("the tool `{}` crashed", step.tool).into(),
+                unfinished,
+                format!("the tool `{}` crashed: {advice}", step.tool).into(),
             ),
             Err(_elapsed) => (
-                CallStatus::Error,
-                format!("no result within {} s: stopped", time.as_secs_f32()).into(),
+                unfinished,
+                format!("stopped after {} s: {advice}", time.as_secs_f32()).into(),
             ),
         }
     }
@@ -175,8 +204,8 @@ fn cap(text: String, most: usize) -> Text {
     if text.len() <= most {
         return text.into();
     }
-    let head = floor_boundary(&text, most * 3 / 4);
-    let tail = ceil_boundary(&text, text.len() - most / 4);
+    let head = text.floor_char_boundary(most * 3 / 4);
+    let tail = text.ceil_char_boundary(text.len() - most / 4);
     format!(
         "{}\n[… {} of {} bytes left out …]\n{}",
         &text[..head],
@@ -185,20 +214,6 @@ fn cap(text: String, most: usize) -> Text {
         &text[tail..]
     )
     .into()
-}
-
-fn floor_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

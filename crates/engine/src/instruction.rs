@@ -140,6 +140,7 @@ pub(crate) enum Notice {
     Repetition,
     EmptyReply,
     StrayRejection,
+    StoppedTurn,
 }
 
 pub(crate) fn notice(notice: Notice) -> &'static str {
@@ -153,6 +154,7 @@ pub(crate) fn notice(notice: Notice) -> &'static str {
         Notice::Repetition => include_str!("../prompts/repetition.md"),
         Notice::EmptyReply => include_str!("../prompts/empty_reply.md"),
         Notice::StrayRejection => include_str!("../prompts/stray_rejection.md"),
+        Notice::StoppedTurn => include_str!("../prompts/stopped_turn.md"),
     }
     .trim_end()
 }

@@ -3,7 +3,7 @@
 //! What the orchestrator said itself is its own message. An answer that a sub-agent gave the person itself comes back as
 //! what it was: the result of a delegation.
 
-use crate::instruction::DELEGATE;
+use crate::instruction::{self, DELEGATE, Notice};
 use crate::turn::message_bytes;
 use lango_core::{AgentName, Call, CallId, Exchange, ExchangeAnswer, Message, Text};
 use serde_json::json;
@@ -70,7 +70,10 @@ impl Past {
             text: Text::clone(&exchange.question),
         }];
         match &exchange.answer {
-            None => {}
+            // Else the next request would be read as the rest of this one.
+            None => messages.push(Message::Notice {
+                text: instruction::notice(Notice::StoppedTurn).into(),
+            }),
             Some(answer) if answer.author == *root => messages.push(Message::Assistant {
                 text: Text::clone(&answer.text),
                 calls: Arc::from([]),

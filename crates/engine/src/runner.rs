@@ -155,7 +155,7 @@ async fn drive(
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
     let mut batch = append(parts, first, shown).await?;
-    if turn.limits().turn_ms == 0 {
+    if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
         let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());
         batch = append(parts, events, shown).await?;
     }

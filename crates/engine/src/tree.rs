@@ -6,7 +6,7 @@ mod build;
 mod tool;
 
 use crate::instruction::{self, DELEGATE};
-use crate::topology::{OrchestratorTools, TopologyError};
+use crate::topology::OrchestratorTools;
 use lango_core::{AgentName, Function, Limits, Text, ToolName};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -120,9 +120,6 @@ impl Default for TreeSettings {
 /// Why a tree cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// The topology is at fault.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
     /// Two tools share a name.
     #[error("there are two tools named `{name}`; rename or remove one")]
     DuplicateTool {

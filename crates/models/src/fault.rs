@@ -54,14 +54,20 @@ fn read(
             retry_after_ms: retry_after_ms.or_else(|| delay_in(error)),
             detail,
         },
-        Some(408 | 409 | 425 | 500..=599) => ModelFault::Overloaded { detail },
+        Some(408 | 409 | 425 | 500..=599) => ModelFault::Overloaded {
+            retry_after_ms,
+            detail,
+        },
         None if says(RATE_LIMITED) => ModelFault::RateLimited {
             retry_after_ms: None,
             detail,
         },
         None if says(&["invalid_request_error"]) => ModelFault::Refused { detail },
         // An error in a reply that names no cause is one of the provider's, and those pass.
-        None => ModelFault::Overloaded { detail },
+        None => ModelFault::Overloaded {
+            retry_after_ms: None,
+            detail,
+        },
         Some(_) => ModelFault::Refused { detail },
     }
 }

@@ -73,7 +73,7 @@ impl Endpoint {
     /// The next bytes of an answer; none at its end.
     pub async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, ModelFault> {
         match tokio::time::timeout(self.patience.idle, response.chunk()).await {
-            Err(_elapsed) => Err(self.silent()),
+            Err(_elapsed) => Err(silent(self.patience.idle)),
             Ok(Err(_)) => Err(ModelFault::CutOff),
             Ok(Ok(chunk)) => Ok(chunk.map(|bytes| bytes.to_vec())),
         }
@@ -98,7 +98,7 @@ impl Endpoint {
         sending: impl Future<Output = reqwest::Result<Response>>,
     ) -> Result<Response, ModelFault> {
         let response = match tokio::time::timeout(self.patience.idle, sending).await {
-            Err(_elapsed) => return Err(self.silent()),
+            Err(_elapsed) => return Err(silent(self.patience.idle)),
             Ok(Err(error)) => {
                 return Err(ModelFault::Unreachable {
                     detail: deepest(&error),
@@ -121,12 +121,6 @@ impl Endpoint {
             });
         }
         Err(fault::of_status(status.as_u16(), retry_after_ms, &body))
-    }
-
-    fn silent(&self) -> ModelFault {
-        ModelFault::Silent {
-            after_ms: u64::try_from(self.patience.idle.as_millis()).unwrap_or(u64::MAX),
-        }
     }
 
     fn client(&self) -> Result<&Client, ModelFault> {
@@ -156,6 +150,12 @@ impl Endpoint {
             map.insert(HeaderName::from_static(name), value);
         }
         Ok(map)
+    }
+}
+
+fn silent(patience: Duration) -> ModelFault {
+    ModelFault::Silent {
+        after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
     }
 }
 

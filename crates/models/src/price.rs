@@ -27,13 +27,23 @@ static FILE: LazyLock<Option<File>> =
 pub fn price_of(model: &str) -> Option<Price> {
     let rows = FILE.as_ref()?.price.iter();
     let row = rows
-        .filter(|row| model.starts_with(&row.model))
+        .filter(|row| is_version_of(model, &row.model))
         .max_by_key(|row| row.model.len())?;
     Some(Price {
         input: row.input,
         cached: row.cached,
         output: row.output,
     })
+}
+
+/// A model is itself, or itself with a date or `-latest` behind; a longer name is another model.
+fn is_version_of(model: &str, row: &str) -> bool {
+    let Some(rest) = model.strip_prefix(row) else {
+        return false;
+    };
+    let is_date =
+        |rest: &str| rest.len() >= 8 && rest.chars().all(|c| c.is_ascii_digit() || c == '-');
+    rest.is_empty() || rest == "-latest" || rest.strip_prefix('-').is_some_and(is_date)
 }
 
 /// The day the prices are of.
@@ -54,6 +64,7 @@ mod tests {
         );
         assert_eq!(price_of("gpt-5").map(|price| price.output), Some(10.0));
         assert!(price_of("my-own-model").is_none());
+        assert!(price_of("gpt-5-pro").is_none(), "another model");
         assert_eq!(prices_date().len(), 10);
     }
 

@@ -39,7 +39,7 @@ impl Kind {
 }
 
 /// How a provider is reached.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ProviderSettings {
     /// Its name in `provider/model`.
     pub id: String,
@@ -272,11 +272,15 @@ impl Call<'_> {
                     return Ok(event);
                 }
             }
+            if reading.reader.is_whole() {
+                return reading.end();
+            }
             match endpoint.chunk(&mut reading.response).await {
                 Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
                 // A stream that ends, well or badly, after its reply was whole has said all it had to say.
                 Ok(None) | Err(ModelFault::CutOff) => return reading.end(),
-                Err(fault) => return Err(fault),
+                // So has one that falls silent after it.
+                Err(fault) => return reading.end().map_err(|_| fault),
             }
         }
     }

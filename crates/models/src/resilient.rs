@@ -5,7 +5,9 @@
 //! is repeated; text that was shown is withdrawn first.
 
 use futures_util::{StreamExt, stream};
-use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
+use lango_core::{
+    BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms, Price,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,8 +44,19 @@ impl Model for Resilient {
         self.models[0].name()
     }
 
+    /// What holds for all of them: the smallest window, and the dearest price.
     fn terms(&self) -> ModelTerms {
-        self.models[0].terms()
+        let terms = || self.models.iter().map(|model| model.terms());
+        let dearest = |one: Price, other: Price| Price {
+            input: one.input.max(other.input),
+            cached: one.cached.max(other.cached),
+            output: one.output.max(other.output),
+        };
+        let prices: Option<Vec<Price>> = terms().map(|terms| terms.price).collect();
+        ModelTerms {
+            price: prices.and_then(|prices| prices.into_iter().reduce(dearest)),
+            context_tokens: terms().filter_map(|terms| terms.context_tokens).min(),
+        }
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -134,7 +147,8 @@ impl<'a> Call<'a> {
         }
         let own = self.of.pause * 2_u32.pow(self.tries - 1);
         let asked = match fault {
-            ModelFault::RateLimited { retry_after_ms, .. } => {
+            ModelFault::RateLimited { retry_after_ms, .. }
+            | ModelFault::Overloaded { retry_after_ms, .. } => {
                 retry_after_ms.map(Duration::from_millis)
             }
             _ => None,

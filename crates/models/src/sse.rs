@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// One event: what stands after `data:`, and the name after `event:` if there is one.
+/// One event: what stands after `data:`. Its name says nothing that the data does not say.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Frame {
-    pub event: String,
     pub data: String,
 }
 
@@ -70,17 +69,13 @@ impl Frames {
         }
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "data" => {
-                if self.has_data {
-                    self.current.data.push('\n');
-                }
-                self.has_data = true;
-                self.current.data.push_str(value);
+        // Names, comments, ids and retry times mean nothing here.
+        if field == "data" {
+            if self.has_data {
+                self.current.data.push('\n');
             }
-            "event" => value.clone_into(&mut self.current.event),
-            // Comments, ids and retry times mean nothing here.
-            _ => {}
+            self.has_data = true;
+            self.current.data.push_str(value);
         }
     }
 
@@ -96,14 +91,14 @@ impl Frames {
 mod tests {
     use super::*;
 
-    fn frames(chunks: &[&[u8]]) -> Vec<(String, String)> {
+    fn frames(chunks: &[&[u8]]) -> Vec<String> {
         let mut frames = Frames::default();
         for chunk in chunks {
             frames.push(chunk).unwrap();
         }
         frames.finish();
         std::iter::from_fn(|| frames.next())
-            .map(|frame| (frame.event, frame.data))
+            .map(|frame| frame.data)
             .collect()
     }
 
@@ -112,8 +107,7 @@ mod tests {
         let text =
             ": hi\nevent: a\ndata: one\ndata:two\n\n\r\nid: 7\r\ndata: {\"é\":1}\r\n\r\ndata: last"
                 .as_bytes();
-        let expected = [("a", "one\ntwo"), ("", "{\"é\":1}"), ("", "last")]
-            .map(|(e, d)| (e.to_owned(), d.to_owned()));
+        let expected = ["one\ntwo", "{\"é\":1}", "last"].map(str::to_owned);
         for cut in 0..text.len() {
             assert_eq!(
                 frames(&[&text[..cut], &text[cut..]]),

@@ -38,6 +38,9 @@ pub(crate) trait ReplyReader: Send {
     /// The whole body of a reply that was not streamed.
     fn whole(&mut self, body: &str) -> Result<(), ModelFault>;
 
+    /// Whether nothing more can come.
+    fn is_whole(&self) -> bool;
+
     /// The reply, if it came to its end.
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault>;
 }

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
 use crate::screen;
 use lango_models::{Offline, price_of, prices_date};
 use serde_json::json;
@@ -24,7 +25,7 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
             Ok(models) => rows.extend(
                 models
                     .iter()
-                    .map(|model| (format!("{id}/{model}"), price(model))),
+                    .map(|model| (format!("{id}/{}", sanitize(model)), price(model))),
             ),
             Err(error) => rows.push((format!("{id}/…"), format!("cannot be listed: {error}"))),
         }
@@ -38,7 +39,7 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
             .iter()
             .map(|(model, note)| json!({ "model": model, "note": note, "chosen": Some(model) == chosen.as_ref() }))
             .collect();
-        screen::print(&format!("{:#}", json!(rows)))?;
+        screen::print(&screen::json(&json!(rows), screen::Layout::Indented)?)?;
     } else {
         for (model, note) in &rows {
             let mark = if Some(model) == chosen.as_ref() {

@@ -2,7 +2,9 @@
 
 use crate::app::App;
 use crate::args::SetupArguments;
+use crate::config::Origin;
 use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
 use crate::screen;
 use lango_core::{Message, Model, ModelEvent, ModelRequest};
 use std::io::{IsTerminal, Write};
@@ -70,7 +72,7 @@ async fn ask(app: &App) -> Result<String, Failure> {
         );
     }
     for (number, name) in names.iter().enumerate() {
-        screen::print(&format!("{:>3}  {name}", number + 1))?;
+        screen::print(&format!("{:>3}  {}", number + 1, sanitize(name)))?;
     }
     screen::write_all("number or provider/model [1]: ")?;
     let mut line = String::new();
@@ -107,11 +109,14 @@ async fn try_out(model: &dyn Model) -> Result<(), Failure> {
     Err(Failure::new(Exit::Config, "the model gave no reply").next("nothing was written"))
 }
 
-/// The model, and whatever of its provider was said on the command line.
+/// The model, and what was said of its provider on the command line.
 fn file_text(app: &App, model: &str) -> String {
-    let mut text = format!("agent.model = \"{model}\"\n");
+    let provider = model.split('/').next().unwrap_or_default();
+    let mut text = format!("agent.model = {}\n", toml::Value::from(model));
     for value in &app.loaded.values {
-        if value.name.starts_with("providers.")
+        let is_its_own = value.name.starts_with(&format!("providers.{provider}."));
+        if is_its_own
+            && value.origin == Origin::Flag
             && let Some(rendered) = value.rendered()
         {
             text.push_str(&format!("{} = {rendered}\n", value.name));

@@ -171,6 +171,13 @@ impl Found {
     }
 }
 
+impl Found {
+    /// Whether only the person may set it: a folder that was cloned must not send keys to somebody else's address.
+    pub fn is_personal(&self) -> bool {
+        ["providers.<id>.baseUrl", "providers.<id>.apiKeyEnv"].contains(&self.key.name)
+    }
+}
+
 /// What stands in a name for a part that the person chooses.
 pub(super) const ID: &str = "<id>";
 

@@ -22,10 +22,19 @@ use crate::text_file;
 const PREFIX: &str = "LANGO_";
 
 /// Variables that are ours but set no key.
-const NOT_KEYS: [&str; 2] = ["LANGO_HOME", "LANGO_LOG"];
+const NOT_KEYS: [&str; 1] = ["LANGO_HOME"];
 
 /// The largest file that is read. Nobody writes a longer one by hand.
 const LARGEST_FILE_KIB: u64 = 64;
+
+/// Who wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The person.
+    User,
+    /// Whoever made the folder.
+    Project,
+}
 
 /// The settings so far.
 pub(super) struct Overlay<'a> {
@@ -47,7 +56,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Lays a file over it. A file that is not there says nothing.
-    pub fn read_file(&mut self, path: &Path) {
+    pub fn read_file(&mut self, path: &Path, whose: Whose) {
         let text = match contents(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,
@@ -61,7 +70,15 @@ impl<'a> Overlay<'a> {
         let (table, errors) = DeTable::parse_recoverable(&text);
         if errors.is_empty() {
             let earlier = self.problems.len();
-            self.read_table(&Document { path, text: &text }, "", table.get_ref());
+            self.read_table(
+                &Document {
+                    path,
+                    text: &text,
+                    whose,
+                },
+                "",
+                table.get_ref(),
+            );
             // A table is read in the order of its names, a person reads from the top.
             self.problems[earlier..].sort_by_key(Problem::line);
         }
@@ -177,6 +194,10 @@ impl<'a> Overlay<'a> {
             let origin = document.origin(name);
             let value = value.get_ref();
             match (keys::by_name(&path), value) {
+                (Some(key), _) if document.whose == Whose::Project && key.is_personal() => {
+                    self.problems
+                        .push(Problem::NotForProjects { key: path, origin });
+                }
                 (Some(key), _) => {
                     let folder = document.path.parent().unwrap_or(Path::new("/"));
                     if let Err(expected) = self.set(&key, value, folder, origin.clone()) {
@@ -248,6 +269,7 @@ impl<'a> Overlay<'a> {
 struct Document<'a> {
     path: &'a Path,
     text: &'a str,
+    whose: Whose,
 }
 
 impl Document<'_> {

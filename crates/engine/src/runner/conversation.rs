@@ -6,8 +6,8 @@ use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, Text, TurnId, TurnSettings,
-    UserId,
+    Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId,
+    TurnSettings, UserId,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -123,8 +123,11 @@ impl Conversation {
             user: self.user.clone(),
             created: self.parts.clock.now(),
         };
-        self.parts.store.create(new).await?;
-        Ok(())
+        match self.parts.store.create(new).await {
+            // An earlier try was dropped after the store had taken it: the name is fresh, so the session is ours.
+            Ok(()) | Err(StoreError::Exists { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads where the session stands, after closing what a process left unfinished.

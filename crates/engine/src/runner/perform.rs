@@ -104,7 +104,10 @@ async fn call_remote(
         Some(remote) => {
             match tokio::time::timeout(time, remote.call(session, Arc::clone(&step.task))).await {
                 Ok(result) => result,
-                Err(_elapsed) => failed(format!("no answer within {} s", time.as_secs_f32())),
+                Err(_elapsed) => failed(format!(
+                    "no answer within {} s; nobody knows whether it was done",
+                    time.as_secs_f32()
+                )),
             }
         }
     };

@@ -141,9 +141,7 @@ impl Turn {
                 Some(FrameEnd::Answered(answer)) => {
                     write!(text, "\n\n{agent} found:\n{}", beginning(answer))
                 }
-                Some(FrameEnd::Rejected(reason)) => {
-                    write!(text, "\n\n{agent} could not do it: {}", beginning(reason))
-                }
+                Some(FrameEnd::Rejected(_)) => write!(text, "\n\n{agent} declined the task."),
                 Some(FrameEnd::Limited(_)) => write!(text, "\n\n{agent} could not finish."),
                 Some(FrameEnd::Failed(detail)) => {
                     write!(text, "\n\n{agent} failed: {}", beginning(detail))

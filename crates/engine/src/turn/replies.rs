@@ -9,6 +9,9 @@ use lango_core::{
     Outcome, RemoteError, Text,
 };
 
+/// What a person reads under an answer that its provider cut off.
+const CUT_ANSWER: &str = "the answer was cut off here by its provider";
+
 /// What a reply without calls is.
 enum Verdict {
     Answer,
@@ -33,6 +36,7 @@ impl Turn {
             calls,
             usage,
             cost_micros,
+            is_cut,
             opaque,
             model: replied,
         } = reply;
@@ -46,7 +50,10 @@ impl Turn {
 
         let verdict = self.judge(&step.frame, &text);
         let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
-        let text: Text = text.into();
+        let text: Text = match is_final && is_cut {
+            true => format!("{text}\n\n[{CUT_ANSWER}]").into(),
+            false => text.into(),
+        };
         let message = EventBody::AgentMessage {
             text,
             calls: calls.clone(),
@@ -71,9 +78,16 @@ impl Turn {
             );
             self.correct(&step.frame, Fault::TooManyCalls, None, detail);
         }
+        if is_cut {
+            for call in &calls {
+                let detail = "not run: the reply was cut off, so this call may not be whole; make it again, shorter";
+                let id = Some(call.id.clone());
+                self.correct(&step.frame, Fault::BadArguments, id, detail.to_owned());
+            }
+        }
         if calls.is_empty() {
             self.frame_replied(&step.frame, &step.agent, verdict, seq, step.offer.limit);
-        } else {
+        } else if !is_cut {
             self.take_calls(step, &calls);
         }
     }

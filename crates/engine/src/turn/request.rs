@@ -111,11 +111,11 @@ impl Turn {
         for exchange in self.look_back.last(Self::BRIEF_EXCHANGES) {
             said.push(Said {
                 author: "user",
-                text: shorten(&exchange.question, Self::BRIEF_BYTES),
+                text: beginning(&exchange.question),
             });
             said.extend(exchange.answer.as_ref().map(|answer| Said {
                 author: answer.author.as_str(),
-                text: shorten(&answer.text, Self::BRIEF_BYTES),
+                text: beginning(&answer.text),
             }));
         }
         said.push(Said {
@@ -125,6 +125,11 @@ impl Turn {
         let conversation = serde_json::to_string(&said).unwrap_or_default();
         instruction::brief(&conversation, &frame.task)
     }
+}
+
+/// As much of an earlier message as a sub-agent is shown.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(Turn::BRIEF_BYTES)]
 }
 
 fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
@@ -156,12 +161,4 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
             }
         }
     }
-}
-
-fn shorten(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

@@ -3,10 +3,13 @@
 
 use lango_core::{Message, ModelRequest};
 
-/// The most a result keeps when there is no room.
+/// The least a result keeps when there is no room.
 const CUT_BYTES: usize = 1000;
 
-/// Bytes of a token, at the least: an estimate that errs on the side of too many tokens.
+/// About as long as the note of what is missing.
+const NOTE_BYTES: usize = 100;
+
+/// Bytes of a token: an estimate that errs on the side of too many tokens for prose and code.
 const TOKEN_BYTES: u64 = 3;
 
 /// About how many tokens this many bytes are.
@@ -51,7 +54,8 @@ pub(super) fn bytes_for(context_tokens: u64) -> usize {
     usize::try_from(context_tokens.saturating_mul(TOKEN_BYTES) / 4 * 3).unwrap_or(usize::MAX)
 }
 
-/// Cuts results, the oldest first, until `excess` bytes are saved or nothing is left to cut.
+/// Cuts results, the oldest first, until `excess` bytes are saved or nothing is left to cut. No more than that is taken of
+/// any of them, and its beginning and end stay.
 pub(super) fn cut_results(messages: &mut [Message], mut excess: usize) {
     for message in messages {
         let Message::Result { text, .. } = message else {
@@ -60,15 +64,18 @@ pub(super) fn cut_results(messages: &mut [Message], mut excess: usize) {
         if excess == 0 || text.len() <= CUT_BYTES * 2 {
             continue;
         }
-        let mut end = CUT_BYTES;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let missing = text.len() - end;
+        let keep = text
+            .len()
+            .saturating_sub(excess + NOTE_BYTES)
+            .max(CUT_BYTES);
+        let head = text.floor_char_boundary(keep * 3 / 4);
+        let tail = text.ceil_char_boundary(text.len() - keep / 4);
+        let missing = tail - head;
         let cut = format!(
-            "{}\n[{missing} of {} bytes left out to make room; call it again for the rest]",
-            &text[..end],
-            text.len()
+            "{}\n[{missing} of {} bytes left out to make room; ask for a smaller part]\n{}",
+            &text[..head],
+            text.len(),
+            &text[tail..]
         );
         excess = excess.saturating_sub(text.len().saturating_sub(cut.len()));
         *text = cut.into();

@@ -46,6 +46,8 @@ pub struct ToolStep {
     pub tool: ToolName,
     /// The arguments, checked.
     pub arguments: Arc<Value>,
+    /// What happens to the world when it runs.
+    pub effect: Effect,
 }
 
 /// Asking a remote agent.
@@ -175,6 +177,7 @@ fn ready_tools(frame: &Frame) -> Vec<Step> {
                 call: slot.call.id.clone(),
                 tool: tool.clone(),
                 arguments: Arc::clone(arguments),
+                effect: *effect,
             }));
         }
         if *effect == Effect::Effect {

@@ -172,3 +172,19 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
         ["user", "lango-orchestrator", "user", "operator", "user"]
     );
 }
+
+#[test]
+fn a_request_that_was_stopped_is_not_read_as_part_of_the_next() {
+    let mut play = Play::scripted(tree(Shape::Specialists), vec![say("Hello.")]);
+    play.exchanges = vec![Exchange {
+        turn: "t_a".into(),
+        question: "delete the old backups".into(),
+        answer: None,
+    }];
+    let played = play.run("hello");
+    let messages = &played.requests[0].1.messages;
+    assert!(
+        matches!(&messages[1], Message::Notice { text } if text.contains("not to be done")),
+        "{messages:?}"
+    );
+}

@@ -389,3 +389,36 @@ fn an_absurd_number_of_calls_is_cut() {
     assert_eq!(played.tools_run.len(), 32);
     assert_eq!(played.faults(), [Fault::TooManyCalls]);
 }
+
+#[test]
+fn calls_of_a_reply_that_was_cut_off_never_run() {
+    for shape in SHAPES {
+        let cut = ModelReply {
+            is_cut: true,
+            ..raw("fs_read", "")
+        };
+        let played = at_the_file_agent(shape, vec![cut, say("I could not.")]);
+        assert!(played.tools_run.is_empty(), "{shape:?}");
+        assert_eq!(played.faults(), [Fault::BadArguments]);
+        assert!(played.answered());
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_off_says_so() {
+    let cut = ModelReply {
+        is_cut: true,
+        ..say("The first half")
+    };
+    let played = Play::scripted(tree(Shape::Single), vec![cut]).run("x");
+    assert!(played.answer().1.starts_with("The first half\n\n["));
+    assert!(played.answer().1.contains("cut off"));
+}
+
+#[test]
+fn arguments_that_are_nested_too_deep_to_be_stored_are_refused() {
+    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100), "]".repeat(100));
+    let played = at_the_file_agent(Shape::Single, vec![raw("fs_read", &deep), say("no")]);
+    assert_eq!(played.faults(), [Fault::BadArguments]);
+    assert!(played.tools_run.is_empty());
+}

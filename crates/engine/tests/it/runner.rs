@@ -441,3 +441,32 @@ async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns
         "the window moves at 40, 60 and 80 turns, and not by a restart"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_with_effect_that_is_stopped_has_an_unknown_outcome() {
+    let spec = lango_core::ToolSpec {
+        effect: Effect::Effect,
+        ..lango_testkit::tool::spec("fs_write")
+    };
+    let bench = Bench::new(vec![Arc::new(Endless(spec))]);
+    let script = [
+        delegate_and_finish("operator", "x"),
+        call("fs_write", json!({})),
+        say("Nobody knows."),
+    ];
+    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+    turn(&mut conversation, "x").await;
+    let log = log(&bench, conversation.session()).await;
+    let unknown = |event: &Event| matches!(&event.body, EventBody::ToolReturned { status: CallStatus::Unknown, output, .. } if output.contains("do not repeat"));
+    assert!(log.iter().any(unknown), "{log:?}");
+}
+
+#[tokio::test]
+async fn two_limits_of_zero_end_a_turn_once() {
+    let mut bench = Bench::new(file_tool());
+    (bench.limits.turn_ms, bench.limits.model_calls) = (0, 0);
+    let model = ScriptedModel::replies([]);
+    let (report, _) = turn(&mut bench.runner(model).start(local()), "x").await;
+    assert!(matches!(report.outcome, Outcome::Limited { .. }));
+    assert!(!report.session.as_str().is_empty());
+}

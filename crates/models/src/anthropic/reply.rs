@@ -14,6 +14,7 @@ pub(super) struct Reader {
     blocks: Vec<Block>,
     usage: Usage,
     stop_reason: Option<String>,
+    has_stopped: bool,
 }
 
 /// A block as it came, and the pieces that are still coming for it.
@@ -33,6 +34,7 @@ impl Reader {
             blocks: Vec::new(),
             usage: Usage::default(),
             stop_reason: None,
+            has_stopped: false,
         }
     }
 
@@ -103,6 +105,7 @@ impl ReplyReader for Reader {
                     self.stop_reason = Some(reason.to_owned());
                 }
             }
+            Some("message_stop") => self.has_stopped = true,
             Some("error") => return Err(fault::inside(&event["error"])),
             _ => {}
         }
@@ -132,12 +135,20 @@ impl ReplyReader for Reader {
         Ok(())
     }
 
+    fn is_whole(&self) -> bool {
+        self.has_stopped
+    }
+
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let Some(stop_reason) = self.stop_reason else {
             return Err(ModelFault::CutOff);
         };
         let mut reply = ModelReply {
             usage: self.usage,
+            is_cut: matches!(
+                stop_reason.as_str(),
+                "max_tokens" | "refusal" | "model_context_window_exceeded"
+            ),
             ..ModelReply::default()
         };
         let mut blocks = Vec::new();

@@ -8,7 +8,8 @@ use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The provider wants a bound on the answer. Models that can say more are rare, and so are answers that are longer.
+/// The provider wants a bound on the answer; this is what all its models of the last years take. A longer answer is cut,
+/// and says so.
 const ANSWER_TOKENS: u32 = 8192;
 
 pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
@@ -28,9 +29,12 @@ pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Valu
             .iter()
             .map(|function| tool(function, &names))
             .collect();
-    } else if let Some(tools) = tools_of_the_past(request, &names) {
-        // A conversation with calls in it must declare tools, also when none may be called any more.
-        body["tools"] = tools;
+        return body;
+    }
+    let called = called_before(request, &names);
+    if !called.is_empty() {
+        let declare = |name: &&str| json!({ "name": name, "input_schema": { "type": "object" } });
+        body["tools"] = called.iter().map(declare).collect();
         body["tool_choice"] = json!({ "type": "none" });
     }
     body
@@ -137,14 +141,13 @@ fn tool(function: &Function, names: &Names) -> Value {
     json!({ "name": names.sent(&function.name), "description": &*function.description, "input_schema": schema })
 }
 
-fn tools_of_the_past(request: &ModelRequest, names: &Names) -> Option<Value> {
+/// The functions that the conversation called. One with calls in it must declare tools, also when none may be called.
+fn called_before<'a>(request: &'a ModelRequest, names: &'a Names) -> BTreeSet<&'a str> {
     let calls = request.messages.iter().filter_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls.iter()),
         _ => None,
     });
-    let called: BTreeSet<&str> = calls.flatten().map(|call| names.sent(&call.name)).collect();
-    let declare = |name: &&str| json!({ "name": name, "input_schema": { "type": "object" } });
-    (!called.is_empty()).then(|| called.iter().map(declare).collect())
+    calls.flatten().map(|call| names.sent(&call.name)).collect()
 }
 
 fn mark_last(messages: &mut [Value]) {

@@ -123,6 +123,10 @@ impl ReplyReader for Reader {
         }
     }
 
+    fn is_whole(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let reader = *self;
         let Some(reason) = reader.finish_reason else {
@@ -155,6 +159,10 @@ impl ReplyReader for Reader {
             text: reader.text,
             calls: reader.calls,
             usage: reader.usage,
+            is_cut: !matches!(
+                reason.as_str(),
+                "STOP" | "FINISH_REASON_UNSPECIFIED" | "OTHER"
+            ),
             opaque,
             ..ModelReply::default()
         })

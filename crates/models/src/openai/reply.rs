@@ -150,6 +150,10 @@ impl ReplyReader for Reader {
         self.message(&choice["message"]).map(|_| ())
     }
 
+    fn is_whole(&self) -> bool {
+        self.is_done
+    }
+
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let reader = *self;
         if !reader.is_done && reader.finish_reason.is_none() {
@@ -164,6 +168,10 @@ impl ReplyReader for Reader {
                 detail: wire::beginning(&reader.refusal),
             });
         }
+        let is_cut = matches!(
+            reader.finish_reason.as_deref(),
+            Some("length" | "content_filter")
+        );
         let names = reader.names;
         let call = |call: PartialCall| Call {
             id: CallId::new(call.id),
@@ -178,6 +186,7 @@ impl ReplyReader for Reader {
             text: reader.text,
             calls: reader.calls.into_iter().map(call).collect(),
             usage: reader.usage,
+            is_cut,
             opaque,
             ..ModelReply::default()
         })

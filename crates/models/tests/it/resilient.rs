@@ -32,6 +32,7 @@ fn rate_limited(retry_after_ms: u64) -> ModelFault {
 
 fn overloaded() -> ModelFault {
     ModelFault::Overloaded {
+        retry_after_ms: None,
         detail: String::new(),
     }
 }

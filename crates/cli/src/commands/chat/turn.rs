@@ -2,7 +2,7 @@
 
 use crate::commands::watch::watch;
 use crate::exit::Failure;
-use crate::markdown::{Blocks, Style, render};
+use crate::markdown::{Blocks, Style, render, sanitize};
 use crate::screen::{self, Progress, footer};
 use lango_engine::{Conversation, Shown};
 use std::time::Instant;
@@ -26,7 +26,9 @@ pub async fn show_turn(
             }),
         Shown::Draft { text, .. } => answer.push(&text),
         Shown::Withdrawn => answer.withdraw(),
-        Shown::Retrying { agent, reason } => screen::print(&format!("  {agent}: {reason}")),
+        Shown::Retrying { agent, reason } => {
+            screen::write_line(&sanitize(&format!("  {agent}: {reason}")))
+        }
     };
     let report = watch(conversation, question, show).await?;
     answer.finish(report.answer.as_deref())?;

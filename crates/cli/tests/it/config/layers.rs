@@ -57,14 +57,14 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         idleTimeout = "7s"
         [providers.mine]
         kind = "anthropic"
-        baseUrl = "http://127.0.0.1:1"
-        apiKeyEnv = "MY_KEY"
         contextTokens = 9
         stream = false
         [session]
         store = "sqlite:/other.db"
         "#,
     );
+    let place = place
+        .user_file("[providers.mine]\nbaseUrl = \"http://127.0.0.1:1\"\napiKeyEnv = \"MY_KEY\"\n");
     let loaded = place.load();
     let agent = &loaded.settings.agent;
     assert!(!agent.multi_agent && agent.strict_tools);
@@ -216,8 +216,7 @@ fn a_variable_may_be_spelled_with_any_underscores_and_case_and_an_empty_one_says
     let place = Place::new()
         .variable("LANGO_AGENT__MAXTOOLCALLS", "7")
         .variable("LANGO_agent_model", "a/b")
-        .variable("LANGO_SESSION_STORE", "")
-        .variable("LANGO_LOG", "debug");
+        .variable("LANGO_SESSION_STORE", "");
     let loaded = place.load();
     assert_eq!(loaded.settings.agent.max_tool_calls, 7);
     assert_eq!(loaded.settings.agent.model.as_deref(), Some("a/b"));

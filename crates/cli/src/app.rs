@@ -2,6 +2,7 @@
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::hold::Hold;
 use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
 use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
@@ -14,7 +15,7 @@ use lango_tools::Workspace;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The largest topology file that is read.
@@ -40,6 +41,18 @@ pub struct Sessions {
     pub store: Arc<dyn SessionStore>,
     /// For people.
     pub catalog: Arc<dyn SessionCatalog>,
+    /// The file, if there is one.
+    database: Option<PathBuf>,
+}
+
+impl Sessions {
+    /// Takes hold of a session, so that nobody else runs a turn in it meanwhile.
+    pub fn hold(&self, session: &SessionId) -> Result<Option<Hold>, Failure> {
+        let database = self.database.as_ref();
+        database
+            .map(|database| Hold::take(database, session))
+            .transpose()
+    }
 }
 
 impl App {
@@ -88,6 +101,7 @@ impl App {
         Ok(Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: store,
+            database: Some(path.clone()),
         })
     }
 
@@ -106,6 +120,7 @@ impl App {
         Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: store,
+            database: None,
         }
     }
 

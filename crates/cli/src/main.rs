@@ -6,7 +6,8 @@ use lango_cli::args::Arguments;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
+    let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
+    let arguments = Arguments::try_parse_from(typed).unwrap_or_else(|error| refuse(&error));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

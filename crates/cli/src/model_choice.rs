@@ -97,6 +97,10 @@ impl ModelChoice<'_> {
                 known.is_some() || self.settings.providers.contains_key(id),
             ));
         };
+        if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
+            let message = format!("providers.{id}.baseUrl must begin with http:// or https://");
+            return Err(Failure::new(Exit::Config, message));
+        }
         let (api_key, key_source) = self.key(id, &config, known)?;
         Ok(Provider::new(ProviderSettings {
             id: id.to_owned(),

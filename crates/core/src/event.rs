@@ -240,8 +240,8 @@ pub enum Fault {
 
 impl EventBody {
     /// Whether lango is bound by it: what a person said, what is about to happen outside, and the end that is shown. Such
-    /// a fact must outlive the machine before anything follows from it. Every other one must outlive the process; if the
-    /// machine's end takes it, it is decided again.
+    /// a fact must outlive the machine before anything follows from it. Every other one must outlive the process; what
+    /// the machine's end may take is the middle of a turn that did not end.
     pub fn is_binding(&self) -> bool {
         match self {
             Self::UserMessage { .. } | Self::RemoteCalled { .. } | Self::TurnFinished { .. } => {

@@ -263,6 +263,21 @@ impl ModelFault {
         }
     }
 
+    /// What the provider said, if it said something.
+    pub fn detail_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::RateLimited { detail, .. }
+            | Self::Overloaded { detail, .. }
+            | Self::Unreachable { detail }
+            | Self::ContextTooLong { detail }
+            | Self::BadKey { detail }
+            | Self::UnknownModel { detail }
+            | Self::Refused { detail }
+            | Self::Malformed { detail } => Some(detail),
+            Self::CutOff | Self::Silent { .. } => None,
+        }
+    }
+
     /// Whether the person has to change a setting before any call can succeed.
     pub fn is_of_the_setup(&self) -> bool {
         matches!(self, Self::BadKey { .. } | Self::UnknownModel { .. })

@@ -4,18 +4,23 @@ const MARK: &str = "[REJECT]";
 
 /// The reason, if this reply is a refusal.
 pub(crate) fn reason(text: &str) -> Option<&str> {
-    let text = text.trim_start();
+    let text = text.trim_start_matches(is_dressing);
     let mark = text.get(..MARK.len())?;
     mark.eq_ignore_ascii_case(MARK).then(|| {
         text[MARK.len()..]
-            .trim_start_matches([':', ' ', '-'])
+            .trim_start_matches([':', ' ', '-', '*', '_', '`'])
             .trim()
     })
 }
 
+/// Models like to dress the mark up as bold, code or a quotation.
+fn is_dressing(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#')
+}
+
 /// Whether more text could still turn this beginning into a refusal, so that it must not be shown yet.
 pub(crate) fn may_become_one(beginning: &str) -> bool {
-    let beginning = beginning.trim_start();
+    let beginning = beginning.trim_start_matches(is_dressing);
     let length = beginning.len().min(MARK.len());
     beginning
         .get(..length)
@@ -31,6 +36,8 @@ mod tests {
         assert_eq!(reason("[REJECT] not mine"), Some("not mine"));
         assert_eq!(reason(" \n\t[reject]: not mine\n"), Some("not mine"));
         assert_eq!(reason("[REJECT]"), Some(""));
+        assert_eq!(reason("**[REJECT]** not mine"), Some("not mine"));
+        assert_eq!(reason("> `[REJECT]` not mine"), Some("not mine"));
         assert_eq!(reason("the file says [REJECT] x"), None);
         assert_eq!(reason("[REJECTED] x"), None);
         assert_eq!(reason("[ré"), None);
@@ -38,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_beginning_is_held_back_while_it_may_become_a_refusal() {
-        for beginning in ["", " ", "\n[", "[rej", "[REJECT", "[REJECT] x"] {
+        for beginning in ["", " ", "**", "\n[", "[rej", "[REJECT", "[REJECT] x"] {
             assert!(may_become_one(beginning), "{beginning:?}");
         }
         for beginning in ["H", "[a", "[REJECTS", "é"] {

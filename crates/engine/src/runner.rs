@@ -86,6 +86,8 @@ pub struct TurnReport {
     pub answer: Option<Text>,
     /// Whose words they are.
     pub author: Option<AgentName>,
+    /// The model that wrote them.
+    pub model: Option<Text>,
     /// Accepted model replies.
     pub model_calls: u32,
     /// Tool calls that were allowed to run.
@@ -142,11 +144,11 @@ impl Runner {
     }
 }
 
-/// Takes steps until the turn has an outcome, and reports it.
+/// Takes steps until a turn whose first events are stored has an outcome, and reports it.
 async fn drive(
     parts: &RunnerParts,
     turn: &mut Turn,
-    first: Vec<Event>,
+    first: Batch,
     stop: &Stop,
     shown: &mpsc::Sender<Shown>,
 ) -> Result<TurnReport, RunnerError> {
@@ -154,7 +156,7 @@ async fn drive(
     tokio::pin!(deadline);
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
-    let mut batch = append(parts, first, shown).await?;
+    let mut batch = first;
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
         let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());
         batch = append(parts, events, shown).await?;
@@ -203,6 +205,7 @@ fn report(last: &Batch) -> TurnReport {
         outcome: Outcome::Interrupted,
         answer: None,
         author: None,
+        model: None,
         model_calls: 0,
         tool_calls: 0,
         rounds: 0,
@@ -229,6 +232,7 @@ fn report(last: &Batch) -> TurnReport {
             outcome: outcome.clone(),
             answer: spoken.and_then(words),
             author: spoken.map(|event| event.author.clone()),
+            model: spoken.and_then(model_of),
             model_calls: *model_calls,
             tool_calls: *tool_calls,
             rounds: *rounds,
@@ -243,6 +247,13 @@ fn words(event: &Event) -> Option<Text> {
     match &event.body {
         EventBody::AgentMessage { text, .. } => Some(Arc::clone(text)),
         EventBody::RemoteReturned { output, .. } => Some(Arc::clone(output)),
+        _ => None,
+    }
+}
+
+fn model_of(event: &Event) -> Option<Text> {
+    match &event.body {
+        EventBody::AgentMessage { model, .. } => model.clone(),
         _ => None,
     }
 }

@@ -129,14 +129,20 @@ impl Endpoint {
         }
         // Another part of the process may have chosen a provider already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let built = Client::builder()
+        let mut builder = Client::builder()
             .connect_timeout(self.patience.connect)
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| ModelFault::Unreachable {
-                detail: error.to_string(),
-            })?;
+            .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
+        // What is said to this machine stays on it.
+        if ["://127.", "://localhost", "://[::1]"]
+            .iter()
+            .any(|here| self.base_url.contains(here))
+        {
+            builder = builder.no_proxy();
+        }
+        let built = builder.build().map_err(|error| ModelFault::Unreachable {
+            detail: error.to_string(),
+        })?;
         Ok(self.client.get_or_init(|| built))
     }
 

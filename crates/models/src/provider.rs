@@ -70,6 +70,7 @@ struct Inner {
     wire: Box<dyn Wire>,
     stream: bool,
     id: String,
+    api_key: Option<String>,
     key_source: String,
     context_tokens: Option<u64>,
 }
@@ -90,6 +91,7 @@ impl Provider {
             wire,
             stream: settings.stream,
             id: settings.id,
+            api_key: settings.api_key.filter(|key| !key.is_empty()),
             key_source: settings.key_source,
             context_tokens: settings.context_tokens,
         };
@@ -116,13 +118,14 @@ impl Provider {
         Ok(inner.wire.model_ids(&list))
     }
 
-    fn error(&self, model: &str, fault: ModelFault) -> ModelError {
-        let fault = match fault {
-            ModelFault::BadKey { detail } => ModelFault::BadKey {
-                detail: format!("{detail} (the key: {})", self.inner.key_source),
-            },
-            other => other,
-        };
+    /// The error as it is told and stored. Some providers repeat the key that they refuse; it must go no further.
+    fn error(&self, model: &str, mut fault: ModelFault) -> ModelError {
+        if let (Some(key), Some(detail)) = (&self.inner.api_key, fault.detail_mut()) {
+            *detail = detail.replace(key.as_str(), "(the key)");
+        }
+        if let ModelFault::BadKey { detail } = &mut fault {
+            *detail = format!("{detail} (the key: {})", self.inner.key_source);
+        }
         ModelError {
             model: model.into(),
             fault,
@@ -235,26 +238,42 @@ impl Call<'_> {
             .wire
             .request(&self.model.id, &self.request, inner.stream);
         let mut reader = inner.wire.reader(&self.request);
-        let response = inner.endpoint.post(&request).await?;
+        let mut response = inner.endpoint.post(&request).await?;
         let content_type = response
             .headers()
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
+        let mut beginning_of_body = Vec::new();
         if content_type.starts_with("text/event-stream") {
-            self.state = State::Streaming(Box::new(Reading {
-                response,
-                frames: Frames::default(),
-                reader,
-            }));
-            return Ok(None);
+            beginning_of_body = inner
+                .endpoint
+                .chunk(&mut response)
+                .await?
+                .unwrap_or_default();
+            if !looks_whole(&beginning_of_body) {
+                let mut frames = Frames::default();
+                frames.push(&beginning_of_body).map_err(|_| too_long())?;
+                self.state = State::Streaming(Box::new(Reading {
+                    response,
+                    frames,
+                    reader,
+                }));
+                return Ok(None);
+            }
         }
-        let body = inner.endpoint.body(response).await?;
-        if body.trim_start().starts_with(['{', '[']) {
+        let rest = inner.endpoint.body(response).await?;
+        let body = format!("{}{rest}", String::from_utf8_lossy(&beginning_of_body));
+        if looks_whole(body.as_bytes()) {
             reader.whole(&body)?;
             return Ok(Some(ModelEvent::Reply(reader.finish()?)));
         }
-        if content_type.starts_with("text/plain") || content_type.is_empty() {
+        // A stream under another name.
+        if ["data:", "event:", ":"].iter().any(|start| {
+            body.trim_start_matches('\u{feff}')
+                .trim_start()
+                .starts_with(start)
+        }) {
             return read_frames(&body, reader).map(Some);
         }
         Err(ModelFault::Malformed {
@@ -266,14 +285,17 @@ impl Call<'_> {
     async fn read(&mut self, mut reading: Box<Reading>) -> Result<ModelEvent, ModelFault> {
         let endpoint = &self.model.provider.inner.endpoint;
         loop {
-            while let Some(frame) = reading.frames.next() {
+            while !reading.reader.is_whole()
+                && let Some(frame) = reading.frames.next()
+            {
                 if let Some(event) = reading.reader.frame(&frame.data)? {
                     self.state = State::Streaming(reading);
                     return Ok(event);
                 }
             }
+            // Whatever else comes on this connection is no part of the reply.
             if reading.reader.is_whole() {
-                return reading.end();
+                return reading.reader.finish().map(ModelEvent::Reply);
             }
             match endpoint.chunk(&mut reading.response).await {
                 Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
@@ -301,12 +323,19 @@ impl Reading {
     }
 }
 
+/// Whether a body is a whole reply, whatever its name says.
+fn looks_whole(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{") || body.trim_ascii_start().starts_with(b"[")
+}
+
 /// A stream that came in one piece under another name.
 fn read_frames(body: &str, mut reader: Box<dyn ReplyReader>) -> Result<ModelEvent, ModelFault> {
     let mut frames = Frames::default();
     frames.push(body.as_bytes()).map_err(|_| too_long())?;
     frames.finish();
-    while let Some(frame) = frames.next() {
+    while !reader.is_whole()
+        && let Some(frame) = frames.next()
+    {
         reader.frame(&frame.data)?;
     }
     reader.finish().map(ModelEvent::Reply)

@@ -8,18 +8,22 @@ use futures_util::{StreamExt, stream};
 use lango_core::{
     BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms, Price,
 };
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A model with its understudies.
 pub struct Resilient {
     models: Vec<Arc<dyn Model>>,
     pause: Duration,
+    /// The understudy that stepped in last, and when.
+    stepped_in: Mutex<Option<(usize, Instant)>>,
 }
 
 impl Resilient {
     /// Calls of one model before the next one's turn.
     const TRIES: u32 = 3;
+    /// How long an understudy stays before the first is tried again.
+    const STAY: Duration = Duration::from_secs(60);
     /// A provider that wants us to wait longer than this is given up.
     const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -29,7 +33,19 @@ impl Resilient {
         Self {
             models,
             pause: Duration::from_millis(500),
+            stepped_in: Mutex::new(None),
         }
+    }
+
+    /// Which model a call begins with: one that could not serve a moment ago is not waited for at every call.
+    fn first(&self) -> usize {
+        let stepped_in = *self
+            .stepped_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        stepped_in
+            .filter(|(_, since)| since.elapsed() < Self::STAY)
+            .map_or(0, |(at, _)| at)
     }
 
     /// The same with another first pause.
@@ -63,7 +79,7 @@ impl Model for Resilient {
         let call = Call {
             of: self,
             request,
-            at: 0,
+            at: self.first(),
             tries: 0,
             wait: Duration::ZERO,
             stream: None,
@@ -110,6 +126,17 @@ impl<'a> Call<'a> {
             Ok(ModelEvent::Reply(mut reply)) => {
                 self.is_over = true;
                 if self.at > 0 {
+                    let stepped_in = Some((self.at, Instant::now()));
+                    let mut last = self
+                        .of
+                        .stepped_in
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    if last.is_none_or(|(at, since)| {
+                        at != self.at || since.elapsed() >= Resilient::STAY
+                    }) {
+                        *last = stepped_in;
+                    }
                     reply.model = Some(self.model().name().into());
                 }
                 Some(Ok(ModelEvent::Reply(reply)))

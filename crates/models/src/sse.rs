@@ -67,7 +67,8 @@ impl Frames {
             self.end_frame();
             return;
         }
-        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let line = line.trim_start_matches('\u{feff}');
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         // Names, comments, ids and retry times mean nothing here.
         if field == "data" {

@@ -17,17 +17,24 @@ pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let sessions = app.sessions()?;
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
-    talk(&app, conversation, model.name()).await
+    talk(&app, &sessions, conversation, model.name()).await
 }
 
 /// Opens a chat in an existing session.
 pub async fn resume(app: &App, sessions: &Sessions, session: SessionId) -> Result<Exit, Failure> {
     let model = app.choose_model().await?.model;
+    let hold = sessions.hold(&session)?;
     let conversation = app.runner(sessions, &model)?.open(session).await?;
-    talk(app, conversation, model.name()).await
+    drop(hold);
+    talk(app, sessions, conversation, model.name()).await
 }
 
-async fn talk(app: &App, mut conversation: Conversation, model: &str) -> Result<Exit, Failure> {
+async fn talk(
+    app: &App,
+    sessions: &Sessions,
+    mut conversation: Conversation,
+    model: &str,
+) -> Result<Exit, Failure> {
     screen::print(&banner(app, &conversation, model))?;
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
     loop {
@@ -44,7 +51,11 @@ async fn talk(app: &App, mut conversation: Conversation, model: &str) -> Result<
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                if let Err(failure) = turn::show_turn(model, &mut conversation, question).await {
+                let shown = match sessions.hold(conversation.session()) {
+                    Ok(_hold) => turn::show_turn(model, &mut conversation, question).await,
+                    Err(busy) => Err(busy),
+                };
+                if let Err(failure) = shown {
                     screen::say(&format!("error: {failure}"));
                 }
             }

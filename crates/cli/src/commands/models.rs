@@ -34,6 +34,11 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
         .as_ref()
         .ok()
         .map(|choice| choice.model.name().to_owned());
+    if let Some(chosen) = &chosen
+        && !rows.iter().any(|(model, _)| model == chosen)
+    {
+        rows.push((chosen.clone(), "not in its provider's list".to_owned()));
+    }
     if as_json {
         let rows: Vec<_> = rows
             .iter()

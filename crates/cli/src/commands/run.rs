@@ -52,19 +52,27 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     };
     let choice = app.choose_model().await?;
     let runner = app.runner(&sessions, &choice.model)?;
-    let mut conversation = match &arguments.session {
+    let (mut conversation, _hold) = match &arguments.session {
         Some(prefix) => {
-            runner
-                .open(app.find_session(&sessions, prefix).await?)
-                .await?
+            let session = app.find_session(&sessions, prefix).await?;
+            let hold = sessions.hold(&session)?;
+            (runner.open(session).await?, hold)
         }
-        None => runner.start(app.user()),
+        None => {
+            let conversation = runner.start(app.user());
+            let hold = sessions.hold(conversation.session())?;
+            (conversation, hold)
+        }
     };
     let started = Instant::now();
     let report = watch(&mut conversation, &question, shower(&arguments)).await?;
-    print_answer(choice.model.name(), &arguments, &report)?;
+    let model = report
+        .model
+        .clone()
+        .unwrap_or_else(|| choice.model.name().into());
+    print_answer(&model, &arguments, &report)?;
     if !arguments.quiet {
-        screen::say(&footer(&report, choice.model.name(), started.elapsed()));
+        screen::say(&footer(&report, &model, started.elapsed()));
         if !arguments.ephemeral {
             screen::say(&format!(
                 "go on: lango run --session {} \"…\"",

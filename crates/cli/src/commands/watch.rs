@@ -5,6 +5,22 @@ use lango_engine::{Conversation, Shown, Stop, TurnReport};
 use std::io::ErrorKind;
 use tokio::sync::mpsc;
 
+/// Waits for Ctrl-C, or for the signals with which systems end a service.
+async fn asked_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let other = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = other(SignalKind::terminate()) => {}
+        () = other(SignalKind::hangup()) => {}
+    }
+}
+
 /// Runs one turn to its outcome. That nobody looks any more is no failure.
 pub async fn watch(
     conversation: &mut Conversation,
@@ -20,7 +36,7 @@ pub async fn watch(
         tokio::pin!(turn);
         tokio::select! {
             report = &mut turn => report,
-            _ = tokio::signal::ctrl_c() => {
+            () = asked_to_stop() => {
                 stop.stop();
                 turn.await
             }

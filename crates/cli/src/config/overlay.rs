@@ -292,9 +292,12 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
 }
 
 fn contents(path: &Path) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
+    match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    text_file::read(file, LARGEST_FILE_KIB).map(Some)
+        // Opening a pipe would wait for somebody to write into it.
+        Err(error) => return Err(error),
+        Ok(found) if !found.is_file() => return Err(io::Error::other("it is not a file")),
+        Ok(_) => {}
+    }
+    text_file::read(File::open(path)?, LARGEST_FILE_KIB).map(Some)
 }

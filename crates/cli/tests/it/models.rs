@@ -295,3 +295,98 @@ fn setup_writes_the_smallest_file_after_a_call_that_worked() {
     assert_eq!(ran.stdout, "hi\n", "the file alone selects the model");
     lango.run(&["setup"]).refused(2, &["--force"]);
 }
+
+#[test]
+fn flags_count_on_both_sides_of_the_command() {
+    let lango = Lango::new();
+    let ran = lango
+        .run(&[
+            "-c",
+            "agent.maxModelCalls=7",
+            "config",
+            "show",
+            "-c",
+            "agent.maxToolCalls=9",
+        ])
+        .ok();
+    assert!(
+        ran.stdout.contains("agent.maxModelCalls = 7"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("agent.maxToolCalls = 9"));
+}
+
+#[test]
+fn a_key_that_a_provider_repeats_is_told_to_nobody() {
+    let fault = Fault::status(401, "wrong key: Bearer sk-very-secret");
+    let provider = Provider::new(vec![fault]);
+    let lango = Lango::new();
+    let mut command = lango.command(&["run", "-c", "providers.mock.apiKeyEnv=MY_KEY"]);
+    command
+        .args(flags("openai", provider.server.url()))
+        .arg("hello")
+        .env("MY_KEY", "sk-very-secret");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let told = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        told.contains("(the key)") && !told.contains("very-secret"),
+        "{told}"
+    );
+    let stored = lango
+        .stored_files()
+        .into_iter()
+        .flat_map(|(_, content)| content)
+        .collect::<Vec<u8>>();
+    assert!(!stored.windows(11).any(|window| window == b"very-secret"));
+}
+
+#[test]
+fn the_rules_that_step_in_as_fallback_are_named_as_what_they_are() {
+    let provider = Provider::new(vec![Fault::BadKey]);
+    let flags = flags("openai", provider.server.url());
+    let ran = run(
+        &Lango::new(),
+        &flags,
+        &["-c", "agent.fallback=offline/rules", "--json", "hello"],
+    )
+    .ok();
+    assert_eq!(
+        (&ran.json()["model"], &ran.json()["offline"]),
+        (&json!("offline/rules"), &json!(true))
+    );
+    assert!(ran.stderr.contains("not an AI model"));
+}
+
+#[test]
+fn a_second_process_waits_for_nobody_and_harms_no_running_turn() {
+    let provider = Provider::new(vec![
+        say("one").into(),
+        Answer::from(say("slow and whole")).with(Fault::Drip(std::time::Duration::from_millis(4))),
+    ]);
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let session =
+        text(&run(&lango, &flags, &["--json", "first"]).ok().json()["session"]).to_owned();
+    let mut command = lango.command(&["run", "--session", &session]);
+    let slow = command
+        .args(&flags)
+        .arg("second")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while provider.server.requests().len() < 2 {
+        std::thread::yield_now();
+    }
+    let ran = lango.run(&["run", "--session", &session, "third"]);
+    ran.refused(1, &["is busy with another turn", "wait for it"]);
+    let output = slow.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "slow and whole\n");
+    lango.run(&["run", "--session", &session, "third"]).ok();
+}

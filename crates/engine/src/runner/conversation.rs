@@ -1,13 +1,13 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnReport, drive};
+use super::{RunnerError, RunnerParts, Shown, Stop, TurnReport, append, drive};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId,
-    TurnSettings, UserId,
+    Event, Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, StoreError, Text,
+    TurnId, TurnSettings, UserId,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -88,23 +88,17 @@ impl Conversation {
         }
         self.place = Place::Stale;
         let question: Text = question.into();
-        let start = self.start_of(TurnId::new(self.parts.ids.fresh("t_")));
-        let terms = self.parts.model.terms();
-        let settings = TurnSettings {
-            limits: self.parts.limits,
-            model: self.parts.model.name().into(),
-            topology: Arc::clone(&self.parts.tree.digest),
-            price: terms.price,
-            context_tokens: terms.context_tokens,
+        let (mut turn, first) = self.begin(&question);
+        let first = match append(&self.parts, first, shown).await {
+            // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
+            Err(RunnerError::Store(StoreError::Conflict { .. })) => {
+                self.read().await?;
+                let (again, first) = self.begin(&question);
+                turn = again;
+                append(&self.parts, first, shown).await?
+            }
+            stored => stored?,
         };
-        let tree = Arc::clone(&self.parts.tree);
-        let (mut turn, first) = Turn::begin(
-            tree,
-            start,
-            Arc::clone(&question),
-            settings,
-            self.parts.clock.now(),
-        );
         let report = drive(&self.parts, &mut turn, first, stop, shown).await?;
         self.next_seq = turn.next_seq();
         let task = report
@@ -115,6 +109,22 @@ impl Conversation {
         self.remember(question, &report, task);
         self.place = Place::Current;
         Ok(report)
+    }
+
+    /// A new turn at the end of the log.
+    fn begin(&self, question: &Text) -> (Turn, Vec<Event>) {
+        let terms = self.parts.model.terms();
+        let settings = TurnSettings {
+            limits: self.parts.limits,
+            model: self.parts.model.name().into(),
+            topology: Arc::clone(&self.parts.tree.digest),
+            price: terms.price,
+            context_tokens: terms.context_tokens,
+        };
+        let tree = Arc::clone(&self.parts.tree);
+        let start = self.start_of(TurnId::new(self.parts.ids.fresh("t_")));
+        let now = self.parts.clock.now();
+        Turn::begin(tree, start, Arc::clone(question), settings, now)
     }
 
     async fn create(&mut self) -> Result<(), RunnerError> {

@@ -221,3 +221,21 @@ async fn characters_that_are_split_between_chunks_come_out_whole() {
         (text, text)
     );
 }
+
+#[tokio::test]
+async fn a_reply_is_read_whatever_its_name_and_whatever_follows_it() {
+    let done = json!({ "choices": [{ "delta": { "content": "hi" }, "finish_reason": "stop" }] });
+    let stream = format!("\u{feff}data: {done}\n\ndata: [DONE]\n\ndata: rubbish\n\n");
+    let whole = json!({ "choices": [{ "message": { "content": "hi" }, "finish_reason": "stop" }] })
+        .to_string();
+    for (content_type, body) in [
+        ("text/event-stream", stream.clone()),
+        ("application/json", stream.clone()),
+        ("text/plain", stream),
+        ("text/event-stream", whole.clone()),
+        ("text/plain", whole),
+    ] {
+        let reply = reply(OpenAi, Answer::bytes(content_type, body)).await;
+        assert_eq!(reply.text, "hi", "{content_type}");
+    }
+}

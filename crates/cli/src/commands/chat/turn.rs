@@ -32,6 +32,7 @@ pub async fn show_turn(
     };
     let report = watch(conversation, question, show).await?;
     answer.finish(report.answer.as_deref())?;
+    let model = report.model.as_deref().unwrap_or(model);
     let author = report
         .author
         .as_ref()

@@ -165,7 +165,7 @@ fn a_file_that_cannot_be_read_is_named_with_the_cause() {
     let place = Place::new().file("home/project/lango.toml/inside", "");
     assert_eq!(
         place.complaint(),
-        "cannot read `/home/project/lango.toml`: Is a directory (os error 21)"
+        "cannot read `/home/project/lango.toml`: it is not a file"
     );
     let place = Place::new().user_file(&"#".repeat(70_000));
     assert!(

@@ -127,10 +127,7 @@ impl Turn {
 
     /// How the turn ended, if it has.
     pub fn outcome(&self) -> Option<&Outcome> {
-        self.state
-            .finished
-            .as_ref()
-            .map(|finished| &finished.outcome)
+        self.state.outcome.as_ref()
     }
 
     /// The session it belongs to.

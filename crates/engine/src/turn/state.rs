@@ -4,8 +4,8 @@ use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Outcome, Price,
-    Text, Usage,
+    AgentName, Call, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque,
+    Outcome, Price, Text, TurnSettings, Usage,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -32,14 +32,8 @@ pub(super) struct State {
     pub context_tokens: Option<u64>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
-    pub finished: Option<Finished>,
+    pub outcome: Option<Outcome>,
     events: u32,
-}
-
-#[derive(Debug, PartialEq)]
-pub(super) struct Finished {
-    pub outcome: Outcome,
-    pub answer: Option<u64>,
 }
 
 impl State {
@@ -61,7 +55,7 @@ impl State {
             price: None,
             context_tokens: None,
             limit_hit: None,
-            finished: None,
+            outcome: None,
             events: 0,
         }
     }
@@ -74,19 +68,7 @@ impl State {
     pub fn evolve(&mut self, event: &Event) {
         self.events += 1;
         match &event.body {
-            EventBody::UserMessage { text, settings } => {
-                if let Some(settings) = settings {
-                    self.limits = settings.limits;
-                    self.price = settings.price;
-                    self.context_tokens = settings.context_tokens;
-                }
-                self.question = Arc::clone(text);
-                self.frames.push(Frame::new(
-                    FrameId::root(),
-                    self.root.clone(),
-                    Arc::clone(text),
-                ));
-            }
+            EventBody::UserMessage { text, settings } => self.begin(text, settings.as_ref()),
             EventBody::AgentMessage { model: None, .. } => {}
             EventBody::AgentMessage {
                 text,
@@ -97,31 +79,8 @@ impl State {
                 opaque,
                 ..
             } => {
-                self.model_calls += 1;
-                self.usage += *usage;
-                self.cost_micros = self
-                    .cost_micros
-                    .zip(*cost_micros)
-                    .map(|(sum, more)| sum.saturating_add(more));
-                self.calls_seen
-                    .extend(calls.iter().map(|call| call.id.clone()));
-                let now = self.events;
-                self.change(&event.frame, |frame| {
-                    frame.reply_is_faulty = false;
-                    if !calls.is_empty() {
-                        let open = |call: &lango_core::Call| Slot {
-                            call: call.clone(),
-                            state: SlotState::Open,
-                        };
-                        let slots = calls.iter().map(open).collect();
-                        frame.entries.push(Entry::Reply {
-                            text: Arc::clone(text),
-                            slots,
-                            opaque: opaque.clone(),
-                        });
-                    }
-                    frame.waiting_since = now;
-                });
+                self.spend(*usage, *cost_micros);
+                self.reply(&event.frame, text, calls, opaque.as_ref());
                 if *is_final {
                     self.end(&event.frame, FrameEnd::Answered(Arc::clone(text)));
                 }
@@ -138,11 +97,7 @@ impl State {
                 frame.finish = *finish;
                 frame.waiting_since = self.events;
                 self.frames.push(frame);
-                self.change(&event.frame, |root| {
-                    if let Some(slot) = root.slot_mut(call) {
-                        slot.state = SlotState::Delegated;
-                    }
-                });
+                self.set_slot(&event.frame, call, SlotState::Delegated);
             }
             EventBody::AgentRejected { reason } => {
                 self.refused.insert(event.author.clone());
@@ -160,11 +115,7 @@ impl State {
                     arguments: Arc::clone(arguments),
                     effect: *effect,
                 };
-                self.change(&event.frame, |frame| {
-                    if let Some(slot) = frame.slot_mut(call) {
-                        slot.state = running;
-                    }
-                });
+                self.set_slot(&event.frame, call, running);
             }
             EventBody::ToolReturned {
                 call,
@@ -197,15 +148,56 @@ impl State {
             } => {
                 self.correct(&event.frame, *fault, call.as_ref(), detail);
             }
-            EventBody::TurnFinished {
-                outcome, answer, ..
-            } => {
-                self.finished = Some(Finished {
-                    outcome: outcome.clone(),
-                    answer: *answer,
+            EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
+        }
+    }
+
+    fn begin(&mut self, question: &Text, settings: Option<&TurnSettings>) {
+        if let Some(settings) = settings {
+            self.limits = settings.limits;
+            self.price = settings.price;
+            self.context_tokens = settings.context_tokens;
+        }
+        self.question = Arc::clone(question);
+        let root = Frame::new(FrameId::root(), self.root.clone(), Arc::clone(question));
+        self.frames.push(root);
+    }
+
+    fn spend(&mut self, usage: Usage, cost_micros: Option<u64>) {
+        self.model_calls += 1;
+        self.usage += usage;
+        let sum = self.cost_micros.zip(cost_micros);
+        self.cost_micros = sum.map(|(sum, more)| sum.saturating_add(more));
+    }
+
+    /// Notes a reply and opens a slot for each of its calls.
+    fn reply(&mut self, frame: &FrameId, text: &Text, calls: &[Call], opaque: Option<&Opaque>) {
+        self.calls_seen
+            .extend(calls.iter().map(|call| call.id.clone()));
+        let open = |call: &Call| Slot {
+            call: call.clone(),
+            state: SlotState::Open,
+        };
+        let now = self.events;
+        self.change(frame, |frame| {
+            frame.reply_is_faulty = false;
+            frame.waiting_since = now;
+            if !calls.is_empty() {
+                frame.entries.push(Entry::Reply {
+                    text: Arc::clone(text),
+                    slots: calls.iter().map(open).collect(),
+                    opaque: opaque.cloned(),
                 });
             }
-        }
+        });
+    }
+
+    fn set_slot(&mut self, frame: &FrameId, call: &CallId, state: SlotState) {
+        self.change(frame, |frame| {
+            if let Some(slot) = frame.slot_mut(call) {
+                slot.state = state;
+            }
+        });
     }
 
     fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<&CallId>, detail: &Text) {

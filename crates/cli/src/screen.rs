@@ -73,6 +73,9 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
             limit.key(),
             limit.key()
         )),
+        Outcome::Failed { error, setup: true } => Some(format!(
+            "failed: {error}\n  next: `lango models` lists what can be reached, `lango setup` chooses one"
+        )),
         Outcome::Failed { error, .. } => Some(format!("failed: {error}")),
         Outcome::Cancelled => Some("stopped".to_owned()),
         Outcome::Interrupted => Some("interrupted".to_owned()),

@@ -12,7 +12,7 @@ use lango_engine::{Shown, TurnReport};
 use lango_models::Offline;
 use serde_json::json;
 use std::io::IsTerminal;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The arguments of a bare `lango` whose standard input is not a terminal.
 pub fn piped() -> RunArguments {
@@ -70,9 +70,10 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         .model
         .clone()
         .unwrap_or_else(|| choice.model.name().into());
-    print_answer(&model, &arguments, &report)?;
+    let elapsed = started.elapsed();
+    print_answer(&model, &arguments, &report, elapsed)?;
     if !arguments.quiet {
-        screen::say(&footer(&report, &model, started.elapsed()));
+        screen::say(&footer(&report, &model, elapsed));
         if !arguments.ephemeral {
             screen::say(&format!(
                 "go on: lango run --session {} \"…\"",
@@ -111,9 +112,14 @@ fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> 
     }
 }
 
-fn print_answer(model: &str, arguments: &RunArguments, report: &TurnReport) -> Result<(), Failure> {
+fn print_answer(
+    model: &str,
+    arguments: &RunArguments,
+    report: &TurnReport,
+    elapsed: Duration,
+) -> Result<(), Failure> {
     if arguments.json {
-        let summary = screen::json(&summary(model, report), Layout::Line)?;
+        let summary = screen::json(&summary(model, report, elapsed), Layout::Line)?;
         return Ok(screen::print(&summary)?);
     }
     if arguments.jsonl {
@@ -133,7 +139,7 @@ fn print_answer(model: &str, arguments: &RunArguments, report: &TurnReport) -> R
 }
 
 /// What `--json` prints.
-fn summary(model: &str, report: &TurnReport) -> serde_json::Value {
+fn summary(model: &str, report: &TurnReport, elapsed: Duration) -> serde_json::Value {
     let error = match &report.outcome {
         Outcome::Failed { error, .. } => Some(error),
         _ => None,
@@ -152,6 +158,7 @@ fn summary(model: &str, report: &TurnReport) -> serde_json::Value {
         "tool_calls": report.tool_calls,
         "rounds": report.rounds,
         "usage": report.usage,
+        "time_ms": elapsed.as_millis() as u64,
         "cost_usd": report.cost_micros.map(|micros| micros as f64 / 1e6),
     })
 }

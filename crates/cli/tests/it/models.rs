@@ -130,6 +130,7 @@ fn a_key_that_is_not_accepted_and_a_model_that_is_not_there_are_said_at_once() {
                 &["hello"],
             );
             assert_eq!(ran.code, Some(3), "{kind}: {}", ran.stderr);
+            assert!(ran.stderr.contains("next: `lango models`"));
             assert!(
                 ran.stderr.contains(says) && ran.stderr.contains("mock/any"),
                 "{}",

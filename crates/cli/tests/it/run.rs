@@ -26,6 +26,7 @@ fn hello_is_answered_by_the_orchestrator_with_one_model_call_and_three_events() 
         "outcome",
         "rounds",
         "session",
+        "time_ms",
         "tool_calls",
         "turn",
         "usage",

@@ -3,6 +3,7 @@
 
 mod reply;
 mod request;
+mod think;
 
 use crate::wire::{ReplyReader, Wire, WireRequest};
 use lango_core::ModelRequest;

@@ -1,6 +1,7 @@
 //! Reading a reply, streamed or whole.
 
 use super::KIND;
+use super::think::Thinking;
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
@@ -12,6 +13,7 @@ pub(super) struct Reader {
     names: Names,
     room: Room,
     text: String,
+    thinking: Thinking,
     calls: Vec<PartialCall>,
     usage: Usage,
     /// What has to come back with the conversation.
@@ -36,6 +38,7 @@ impl Reader {
             names: Names::of(request),
             room: Room::new(),
             text: String::new(),
+            thinking: Thinking::new(),
             calls: Vec::new(),
             usage: Usage::default(),
             thoughts: Vec::new(),
@@ -58,7 +61,7 @@ impl Reader {
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.tool_call(call)?;
         }
-        let content = words(&message["content"]);
+        let content = self.thinking.pass(&words(&message["content"]));
         self.room.add(&mut self.text, &content)?;
         Ok((!content.is_empty()).then_some(ModelEvent::Text(content)))
     }
@@ -155,7 +158,8 @@ impl ReplyReader for Reader {
     }
 
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
-        let reader = *self;
+        let mut reader = *self;
+        reader.text.push_str(&reader.thinking.rest());
         if !reader.is_done && reader.finish_reason.is_none() {
             return Err(ModelFault::CutOff);
         }

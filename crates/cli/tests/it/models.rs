@@ -391,3 +391,58 @@ fn a_second_process_waits_for_nobody_and_harms_no_running_turn() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "slow and whole\n");
     lango.run(&["run", "--session", &session, "third"]).ok();
 }
+
+#[test]
+fn what_is_sent_is_cut_to_the_window_of_the_provider() {
+    let lango = Lango::new();
+    lango.file("long.txt", "word ".repeat(8_000));
+    let sent = |context: &str| {
+        let provider = Provider::new(vec![
+            delegate_and_finish("operator", "read it"),
+            call("fs_read", json!({ "path": "long.txt" })),
+            say("Read."),
+        ]);
+        let key = format!("providers.mock.contextTokens={context}");
+        let flags = flags("openai", provider.server.url());
+        run(&lango, &flags, &["-c", &key, "read long.txt"]).ok();
+        provider.server.requests()[2].body.to_string()
+    };
+    assert!(sent("100000").len() > 40_000);
+    let cut = sent("4000");
+    assert!(cut.len() < 12_000, "{} bytes", cut.len());
+    assert!(cut.contains("bytes left out to make room"));
+}
+
+#[test]
+fn setup_writes_anew_when_it_is_told_to() {
+    let lango = Lango::new();
+    lango.home_file("lango.toml", "agent.maxToolCalls = 3\n");
+    lango
+        .run(&["setup", "--model", "offline/rules", "--force"])
+        .ok();
+    let written = std::fs::read_to_string(lango.home().join("lango.toml")).unwrap();
+    assert_eq!(written, "agent.model = \"offline/rules\"\n");
+}
+
+#[test]
+fn a_service_that_is_told_to_end_stores_its_turn_as_cancelled() {
+    let provider = Provider::new(vec![Fault::SilentBeforeHead]);
+    let lango = Lango::new();
+    let mut command = lango.command(&["run", "--json"]);
+    command
+        .args(flags("openai", provider.server.url()))
+        .arg("hello");
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while provider.server.requests().is_empty() {
+        std::thread::yield_now();
+    }
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["outcome"], "cancelled");
+}

@@ -6,7 +6,7 @@ use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// In place of a signature that there cannot be, as the provider documents it.
+/// In place of a signature that there cannot be. Other projects report that the provider takes it; lango has not tried.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(super) fn body(model: &str, request: &ModelRequest) -> Value {

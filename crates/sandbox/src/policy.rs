@@ -1,0 +1,146 @@
+//! What may be touched. One value says it for a command in the sandbox and for the file tools of this process alike, so
+//! that neither can do what the other may not.
+//!
+//! It speaks of paths that are absolute and have no links left in them; finding those is the work of whoever asks.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What may be touched: the workspace, and what the person opened besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// The folder the agents work in: read and written.
+    pub workspace: PathBuf,
+    /// More files and folders that may be read.
+    pub read: Vec<PathBuf>,
+    /// More folders that may be written.
+    pub write: Vec<PathBuf>,
+    /// Never written, wherever they lie: what decides over lango itself, or is run by others later.
+    pub kept: Vec<PathBuf>,
+    /// Neither read nor seen, wherever they lie: lango's data, and the keys of the person.
+    pub hidden: Vec<PathBuf>,
+    /// Whether commands reach the network.
+    pub network: Network,
+}
+
+/// Whether commands reach the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// No address at all, this machine's own included.
+    None,
+    /// Every address that this machine reaches.
+    Host,
+}
+
+/// What may be done with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Nothing; it is as if it were not there.
+    None,
+    /// Looking at it.
+    Read,
+    /// Looking at it and changing it.
+    Write,
+}
+
+impl Policy {
+    /// A workspace alone.
+    pub fn of(workspace: PathBuf) -> Self {
+        Self {
+            workspace,
+            read: Vec::new(),
+            write: Vec::new(),
+            kept: Vec::new(),
+            hidden: Vec::new(),
+            network: Network::None,
+        }
+    }
+
+    /// What may be done with a path that is absolute and free of links.
+    pub fn access(&self, path: &Path) -> Access {
+        let below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+        if below(&self.hidden) {
+            return Access::None;
+        }
+        let Some(root) = self
+            .writable()
+            .filter(|folder| path.starts_with(folder))
+            .max_by_key(|folder| folder.as_os_str().len())
+        else {
+            return match below(&self.read) {
+                true => Access::Read,
+                false => Access::None,
+            };
+        };
+        let inside = path.strip_prefix(root).unwrap_or(path);
+        match below(&self.kept) || inside.iter().any(is_kept_name) {
+            true => Access::Read,
+            false => Access::Write,
+        }
+    }
+
+    /// The folders whose content may be changed, the workspace first.
+    pub fn writable(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.workspace).chain(&self.write)
+    }
+}
+
+/// Whether an entry of this name, and all below it, may be read and not written in a writable folder: a repository's
+/// inside, whose hooks and settings run code later, and files of secrets and settings that programs load by themselves.
+pub fn is_kept_name(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.eq_ignore_ascii_case(b".git")
+        || name.eq_ignore_ascii_case(b".lango")
+        || name.eq_ignore_ascii_case(b"lango.toml")
+        || name
+            .get(..4)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b".env"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Policy {
+        let mut policy = Policy::of("/home/ada/work".into());
+        policy.read = vec!["/opt/data".into()];
+        policy.write = vec!["/srv/out".into()];
+        policy.kept = vec!["/home/ada/work/settings.toml".into()];
+        policy.hidden = vec!["/home/ada/.ssh".into(), "/home/ada/work/db".into()];
+        policy
+    }
+
+    #[test]
+    fn the_workspace_and_opened_folders_are_reached_and_nothing_else() {
+        let access = |path: &str| policy().access(Path::new(path));
+        assert_eq!(access("/home/ada/work"), Access::Write);
+        assert_eq!(access("/home/ada/work/a/b"), Access::Write);
+        assert_eq!(access("/srv/out/x"), Access::Write);
+        assert_eq!(access("/opt/data/x"), Access::Read);
+        assert_eq!(access("/home/ada"), Access::None);
+        assert_eq!(access("/home/ada/workshop"), Access::None);
+        assert_eq!(access("/etc/passwd"), Access::None);
+    }
+
+    #[test]
+    fn kept_and_hidden_things_stay_so_inside_the_workspace() {
+        let access = |path: &str| policy().access(Path::new(path));
+        assert_eq!(access("/home/ada/work/.git/hooks/pre-commit"), Access::Read);
+        assert_eq!(access("/home/ada/work/sub/.GIT/config"), Access::Read);
+        assert_eq!(access("/home/ada/work/.env.local"), Access::Read);
+        assert_eq!(access("/home/ada/work/lango.toml"), Access::Read);
+        assert_eq!(access("/home/ada/work/settings.toml"), Access::Read);
+        assert_eq!(access("/home/ada/work/db/lango.db"), Access::None);
+        assert_eq!(access("/home/ada/work/.gitignore"), Access::Write);
+        assert_eq!(access("/home/ada/work/environment"), Access::Write);
+    }
+
+    #[test]
+    fn a_workspace_inside_of_a_repository_folder_is_judged_by_what_is_below_it() {
+        let policy = Policy::of("/x/.git/worktrees".into());
+        assert_eq!(
+            policy.access(Path::new("/x/.git/worktrees/a")),
+            Access::Write
+        );
+    }
+}

@@ -32,7 +32,7 @@ pub use store::{
     Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead, SessionStore,
     SessionSummary, StoreError,
 };
-pub use tool::{Effect, Risk, Tool, ToolError, ToolOutput, ToolSpec};
+pub use tool::{Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
 
 /// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.
 pub type Text = std::sync::Arc<str>;

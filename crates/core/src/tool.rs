@@ -1,6 +1,6 @@
 //! The seam to a tool: what it says of itself, and its code, in one value.
 
-use crate::{BoxFuture, CallId, Text, ToolName};
+use crate::{AgentName, BoxFuture, CallId, SessionId, Text, ToolName, TurnId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -10,12 +10,41 @@ pub trait Tool: Send + Sync {
     /// What it is.
     fn spec(&self) -> &ToolSpec;
 
-    /// Runs it. `arguments` fit the schema; `call` is the key under which an effect must not happen twice.
+    /// Runs it. `arguments` fit the schema.
     fn run<'a>(
         &'a self,
-        call: &'a CallId,
+        caller: &'a Caller,
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+    /// What a call with these arguments would change, for the person who is asked to allow it: a difference between two
+    /// texts, say. Nothing if the arguments say it all.
+    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
+        let _ = arguments;
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// On whose behalf a tool runs. None of it comes from a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Whose session it is.
+    pub user: UserId,
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The agent.
+    pub agent: AgentName,
+    /// The call, unique within its turn.
+    pub call: CallId,
+}
+
+impl Caller {
+    /// The name of this one call among all calls: the key under which an effect must not happen twice.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.turn, self.call)
+    }
 }
 
 /// What a tool says of itself.
@@ -31,6 +60,43 @@ pub struct ToolSpec {
     pub effect: Effect,
     /// How much harm it can do.
     pub risk: Risk,
+    /// An argument with which it can do more.
+    pub escalation: Option<Escalation>,
+    /// What stands for its arguments where a rule speaks of them.
+    pub subject: Subject,
+}
+
+/// An argument that makes a call riskier than its tool is without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Escalation {
+    /// The argument.
+    pub argument: &'static str,
+    /// The risk when it is there.
+    pub risk: Risk,
+}
+
+/// What of a call's arguments rules and people look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Subject {
+    /// All of them, as JSON with sorted keys.
+    #[default]
+    Arguments,
+    /// The path in `path`.
+    Path,
+    /// The command: a line for the shell in `command`, or words in `argv`.
+    Command,
+}
+
+impl ToolSpec {
+    /// The risk of a call with these arguments.
+    pub fn risk_of(&self, arguments: &Value) -> Risk {
+        let is_there = |escalation: &&Escalation| {
+            let argument = arguments.get(escalation.argument);
+            argument.is_some_and(|value| !value.is_null())
+        };
+        let escalated = self.escalation.as_ref().filter(is_there);
+        escalated.map_or(self.risk, |escalation| escalation.risk)
+    }
 }
 
 /// What happens to the world when a tool runs.

@@ -8,7 +8,7 @@
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
-use lango_core::{AgentName, Call, CallStatus, Effect, Fault, Text, Tool, ToolName};
+use lango_core::{AgentName, Call, CallStatus, Caller, Effect, Fault, Text, Tool, ToolName};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -161,7 +161,12 @@ impl Gate {
     }
 
     /// Runs a call that was stored: within its time, and with a bounded output whatever the tool does.
-    pub(crate) async fn run(&self, step: &ToolStep, time: Duration) -> (CallStatus, Text) {
+    pub(crate) async fn run(
+        &self,
+        step: &ToolStep,
+        caller: &Caller,
+        time: Duration,
+    ) -> (CallStatus, Text) {
         let Some(tool) = self
             .handles
             .get(&step.agent)
@@ -172,7 +177,7 @@ impl Gate {
                 format!("the tool `{}` is not yours", step.tool).into(),
             );
         };
-        let run = async { tool.run(&step.call, Arc::clone(&step.arguments)).await };
+        let run = async { tool.run(caller, Arc::clone(&step.arguments)).await };
         // Of a call with effect that did not come to its end nobody knows whether it happened.
         let (unfinished, advice) = match step.effect {
             Effect::Effect => (

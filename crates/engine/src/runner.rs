@@ -148,6 +148,7 @@ impl Runner {
 async fn drive(
     parts: &RunnerParts,
     turn: &mut Turn,
+    user: &UserId,
     first: Batch,
     stop: &Stop,
     shown: &mpsc::Sender<Shown>,
@@ -164,7 +165,7 @@ async fn drive(
     while turn.outcome().is_none() {
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
-                under_way.push(perform::perform(parts, turn, step, shown.clone()));
+                under_way.push(perform::perform(parts, turn, user, step, shown.clone()));
             }
         }
         let input = tokio::select! {

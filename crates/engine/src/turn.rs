@@ -130,6 +130,11 @@ impl Turn {
         self.state.outcome.as_ref()
     }
 
+    /// Its id.
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+
     /// The session it belongs to.
     pub fn session(&self) -> &SessionId {
         &self.session

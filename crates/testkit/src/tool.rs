@@ -1,7 +1,7 @@
 //! Tools that say what they were given and count how often they ran.
 
 use lango_core::{
-    BoxFuture, CallId, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
+    BoxFuture, Caller, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -39,6 +39,12 @@ impl CountingTool {
         self
     }
 
+    /// The same with another risk.
+    pub fn with_risk(mut self, risk: Risk) -> Self {
+        self.spec.risk = risk;
+        self
+    }
+
     /// The same with other code.
     pub fn with_run(
         mut self,
@@ -61,11 +67,22 @@ impl Tool for CountingTool {
 
     fn run<'a>(
         &'a self,
-        _call: &'a CallId,
+        _caller: &'a Caller,
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { (self.run)(&arguments).map(ToolOutput::from) })
+    }
+}
+
+/// Somebody on whose behalf a tool runs.
+pub fn caller() -> Caller {
+    Caller {
+        user: "local".into(),
+        session: "s_1".into(),
+        turn: "t_1".into(),
+        agent: "operator".into(),
+        call: "call_1".into(),
     }
 }
 
@@ -77,6 +94,8 @@ pub fn spec(name: &str) -> ToolSpec {
         parameters: Arc::new(json!({ "type": "object" })),
         effect: Effect::Pure,
         risk: Risk::Safe,
+        escalation: None,
+        subject: Default::default(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! its fields are the descriptions), and the function receives it parsed. Adding a tool is writing that type, the
 //! function, and one declaration.
 
-use lango_core::{BoxFuture, CallId, Effect, Risk, Tool, ToolError, ToolOutput, ToolSpec};
+use lango_core::{BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,15 +17,15 @@ pub(crate) struct Declaration {
     pub(crate) description: &'static str,
     pub(crate) effect: Effect,
     pub(crate) risk: Risk,
+    pub(crate) subject: Subject,
 }
 
 impl Declaration {
-    /// The tool whose code is an asynchronous function. The call's id is the key under which an effect must not
-    /// happen twice.
+    /// The tool whose code is an asynchronous function. It is told on whose behalf it runs.
     pub(crate) fn with_code<A, F, R>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
-        F: Fn(CallId, A) -> R + Send + Sync + 'static,
+        F: Fn(Caller, A) -> R + Send + Sync + 'static,
         R: Future<Output = Result<String, ToolError>> + Send + 'static,
     {
         let spec = ToolSpec {
@@ -34,6 +34,8 @@ impl Declaration {
             parameters: Arc::new(schema_of::<A>()),
             effect: self.effect,
             risk: self.risk,
+            escalation: None,
+            subject: self.subject,
         };
         Arc::new(DeclaredTool {
             spec,
@@ -50,7 +52,7 @@ impl Declaration {
     {
         let name = self.name;
         let code = Arc::new(code);
-        self.with_code(move |_call, arguments: A| {
+        self.with_code(move |_caller, arguments: A| {
             let code = Arc::clone(&code);
             let work = tokio::task::spawn_blocking(move || code(arguments));
             async move {
@@ -72,7 +74,7 @@ struct DeclaredTool<A, F> {
 impl<A, F, R> Tool for DeclaredTool<A, F>
 where
     A: DeserializeOwned,
-    F: Fn(CallId, A) -> R + Send + Sync,
+    F: Fn(Caller, A) -> R + Send + Sync,
     R: Future<Output = Result<String, ToolError>> + Send + 'static,
 {
     fn spec(&self) -> &ToolSpec {
@@ -81,7 +83,7 @@ where
 
     fn run<'a>(
         &'a self,
-        call: &'a CallId,
+        caller: &'a Caller,
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
@@ -91,7 +93,7 @@ where
                     "the arguments do not fit `{name}`: {error}; see its schema"
                 ))
             })?;
-            (self.code)(call.clone(), arguments)
+            (self.code)(caller.clone(), arguments)
                 .await
                 .map(ToolOutput::from)
         })

@@ -12,7 +12,7 @@ mod stat;
 use crate::Workspace;
 use crate::declaration::Declaration;
 use crate::file_error::FileError;
-use lango_core::{Effect, Risk, Tool};
+use lango_core::{Effect, Risk, Subject, Tool};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -39,6 +39,7 @@ fn looking_tool<A: JsonSchema + DeserializeOwned + Send + 'static>(
         description,
         effect: Effect::Pure,
         risk: Risk::Safe,
+        subject: Subject::Path,
     };
     declaration.with_blocking_code(move |arguments| Ok(look(&workspace, arguments)?))
 }

@@ -85,6 +85,8 @@ fn spec_of(tool: ListedTool) -> ToolSpec {
         parameters: Arc::new(json!({ "type": "object" })),
         effect: Effect::Effect,
         risk: Risk::Dangerous,
+        escalation: None,
+        subject: Default::default(),
     }
 }
 

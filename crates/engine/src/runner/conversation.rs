@@ -99,7 +99,7 @@ impl Conversation {
             }
             stored => stored?,
         };
-        let report = drive(&self.parts, &mut turn, first, stop, shown).await?;
+        let report = drive(&self.parts, &mut turn, &self.user, first, stop, shown).await?;
         self.next_seq = turn.next_seq();
         let task = report
             .author

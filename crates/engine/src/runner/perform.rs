@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::{RunnerParts, Shown};
 use crate::turn::{Input, ModelStep, RemoteStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
-use lango_core::{ModelError, ModelEvent, ModelFault, ModelRequest, RemoteError};
+use lango_core::{Caller, ModelError, ModelEvent, ModelFault, ModelRequest, RemoteError, UserId};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,
+    user: &UserId,
     step: Step,
     shown: mpsc::Sender<Shown>,
 ) -> impl Future<Output = (StepKey, Input)> + Send + use<'a> {
@@ -21,6 +22,8 @@ pub(super) fn perform<'a>(
         Step::CallTool(_) | Step::CallRemote(_) => None,
     };
     let session = turn.session().clone();
+    let turn_id = turn.id().clone();
+    let user = user.clone();
     let time = Duration::from_millis(turn.limits().tool_ms);
     async move {
         let key = step.key();
@@ -28,7 +31,14 @@ pub(super) fn perform<'a>(
             (Step::CallModel(step), Some(request)) => call_model(parts, step, request, shown).await,
             (Step::CallModel(step), None) => cut_off(parts, step),
             (Step::CallTool(step), _) => {
-                let (status, output) = parts.gate.run(&step, time).await;
+                let caller = Caller {
+                    user,
+                    session,
+                    turn: turn_id,
+                    agent: step.agent.clone(),
+                    call: step.call.clone(),
+                };
+                let (status, output) = parts.gate.run(&step, &caller, time).await;
                 Input::ToolReturned {
                     step,
                     status,

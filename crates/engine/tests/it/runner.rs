@@ -154,7 +154,7 @@ impl Tool for Endless {
     }
     fn run<'a>(
         &'a self,
-        _: &'a lango_core::CallId,
+        _: &'a lango_core::Caller,
         _: Arc<serde_json::Value>,
     ) -> lango_core::BoxFuture<'a, Result<lango_core::ToolOutput, ToolError>> {
         Box::pin(std::future::pending())

@@ -1,6 +1,7 @@
 //! No path leads out of the workspace.
 
 use crate::support::{Bench, SECRET};
+use lango_testkit::tool::caller;
 use lango_tools::{Workspace, file_tools};
 use serde_json::json;
 use std::path::Path;
@@ -146,9 +147,7 @@ fn a_workspace_given_by_a_link_is_known_by_both_paths() {
         .unwrap();
     for name in ["alias/a.txt", "real/a.txt"] {
         let arguments = Arc::new(json!({"path": bench.inside(name)}));
-        let output = runtime
-            .block_on(stat.run(&"call_1".into(), arguments))
-            .unwrap();
+        let output = runtime.block_on(stat.run(&caller(), arguments)).unwrap();
         assert!(
             output.text.starts_with("a.txt\nkind: file\n"),
             "{}",

@@ -1,6 +1,7 @@
 //! A workspace in a folder of its own, beside a secret that no tool may reach.
 
-use lango_core::{CallId, Tool, ToolError};
+use lango_core::{Tool, ToolError};
+use lango_testkit::tool::caller;
 use lango_tools::{Workspace, file_tools};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ impl Bench {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .build()
                 .unwrap();
-            let result = runtime.block_on(tool.run(&CallId::from("call_1"), Arc::new(arguments)));
+            let result = runtime.block_on(tool.run(&caller(), Arc::new(arguments)));
             let _ = sender.send(result.map(|output| output.text));
         });
         receiver

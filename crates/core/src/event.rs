@@ -4,8 +4,8 @@
 //! within their session; replaying a turn's events gives the state that living it gave.
 
 use crate::{
-    AgentName, Call, CallId, Effect, FrameId, Limits, Opaque, Outcome, Price, SessionId, Text,
-    Timestamp, ToolName, TurnId, Usage,
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
+    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -109,6 +109,21 @@ pub enum EventBody {
         status: CallStatus,
         /// What the model is told.
         output: Text,
+    },
+    /// A call waits for a person.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested(ApprovalRequest),
+    /// A person, or the lack of one, decided.
+    #[serde(rename = "approval.answered")]
+    ApprovalAnswered {
+        /// The request.
+        request: ApprovalId,
+        /// What was said.
+        #[serde(flatten)]
+        answer: Answer,
+        /// Who said it.
+        #[serde(flatten)]
+        by: AnsweredBy,
     },
     /// A remote agent is about to be asked.
     #[serde(rename = "remote.called")]
@@ -244,9 +259,11 @@ impl EventBody {
     /// the machine's end may take is the middle of a turn that did not end.
     pub fn is_binding(&self) -> bool {
         match self {
-            Self::UserMessage { .. } | Self::RemoteCalled { .. } | Self::TurnFinished { .. } => {
-                true
-            }
+            Self::UserMessage { .. }
+            | Self::RemoteCalled { .. }
+            | Self::ApprovalRequested(_)
+            | Self::ApprovalAnswered { .. }
+            | Self::TurnFinished { .. } => true,
             Self::ToolCalled { effect, .. } => *effect != Effect::Pure,
             Self::AgentMessage { .. }
             | Self::AgentDelegated { .. }
@@ -266,6 +283,8 @@ impl EventBody {
             Self::AgentRejected { .. } => "agent.rejected",
             Self::ToolCalled { .. } => "tool.called",
             Self::ToolReturned { .. } => "tool.returned",
+            Self::ApprovalRequested(_) => "approval.requested",
+            Self::ApprovalAnswered { .. } => "approval.answered",
             Self::RemoteCalled { .. } => "remote.called",
             Self::RemoteReturned { .. } => "remote.returned",
             Self::TurnCorrected { .. } => "turn.corrected",

@@ -80,6 +80,10 @@ text_id!(
     CallId
 );
 text_id!(
+    /// One question to a person whether a call may run.
+    ApprovalId
+);
+text_id!(
     /// The registered name of an agent, or `user`: every event has one as its author.
     AgentName
 );

@@ -7,6 +7,7 @@
 //! This crate performs no I/O and knows no runtime and no database.
 
 mod ambient;
+mod approval;
 mod event;
 mod ids;
 mod limits;
@@ -18,8 +19,9 @@ mod store;
 mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
+pub use approval::{Answer, AnsweredBy, ApprovalRequest, Grant, Waiting};
 pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
-pub use ids::{AgentName, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
+pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{
     Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
@@ -29,8 +31,8 @@ pub use outcome::Outcome;
 pub use price::Price;
 pub use remote::{RemoteAgent, RemoteError};
 pub use store::{
-    Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead, SessionStore,
-    SessionSummary, StoreError,
+    Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
+    SessionStore, SessionSummary, StoreError,
 };
 pub use tool::{Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
 

@@ -1,6 +1,9 @@
 //! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
 
-use crate::{AgentName, BoxFuture, Event, SessionId, Text, Timestamp, TurnId, UserId};
+use crate::{
+    AgentName, ApprovalId, BoxFuture, Event, Grant, SessionId, Text, Timestamp, TurnId, UserId,
+    Waiting,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -25,6 +28,14 @@ pub trait SessionStore: Send + Sync {
         session: &SessionId,
         page: Page,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
+
+    /// The answers that hold for calls to come: those given in this session, and those given for this folder by the
+    /// same user. What was revoked is not among them.
+    fn grants(
+        &self,
+        session: &SessionId,
+        folder: &str,
+    ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
 }
 
 /// The list of sessions, for people.
@@ -43,6 +54,21 @@ pub trait SessionCatalog: Send + Sync {
         prefix: &str,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// What waits for a user, and what they granted, the oldest first.
+    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
+
+    /// Takes a user's grant back; one that does not hold is [`StoreError::NotGranted`].
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// A user's open questions and standing answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Approvals {
+    /// Requests that nobody has answered.
+    pub waiting: Vec<Waiting>,
+    /// Answers that hold for calls to come.
+    pub granted: Vec<Grant>,
 }
 
 /// Events that are stored together, shared with whoever shows them afterwards.
@@ -142,6 +168,12 @@ pub enum StoreError {
     NotFound {
         /// What was asked for.
         id: SessionId,
+    },
+    /// There is no such grant, or it does not hold any more.
+    #[error("there is no granted approval `{id}`")]
+    NotGranted {
+        /// What was asked for.
+        id: ApprovalId,
     },
     /// The id is taken.
     #[error("session `{id}` exists already")]

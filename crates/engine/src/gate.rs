@@ -1,19 +1,26 @@
 //! The gate: the single place that every tool call passes, in this order: home, arguments, limits, policy, approval,
 //! time-out, output cap.
 //!
-//! The first half is pure and is asked by the turn before a call is stored ([`admit`]). The second half holds the only
-//! handles to the tools' code, by the agent that may call them: an agent without tools has no entry, so there is nothing
-//! to call. Policy and approval have their place between the two halves; until rules exist, every admitted call runs.
+//! The first half is pure and is asked by the turn before a call is stored: [`admit`] for home and arguments, then
+//! [`Rules`] for the policy. The second half holds the only handles to the tools' code, by the agent that may call them:
+//! an agent without tools has no entry, so there is nothing to call.
+
+mod pattern;
+mod rules;
+mod subject;
 
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
 use lango_core::{AgentName, Call, CallStatus, Caller, Effect, Fault, Text, Tool, ToolName};
+pub use rules::{Action, Rule, Rules};
+pub(crate) use rules::{Decision, call_digest, digest, granted};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+pub use subject::subject_of;
 
 /// Holds the tools' code and runs it for those who may.
 pub struct Gate {
@@ -130,6 +137,8 @@ pub(crate) fn no_home(tree: &Tree, agent: &Agent, name: &str) -> Refusal {
 impl Gate {
     /// The most text a tool may give a model; the middle of what is longer is left out, with a note.
     pub const OUTPUT_BYTES: usize = 64 * 1024;
+    /// How long a tool may look for what it would change.
+    const PREVIEW_TIME: Duration = Duration::from_secs(10);
 
     /// Gives each tool's code to those whom the tree lets call it.
     pub fn new(tree: &Tree, tools: Vec<Arc<dyn Tool>>) -> Result<Self, GateError> {
@@ -153,6 +162,22 @@ impl Gate {
             handles.insert(agent.name.clone(), own);
         }
         Ok(Self { handles })
+    }
+
+    /// What a call would change, in the words of its tool, for the person who is asked to allow it.
+    pub(crate) async fn preview(
+        &self,
+        agent: &AgentName,
+        tool: &ToolName,
+        arguments: &Arc<Value>,
+    ) -> Option<String> {
+        let tool = self.handles.get(agent)?.get(tool)?;
+        let looking = AssertUnwindSafe(tool.preview(Arc::clone(arguments))).catch_unwind();
+        let preview = tokio::time::timeout(Self::PREVIEW_TIME, looking).await;
+        preview
+            .ok()?
+            .ok()?
+            .map(|text| cap(text, Self::OUTPUT_BYTES).to_string())
     }
 
     /// Whether this agent can run anything at all.

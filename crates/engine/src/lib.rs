@@ -20,11 +20,13 @@ mod turn;
 
 pub use ambient::{RandomIds, SystemClock};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
-pub use gate::{Gate, GateError};
+pub use gate::{Action, Gate, GateError, Rule, Rules, subject_of};
 pub use instruction::DELEGATE;
 pub use look_back::LookBack;
 pub use partition::{Named, Partition, partition};
-pub use runner::{Conversation, Runner, RunnerError, RunnerParts, Shown, Stop, TurnReport};
+pub use runner::{
+    Conversation, Runner, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
+};
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};
 pub use turn::{Input, ModelStep, RemoteStep, Step, ToolStep, Turn, TurnStart};

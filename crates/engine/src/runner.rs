@@ -5,18 +5,19 @@
 
 mod conversation;
 mod draft;
+mod grants;
 mod perform;
 mod stop;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Rules};
 use crate::tree::Tree;
 use crate::turn::Turn;
 pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome, RemoteAgent, SessionId,
-    SessionStore, StoreError, Text, TurnId, Usage, UserId,
+    AgentName, ApprovalId, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome,
+    RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId, Waiting,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -42,6 +43,10 @@ pub struct RunnerParts {
     pub ids: Arc<dyn Ids>,
     /// What a turn may spend.
     pub limits: Limits,
+    /// Which calls run, which are asked for, which never run.
+    pub rules: Arc<Rules>,
+    /// The folder the agents work in: answers that are given for a folder hold in this one.
+    pub folder: Text,
 }
 
 /// Runs turns.
@@ -71,6 +76,25 @@ pub enum Shown {
         /// Why.
         reason: String,
     },
+}
+
+/// How far a turn came.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnEnd {
+    /// To its outcome.
+    Finished(TurnReport),
+    /// To calls that wait for a person. It is parked in the log, and goes on with an answer.
+    Waiting(Vec<Waiting>),
+}
+
+impl TurnEnd {
+    /// The report of a turn that came to its outcome.
+    pub fn finished(self) -> Option<TurnReport> {
+        match self {
+            Self::Finished(report) => Some(report),
+            Self::Waiting(_) => None,
+        }
+    }
 }
 
 /// How a turn went.
@@ -115,6 +139,15 @@ pub enum RunnerError {
         /// Its length.
         bytes: usize,
     },
+    /// The last turn waits for a person, and a new one has to wait behind it.
+    #[error("the session waits for an answer to `{request}`")]
+    Waiting {
+        /// The first request that waits.
+        request: ApprovalId,
+    },
+    /// There was nothing to answer.
+    #[error("nothing waits for an answer in this session")]
+    NothingWaits,
     /// The input says nothing.
     #[error("the message is empty")]
     InputEmpty,
@@ -144,7 +177,7 @@ impl Runner {
     }
 }
 
-/// Takes steps until a turn whose first events are stored has an outcome, and reports it.
+/// Takes steps until a turn whose first events are stored has an outcome, or only a person can go on.
 async fn drive(
     parts: &RunnerParts,
     turn: &mut Turn,
@@ -152,8 +185,9 @@ async fn drive(
     first: Batch,
     stop: &Stop,
     shown: &mpsc::Sender<Shown>,
-) -> Result<TurnReport, RunnerError> {
-    let deadline = tokio::time::sleep(Duration::from_millis(turn.limits().turn_ms));
+) -> Result<TurnEnd, RunnerError> {
+    let left = turn.limits().turn_ms.saturating_sub(turn.active_ms());
+    let deadline = tokio::time::sleep(Duration::from_millis(left));
     tokio::pin!(deadline);
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
@@ -163,10 +197,14 @@ async fn drive(
         batch = append(parts, events, shown).await?;
     }
     while turn.outcome().is_none() {
+        grants::use_grants(parts, turn, &batch, shown).await?;
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
                 under_way.push(perform::perform(parts, turn, user, step, shown.clone()));
             }
+        }
+        if under_way.is_empty() && turn.is_parked() {
+            return Ok(TurnEnd::Waiting(turn.waiting()));
         }
         let input = tokio::select! {
             biased;
@@ -180,7 +218,7 @@ async fn drive(
         let events = turn.accept(input, parts.clock.now());
         batch = append(parts, events, shown).await?;
     }
-    Ok(report(&batch))
+    Ok(TurnEnd::Finished(report(&batch)))
 }
 
 /// Stores events, then shows them.

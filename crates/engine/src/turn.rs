@@ -7,6 +7,7 @@
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
 //! when it must conclude, `ending` how the turn ends, `request` what the model is sent.
 
+mod approvals;
 mod budget;
 mod calls;
 mod ending;
@@ -19,6 +20,7 @@ mod room;
 mod state;
 mod steps;
 
+use crate::gate::Rules;
 use crate::look_back::LookBack;
 use crate::tree::Tree;
 use lango_core::{
@@ -37,6 +39,7 @@ pub struct Turn {
     session: SessionId,
     id: TurnId,
     look_back: Arc<LookBack>,
+    rules: Arc<Rules>,
     state: State,
     next_seq: u64,
     now: Timestamp,
@@ -54,6 +57,8 @@ pub struct TurnStart {
     pub first_seq: u64,
     /// Earlier turns, as far as they are shown to agents.
     pub look_back: Arc<LookBack>,
+    /// Which calls run, which are asked for, which never run.
+    pub rules: Arc<Rules>,
 }
 
 impl Turn {
@@ -83,6 +88,7 @@ impl Turn {
         for event in events {
             turn.state.evolve(event);
             turn.next_seq = event.seq + 1;
+            turn.now = event.time;
         }
         turn
     }
@@ -94,6 +100,7 @@ impl Turn {
             session: start.session,
             id: start.turn,
             look_back: start.look_back,
+            rules: start.rules,
             state,
             next_seq: start.first_seq,
             now: Timestamp::default(),
@@ -116,10 +123,16 @@ impl Turn {
                 status,
                 output,
             } => self.tool_returned(&step, status, output),
+            Input::Answered {
+                request,
+                answer,
+                by,
+            } => self.answered(&request, &answer, &by),
             Input::RemoteReturned { step, result } => self.remote_returned(&step, result),
             Input::Cancelled => self.cancel(),
             Input::TimeSpent => self.time_spent(),
             Input::Interrupted => self.interrupt(),
+            Input::Resumed => self.resume(),
         }
         self.settle();
         std::mem::take(&mut self.outbox)
@@ -155,6 +168,11 @@ impl Turn {
     /// The limits that hold for it.
     pub fn limits(&self) -> &Limits {
         &self.state.limits
+    }
+
+    /// How long it has been at work; waiting for a person does not count.
+    pub fn active_ms(&self) -> u64 {
+        self.state.active_ms
     }
 
     /// The `seq` that its next event will have.

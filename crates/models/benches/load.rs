@@ -103,7 +103,9 @@ async fn talk(runner: Runner, number: usize) -> (SessionId, Vec<Duration>) {
         let report = conversation
             .turn(&question, &Stop::new(), &sender)
             .await
-            .expect("the turn is stored");
+            .expect("the turn is stored")
+            .finished()
+            .expect("nothing is asked for");
         assert!(
             matches!(report.outcome, Outcome::Answered { limit: None }),
             "{report:?}"
@@ -180,6 +182,8 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
+        rules: Arc::default(),
+        folder: "".into(),
     })
 }
 

@@ -5,9 +5,9 @@
 use crate::batch::target_of;
 use crate::title::title_of;
 use lango_core::{
-    Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer, FrameId, NewSession, Page,
-    SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, Text, TurnId,
-    UserId,
+    Answer, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer,
+    FrameId, Grant, NewSession, Page, SessionCatalog, SessionHead, SessionId, SessionStore,
+    SessionSummary, StoreError, Text, TurnId, UserId, Waiting,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,6 +38,26 @@ impl MemoryStore {
             .get(id)
             .map(look)
             .ok_or_else(|| StoreError::NotFound { id: id.clone() })
+    }
+}
+
+impl MemoryStore {
+    fn approvals_of(&self, user: &UserId) -> Approvals {
+        let mut all = Approvals::default();
+        let sessions = self.sessions();
+        for session in sessions
+            .values()
+            .filter(|session| session.summary.user == *user)
+        {
+            all.waiting.extend_from_slice(&session.approvals.waiting);
+            all.granted.extend_from_slice(&session.approvals.granted);
+        }
+        all.waiting.sort_by(|left, right| {
+            (left.asked, &left.request.id).cmp(&(right.asked, &right.request.id))
+        });
+        all.granted
+            .sort_by(|left, right| (left.given, &left.id).cmp(&(right.given, &right.id)));
+        all
     }
 }
 
@@ -83,6 +103,23 @@ impl SessionStore for MemoryStore {
         let session = session.clone();
         Box::pin(async move { self.with_session(&session, |found| found.page(page)) })
     }
+
+    fn grants(
+        &self,
+        session: &SessionId,
+        folder: &str,
+    ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>> {
+        let (session, folder) = (session.clone(), folder.to_owned());
+        Box::pin(async move {
+            let user = self.with_session(&session, |found| found.summary.user.clone())?;
+            let mut grants = self.approvals_of(&user).granted;
+            grants.retain(|grant| match &grant.folder {
+                Some(own) => **own == *folder,
+                None => grant.session == session,
+            });
+            Ok(grants)
+        })
+    }
 }
 
 impl SessionCatalog for MemoryStore {
@@ -127,6 +164,31 @@ impl SessionCatalog for MemoryStore {
                 .collect())
         })
     }
+
+    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
+        let user = user.clone();
+        Box::pin(async move { Ok(self.approvals_of(&user)) })
+    }
+
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (user, id) = (user.clone(), grant.clone());
+        Box::pin(async move {
+            let mut sessions = self.sessions();
+            let own = sessions
+                .values_mut()
+                .filter(|session| session.summary.user == user);
+            let mut gone = 0;
+            for session in own {
+                let before = session.approvals.granted.len();
+                session.approvals.granted.retain(|grant| grant.id != id);
+                gone += before - session.approvals.granted.len();
+            }
+            match gone {
+                0 => Err(StoreError::NotGranted { id }),
+                _ => Ok(()),
+            }
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -134,6 +196,7 @@ struct MemorySession {
     summary: SessionSummary,
     events: Vec<Event>,
     turns: Vec<MemoryTurn>,
+    approvals: Approvals,
 }
 
 /// Where the parts of a turn are in the log, as `seq`.
@@ -174,6 +237,7 @@ impl MemorySession {
             summary,
             events: Vec::new(),
             turns: Vec::new(),
+            approvals: Approvals::default(),
         }
     }
 
@@ -203,7 +267,45 @@ impl MemorySession {
                 _ => {}
             }
         }
+        self.note_approval(event);
         self.events.push(event.clone());
+    }
+
+    fn note_approval(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::ApprovalRequested(request) => self.approvals.waiting.push(Waiting {
+                session: event.session.clone(),
+                turn: event.turn.clone(),
+                asked: event.time,
+                request: request.clone(),
+            }),
+            EventBody::ApprovalAnswered {
+                request, answer, ..
+            } => {
+                let waiting = &mut self.approvals.waiting;
+                let found = waiting
+                    .iter()
+                    .position(|waiting| waiting.request.id == *request);
+                let Some(waiting) = found.map(|at| waiting.remove(at)) else {
+                    return;
+                };
+                let (pattern, folder) = match answer {
+                    Answer::Session { pattern } => (pattern, None),
+                    Answer::Always { pattern, folder } => (pattern, Some(folder.clone())),
+                    Answer::Once | Answer::No { .. } => return,
+                };
+                self.approvals.granted.push(Grant {
+                    id: waiting.request.id,
+                    session: waiting.session,
+                    agent: waiting.request.agent,
+                    tool: waiting.request.tool,
+                    pattern: pattern.clone(),
+                    folder,
+                    given: event.time,
+                });
+            }
+            _ => {}
+        }
     }
 
     fn head(&self) -> SessionHead {

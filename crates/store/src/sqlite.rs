@@ -5,6 +5,7 @@
 //! and see what was committed before they began. Several processes may use one file: each append is checked against
 //! the end of the log inside its transaction.
 
+mod approvals;
 mod chain;
 mod connection;
 mod failure;
@@ -18,8 +19,8 @@ mod statements;
 mod writer;
 
 use lango_core::{
-    AgentName, Batch, BoxFuture, Event, NewSession, Page, SessionCatalog, SessionHead, SessionId,
-    SessionStore, SessionSummary, StoreError, UserId,
+    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
+    SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
 };
 use readers::Readers;
 use std::path::Path;
@@ -87,6 +88,18 @@ impl SessionStore for SqliteStore {
                 .read(move |reader| rows::events(reader, &session, page)),
         )
     }
+
+    fn grants(
+        &self,
+        session: &SessionId,
+        folder: &str,
+    ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>> {
+        let (session, folder) = (session.clone(), folder.to_owned());
+        Box::pin(
+            self.readers
+                .read(move |reader| approvals::grants(reader.connection, &session, &folder)),
+        )
+    }
 }
 
 impl SessionCatalog for SqliteStore {
@@ -112,6 +125,21 @@ impl SessionCatalog for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| rows::summaries_with_prefix(reader, &user, &prefix, limit)),
+        )
+    }
+
+    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
+        let user = user.clone();
+        Box::pin(
+            self.readers
+                .read(move |reader| approvals::all(reader.connection, &user)),
+        )
+    }
+
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(
+            self.writer
+                .submit(Work::Revoke(user.clone(), grant.clone())),
         )
     }
 }

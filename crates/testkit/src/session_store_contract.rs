@@ -9,11 +9,13 @@
 //!
 //! What only one implementation can promise (files, reopening, damage) is tested beside that implementation.
 
+mod approvals;
 mod catalog;
 mod log;
 mod look_back;
 mod samples;
 
+pub use approvals::*;
 pub use catalog::*;
 pub use log::*;
 pub use look_back::*;
@@ -112,6 +114,10 @@ macro_rules! session_store_contract {
             a_user_sees_no_session_of_another
             a_session_is_found_by_the_beginning_of_its_id
             a_session_is_called_by_the_first_thing_that_was_said
+            a_request_waits_until_it_is_answered
+            an_answer_for_longer_holds_in_its_session_or_its_folder
+            a_grant_that_is_taken_back_holds_no_more
+            nobody_sees_or_uses_the_approvals_of_another
         }
     };
     ($open:path => $($case:ident)*) => {

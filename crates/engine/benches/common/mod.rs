@@ -70,6 +70,7 @@ impl Bench {
         let stop = Stop::new();
         let turn = self.conversation.turn(question, &stop, &self.sender);
         let report = self.runtime.block_on(turn).expect("the turn runs");
+        let report = report.finished().expect("nothing is asked for");
         assert!(matches!(report.outcome, Outcome::Answered { .. }));
         while self.shown.try_recv().is_ok() {}
     }
@@ -118,6 +119,8 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
+        rules: Arc::default(),
+        folder: "".into(),
     })
 }
 

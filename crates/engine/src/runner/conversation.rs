@@ -1,13 +1,13 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnReport, append, drive};
+use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Event, Exchange, ExchangeAnswer, NewSession, Page, SessionHead, SessionId, StoreError, Text,
-    TurnId, TurnSettings, UserId,
+    Answer, AnsweredBy, ApprovalId, Event, Exchange, ExchangeAnswer, NewSession, Page, SessionHead,
+    SessionId, StoreError, Text, TurnId, TurnSettings, UserId, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -21,6 +21,13 @@ pub struct Conversation {
     turns: u64,
     look_back: Arc<LookBack>,
     place: Place,
+    parked: Option<Parked>,
+}
+
+/// A turn that waits for a person. Nothing of it is kept but where it is in the log.
+struct Parked {
+    first_seq: u64,
+    waiting: Vec<Waiting>,
 }
 
 /// How far memory and store agree.
@@ -45,6 +52,7 @@ impl Conversation {
             turns: 0,
             look_back: Arc::default(),
             place: Place::Unsaved,
+            parked: None,
         }
     }
 
@@ -73,18 +81,36 @@ impl Conversation {
         self.turns
     }
 
-    /// Runs one turn to its outcome.
+    /// The calls of its last turn that wait for a person; a new turn has to wait behind them.
+    pub fn waiting(&self) -> &[Waiting] {
+        self.parked.as_ref().map_or(&[], |parked| &parked.waiting)
+    }
+
+    /// What a call that waits would change, in the words of its tool.
+    pub async fn preview(&self, waiting: &Waiting) -> Option<String> {
+        let request = &waiting.request;
+        let gate = &self.parts.gate;
+        gate.preview(&request.agent, &request.tool, &request.arguments)
+            .await
+    }
+
+    /// Runs one turn until it ends, or until only a person can go on.
     pub async fn turn(
         &mut self,
         question: &str,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
-    ) -> Result<TurnReport, RunnerError> {
+    ) -> Result<TurnEnd, RunnerError> {
         check_input(question)?;
         match self.place {
             Place::Unsaved => self.create().await?,
             Place::Current => {}
             Place::Stale => self.read().await?,
+        }
+        if let Some(waiting) = self.waiting().first() {
+            return Err(RunnerError::Waiting {
+                request: waiting.request.id.clone(),
+            });
         }
         self.place = Place::Stale;
         let question: Text = question.into();
@@ -99,8 +125,13 @@ impl Conversation {
             }
             stored => stored?,
         };
-        let report = drive(&self.parts, &mut turn, &self.user, first, stop, shown).await?;
+        let first_seq = self.next_seq;
+        let end = drive(&self.parts, &mut turn, &self.user, first, stop, shown).await?;
         self.next_seq = turn.next_seq();
+        let report = match end {
+            TurnEnd::Finished(report) => report,
+            TurnEnd::Waiting(waiting) => return Ok(self.park(first_seq, waiting)),
+        };
         let task = report
             .author
             .as_ref()
@@ -108,7 +139,65 @@ impl Conversation {
         drop(turn);
         self.remember(question, &report, task);
         self.place = Place::Current;
-        Ok(report)
+        Ok(TurnEnd::Finished(report))
+    }
+
+    /// Answers a call that waits, and goes on with its turn from the log. An answer to nothing that waits changes
+    /// nothing.
+    pub async fn answer(
+        &mut self,
+        request: &ApprovalId,
+        answer: Answer,
+        by: AnsweredBy,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let input = Input::Answered {
+            request: request.clone(),
+            answer,
+            by,
+        };
+        self.go_on(input, stop, shown).await
+    }
+
+    /// Stops the turn that waits: what it asks for is denied.
+    pub async fn stop_waiting(
+        &mut self,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        self.go_on(Input::Cancelled, &Stop::new(), shown).await
+    }
+
+    /// Gives the turn that is parked an input, and runs it until it ends or is parked again.
+    async fn go_on(
+        &mut self,
+        input: Input,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let Some(Parked { first_seq, .. }) = self.parked.take() else {
+            return Err(RunnerError::NothingWaits);
+        };
+        self.place = Place::Stale;
+        let mut turn = self.replay(first_seq).await?;
+        let mut events = turn.accept(Input::Resumed, self.parts.clock.now());
+        events.extend(turn.accept(input, self.parts.clock.now()));
+        let first = append(&self.parts, events, shown).await?;
+        let end = drive(&self.parts, &mut turn, &self.user, first, stop, shown).await?;
+        self.next_seq = turn.next_seq();
+        Ok(match end {
+            TurnEnd::Waiting(waiting) => self.park(first_seq, waiting),
+            finished => finished,
+        })
+    }
+
+    fn park(&mut self, first_seq: u64, waiting: Vec<Waiting>) -> TurnEnd {
+        self.parked = Some(Parked {
+            first_seq,
+            waiting: waiting.clone(),
+        });
+        self.place = Place::Current;
+        TurnEnd::Waiting(waiting)
     }
 
     /// A new turn at the end of the log.
@@ -140,12 +229,21 @@ impl Conversation {
         }
     }
 
-    /// Reads where the session stands, after closing what a process left unfinished.
+    /// Reads where the session stands. A turn that a process left unfinished is closed, unless it waits for a person.
     async fn read(&mut self) -> Result<(), RunnerError> {
         let mut head = self.parts.store.open(&self.session).await?;
+        self.parked = None;
         if let Some(first_seq) = head.unfinished {
-            self.close_unfinished(&head, first_seq).await?;
-            head = self.parts.store.open(&self.session).await?;
+            self.next_seq = head.next_seq;
+            let mut turn = self.replay(first_seq).await?;
+            let waiting = turn.waiting();
+            if waiting.is_empty() {
+                let closing = turn.accept(Input::Interrupted, self.parts.clock.now());
+                self.parts.store.append(closing.into()).await?;
+                head = self.parts.store.open(&self.session).await?;
+            } else {
+                self.parked = Some(Parked { first_seq, waiting });
+            }
         }
         self.user = head.user;
         self.next_seq = head.next_seq;
@@ -156,36 +254,17 @@ impl Conversation {
         Ok(())
     }
 
-    async fn close_unfinished(
-        &self,
-        head: &SessionHead,
-        first_seq: u64,
-    ) -> Result<(), RunnerError> {
-        let limit = usize::try_from(head.next_seq - first_seq).unwrap_or(usize::MAX);
-        let events = self
-            .parts
-            .store
-            .read(
-                &self.session,
-                Page {
-                    from: first_seq,
-                    limit,
-                },
-            )
-            .await?;
-        let Some(first) = events.first() else {
-            return Ok(());
+    /// The last turn, as its events from `first_seq` on tell of it.
+    async fn replay(&self, first_seq: u64) -> Result<Turn, RunnerError> {
+        let page = Page {
+            from: first_seq,
+            limit: usize::try_from(self.next_seq - first_seq).unwrap_or(usize::MAX),
         };
-        let start = TurnStart {
-            session: self.session.clone(),
-            turn: first.turn.clone(),
-            first_seq,
-            look_back: Arc::default(),
-        };
-        let mut turn = Turn::replay(Arc::clone(&self.parts.tree), start, &events);
-        let closing = turn.accept(Input::Interrupted, self.parts.clock.now());
-        self.parts.store.append(closing.into()).await?;
-        Ok(())
+        let events = self.parts.store.read(&self.session, page).await?;
+        let id = events.first().map(|event| event.turn.clone());
+        let mut start = self.start_of(id.unwrap_or_else(|| TurnId::from("")));
+        start.first_seq = first_seq;
+        Ok(Turn::replay(Arc::clone(&self.parts.tree), start, &events))
     }
 
     fn start_of(&self, turn: TurnId) -> TurnStart {
@@ -194,6 +273,7 @@ impl Conversation {
             turn,
             first_seq: self.next_seq,
             look_back: Arc::clone(&self.look_back),
+            rules: Arc::clone(&self.parts.rules),
         }
     }
 

@@ -199,15 +199,7 @@ impl Turn {
 
     fn take_tool_call(&mut self, step: &ModelStep, agent: &Agent, call: &Call) {
         match self.admit_tool_call(agent, call) {
-            Ok(Admitted { tool, arguments }) => {
-                let body = EventBody::ToolCalled {
-                    call: call.id.clone(),
-                    tool: tool.spec.name.clone(),
-                    arguments,
-                    effect: tool.spec.effect,
-                };
-                self.emit(step.frame.clone(), step.agent.clone(), body);
-            }
+            Ok(admitted) => self.take_admitted(step, &call.id, admitted),
             Err(refusal) => self.correct(
                 &step.frame,
                 refusal.fault,
@@ -220,7 +212,7 @@ impl Turn {
     /// Home, arguments, limits: the gate's order.
     fn admit_tool_call(&self, agent: &Agent, call: &Call) -> Result<Admitted, Refusal> {
         let admitted = gate::admit(&self.tree, agent, call)?;
-        if self.state.tool_calls >= self.state.limits.tool_calls {
+        if self.state.tool_calls + self.state.asked >= self.state.limits.tool_calls {
             let detail =
                 "not run: the tool calls of this turn are spent; answer with what you have"
                     .to_owned();

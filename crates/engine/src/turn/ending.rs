@@ -100,8 +100,9 @@ impl Turn {
         self.finish(Outcome::Interrupted, None);
     }
 
-    /// Closes every call that was started. Of one with effect nobody can know whether it happened.
+    /// Closes every call that was started or asked for. Of a started one with effect nobody can know whether it happened.
     fn stop_calls(&mut self, detail: &str) {
+        self.close_requests(detail);
         let mut stopped = Vec::new();
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
             let detail = || Text::from(detail);

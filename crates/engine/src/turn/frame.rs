@@ -2,7 +2,10 @@
 
 use super::repetition::Repetition;
 use crate::instruction::Notice;
-use lango_core::{AgentName, Call, CallId, Effect, FrameId, Limit, Opaque, Text, ToolName};
+use lango_core::{
+    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Limit, Opaque, Text, Timestamp,
+    ToolName,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -51,6 +54,11 @@ pub(super) enum SlotState {
         tool: ToolName,
         arguments: Arc<Value>,
         effect: Effect,
+    },
+    /// A person is asked whether it may run.
+    Asked {
+        request: ApprovalRequest,
+        since: Timestamp,
     },
     Delegated,
     Answered {
@@ -112,6 +120,15 @@ impl Frame {
             Some(Entry::Reply { slots, .. }) => slots.iter_mut().find(|slot| slot.call.id == *call),
             _ => None,
         }
+    }
+
+    /// Calls of its last reply that a person is asked about, and since when.
+    pub fn asked(&self) -> impl Iterator<Item = (&ApprovalRequest, Timestamp)> {
+        let slots = self.slots().iter().filter(|_| self.is_open());
+        slots.filter_map(|slot| match &slot.state {
+            SlotState::Asked { request, since, .. } => Some((request, *since)),
+            _ => None,
+        })
     }
 
     /// Calls of its last reply that are running.

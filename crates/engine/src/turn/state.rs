@@ -4,10 +4,10 @@ use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, Call, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque,
-    Outcome, Price, Text, TurnSettings, Usage,
+    AgentName, Answer, Call, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits,
+    Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
 };
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq)]
@@ -24,6 +24,10 @@ pub(super) struct State {
     pub calls_seen: HashSet<CallId>,
     pub model_calls: u32,
     pub tool_calls: u32,
+    /// Calls that a person is asked about now.
+    pub asked: u32,
+    /// What was said in this turn to the calls that were asked about, by their digests.
+    pub answers: HashMap<Text, Answer>,
     pub rounds: u32,
     pub usage: Usage,
     /// What was spent in millionths of a dollar; none once a reply had no known price.
@@ -33,6 +37,9 @@ pub(super) struct State {
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
+    /// Time spent at work, without the time in which only a person could go on.
+    pub active_ms: u64,
+    last_event: Option<Timestamp>,
     events: u32,
 }
 
@@ -49,6 +56,8 @@ impl State {
             calls_seen: HashSet::new(),
             model_calls: 0,
             tool_calls: 0,
+            asked: 0,
+            answers: HashMap::new(),
             rounds: 0,
             usage: Usage::default(),
             cost_micros: Some(0),
@@ -56,6 +65,8 @@ impl State {
             context_tokens: None,
             limit_hit: None,
             outcome: None,
+            active_ms: 0,
+            last_event: None,
             events: 0,
         }
     }
@@ -67,6 +78,7 @@ impl State {
     /// The only way in which the state changes. It looks at the event and at nothing else.
     pub fn evolve(&mut self, event: &Event) {
         self.events += 1;
+        self.pass_time(event.time);
         match &event.body {
             EventBody::UserMessage { text, settings } => self.begin(text, settings.as_ref()),
             EventBody::AgentMessage { model: None, .. } => {}
@@ -123,7 +135,31 @@ impl State {
                 output,
             } => {
                 let failed = *status != CallStatus::Ok;
+                if *status == CallStatus::Denied {
+                    self.count_faulty_reply(&event.frame);
+                }
                 self.answer(&event.frame, call, Arc::clone(output), failed);
+            }
+            EventBody::ApprovalRequested(request) => {
+                self.asked += 1;
+                let asked = SlotState::Asked {
+                    request: request.clone(),
+                    since: event.time,
+                };
+                self.set_slot(&event.frame, &request.call, asked);
+            }
+            // What follows from it is the event after it.
+            EventBody::ApprovalAnswered {
+                request, answer, ..
+            } => {
+                self.asked = self.asked.saturating_sub(1);
+                let asked = self.frames.iter().flat_map(Frame::asked);
+                let digest = asked
+                    .filter(|(asked, _)| asked.id == *request)
+                    .map(|(asked, _)| Text::clone(&asked.digest))
+                    .next();
+                self.answers
+                    .extend(digest.map(|digest| (digest, answer.clone())));
             }
             EventBody::RemoteCalled { .. } => {
                 self.change(&event.frame, |frame| frame.remote = true)
@@ -223,15 +259,42 @@ impl State {
         match fault {
             Fault::ToolCallLimit => self.limit_hit = Some(Limit::ToolCalls),
             Fault::TooManyCalls => {}
-            _ => self.change(frame, |frame| {
-                let was_faulty = std::mem::replace(&mut frame.reply_is_faulty, true);
-                frame.faulty_replies += u32::from(!was_faulty);
-            }),
+            _ => self.count_faulty_reply(frame),
         }
         if fault == Fault::UnknownAgent && self.last_unknown_agent_reply != self.model_calls {
             self.last_unknown_agent_reply = self.model_calls;
             self.unknown_agent_replies += 1;
         }
+    }
+
+    fn count_faulty_reply(&mut self, frame: &FrameId) {
+        self.change(frame, |frame| {
+            let was_faulty = std::mem::replace(&mut frame.reply_is_faulty, true);
+            frame.faulty_replies += u32::from(!was_faulty);
+        });
+    }
+
+    /// Counts the time since the last event, unless nothing but an answer of a person could come.
+    fn pass_time(&mut self, now: Timestamp) {
+        let last = self.last_event.replace(now);
+        if !self.is_parked() {
+            let passed = last.map_or(0, |last| now.0.saturating_sub(last.0));
+            self.active_ms = self.active_ms.saturating_add(passed);
+        }
+    }
+
+    /// Whether nothing can go on before a person answers.
+    pub fn is_parked(&self) -> bool {
+        self.asked > 0
+            && self.outcome.is_none()
+            && self
+                .frames
+                .iter()
+                .filter(|frame| frame.is_open())
+                .all(|frame| {
+                    let is_idle = |slot: &Slot| !matches!(slot.state, SlotState::Running { .. });
+                    !frame.remote && !frame.awaits_model() && frame.slots().iter().all(is_idle)
+                })
     }
 
     fn ask_again(&mut self, frame: &FrameId, notice: Notice, detail: &Text) {
@@ -265,7 +328,7 @@ impl State {
                     frame.faulty_replies = 0;
                 }
                 SlotState::Delegated => frame.faulty_replies = 0,
-                SlotState::Open | SlotState::Answered { .. } => {}
+                SlotState::Open | SlotState::Asked { .. } | SlotState::Answered { .. } => {}
             }
             frame.waiting_since = now;
         });

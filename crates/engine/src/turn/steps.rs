@@ -4,8 +4,8 @@ use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
-    AgentName, CallId, CallStatus, Effect, FrameId, ModelError, ModelReply, RemoteError, Text,
-    ToolName,
+    AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, ModelError,
+    ModelReply, RemoteError, Text, ToolName,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -98,6 +98,15 @@ pub enum Input {
         /// What the model is told.
         output: Text,
     },
+    /// Somebody, or the lack of anybody, decided about a call that waits.
+    Answered {
+        /// The request.
+        request: ApprovalId,
+        /// What was said.
+        answer: Answer,
+        /// By whom.
+        by: AnsweredBy,
+    },
     /// A remote agent came back.
     RemoteReturned {
         /// The step.
@@ -109,8 +118,10 @@ pub enum Input {
     Cancelled,
     /// The turn's time is over.
     TimeSpent,
-    /// A later start found the turn unfinished.
+    /// A later start found the turn unfinished, and gives it up.
     Interrupted,
+    /// A later start found the turn unfinished, and goes on with it.
+    Resumed,
 }
 
 impl Step {
@@ -157,19 +168,25 @@ impl Turn {
 }
 
 /// A frame's tool calls that can run now: side by side, but one with effect waits for those before it, and those after it
-/// wait for it.
+/// wait for it. A call that a person is asked about keeps its place in that order.
 fn ready_tools(frame: &Frame) -> Vec<Step> {
     let mut ready = Vec::new();
+    let mut is_asked = false;
     for slot in frame.slots() {
-        let SlotState::Running {
-            tool,
-            arguments,
-            effect,
-        } = &slot.state
-        else {
-            continue;
+        let (tool, arguments, effect) = match &slot.state {
+            SlotState::Running {
+                tool,
+                arguments,
+                effect,
+            } => (tool, arguments, effect),
+            SlotState::Asked { request, .. } if request.effect == Effect::Effect => break,
+            SlotState::Asked { .. } => {
+                is_asked = true;
+                continue;
+            }
+            SlotState::Open | SlotState::Delegated | SlotState::Answered { .. } => continue,
         };
-        let waits = *effect == Effect::Effect && !ready.is_empty();
+        let waits = *effect == Effect::Effect && (is_asked || !ready.is_empty());
         if !waits {
             ready.push(Step::CallTool(ToolStep {
                 frame: frame.id.clone(),

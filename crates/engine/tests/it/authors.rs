@@ -92,6 +92,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
             remotes: Vec::new(),
             store: Arc::clone(&bench.store),
             limits: bench.limits,
+            rules: Default::default(),
             topology,
         };
         let model = ScriptedModel::new(|request| {

@@ -4,8 +4,8 @@ use lango_core::{
     Clock, Event, Ids, Limits, Model, Page, RemoteAgent, SessionId, SessionStore, Tool, UserId,
 };
 use lango_engine::{
-    Conversation, Gate, RemoteCard, Runner, RunnerParts, Shown, Stop, Topology, Tree, TreeSettings,
-    TurnReport,
+    Conversation, Gate, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
+    TreeSettings, TurnEnd, TurnReport,
 };
 use lango_store::MemoryStore;
 use lango_testkit::ambient::{CountingIds, SetClock};
@@ -18,6 +18,7 @@ pub struct Bench {
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
     pub limits: Limits,
+    pub rules: Rules,
     pub topology: Topology,
 }
 
@@ -28,6 +29,7 @@ impl Bench {
             remotes: Vec::new(),
             store: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
+            rules: Rules::default(),
             topology: Topology::built_in("specialists").unwrap(),
         }
     }
@@ -54,6 +56,8 @@ impl Bench {
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,
+            rules: Arc::new(self.rules.clone()),
+            folder: "/work".into(),
         })
     }
 }
@@ -65,16 +69,25 @@ pub fn local() -> UserId {
 /// Runs a turn and keeps what was shown.
 pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnReport, Vec<Shown>) {
     let (sender, mut shown) = mpsc::channel(10_000);
-    let report = conversation
+    let end = conversation
         .turn(question, &Stop::new(), &sender)
         .await
         .unwrap();
     drop(sender);
+    let report = finished(end);
     let mut items = Vec::new();
     while let Some(item) = shown.recv().await {
         items.push(item);
     }
     (report, items)
+}
+
+/// The report of a turn that ended.
+pub fn finished(end: TurnEnd) -> TurnReport {
+    match end {
+        TurnEnd::Finished(report) => report,
+        TurnEnd::Waiting(waiting) => panic!("it waits: {waiting:?}"),
+    }
 }
 
 pub async fn log(bench: &Bench, session: &SessionId) -> Vec<Event> {

@@ -1,6 +1,6 @@
 //! The runner with a real store: append, then show; drafts; stopping; time; tools that misbehave; sessions that go on.
 
-use crate::bench::{Bench, local, log, turn};
+use crate::bench::{Bench, finished, local, log, turn};
 use lango_core::{
     CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome, SessionId,
     SessionStore, StoreError, Tool, ToolError,
@@ -115,7 +115,7 @@ async fn a_stopped_turn_ends_as_cancelled_and_the_session_goes_on() {
     let model = ScriptedModel::replies(script);
     let mut conversation = bench.runner(model).start(local());
     let (sender, _shown) = mpsc::channel(1000);
-    let report = conversation.turn("x", &stop, &sender).await.unwrap();
+    let report = finished(conversation.turn("x", &stop, &sender).await.unwrap());
     assert_eq!((report.outcome, report.answer), (Outcome::Cancelled, None));
     let (report, _) = turn(&mut conversation, "still there?").await;
     assert!(matches!(report.outcome, Outcome::Answered { .. }));

@@ -221,6 +221,7 @@ pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
         turn: TurnId::from("t_1"),
         first_seq: 1,
         look_back: Arc::new(LookBack::new(&"lango-orchestrator".into(), exchanges)),
+        rules: Arc::default(),
     }
 }
 

@@ -226,6 +226,7 @@ impl Driven {
             turn: TurnId::from("t_1"),
             first_seq: 1,
             look_back: Arc::default(),
+            rules: Arc::default(),
         };
         let settings = TurnSettings {
             limits: Limits::default(),

@@ -40,6 +40,8 @@ impl House {
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: Limits::default(),
+            rules: Arc::default(),
+            folder: "".into(),
         });
         Self {
             tools,
@@ -91,7 +93,7 @@ pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnRepor
     while let Some(item) = shown.recv().await {
         items.push(item);
     }
-    (report.unwrap(), items)
+    (report.unwrap().finished().unwrap(), items)
 }
 
 /// What a person had on the screen, and how often some of it was taken back.

@@ -2,6 +2,7 @@
 //!
 //! Everything here runs inside a savepoint of the writer, which undoes whatever a failing job had written.
 
+use super::approvals;
 use super::chain::StoredEvent;
 use super::failure::Failure;
 use super::statements::{
@@ -130,7 +131,7 @@ impl<'a> Log<'a> {
                     .execute(params![row.session, row.turn, answer])?;
                 self.update_session(row, None)?;
             }
-            _ => {}
+            _ => approvals::note(self.connection, event, row.time)?,
         }
         Ok(())
     }

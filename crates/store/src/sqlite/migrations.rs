@@ -9,10 +9,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
+    include_str!("../../migrations/sqlite/0004_approvals.sql"),
 ];
 
 /// The newest schema we know.

@@ -41,6 +41,34 @@ pub(super) const FINISH_TURN: &str =
     "UPDATE turns SET finished = 1, answer_seq = ?3 WHERE session = ?1 AND turn = ?2
         AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = ?1)";
 
+/// A call waits for a person.
+pub(super) const INSERT_APPROVAL: &str =
+    "INSERT INTO approvals (session, id, user, turn, time, request)
+     SELECT ?1, ?2, user, ?3, ?4, ?5 FROM sessions WHERE id = ?1";
+
+/// It was answered for calls to come.
+pub(super) const GRANT: &str =
+    "UPDATE approvals SET time = ?3, pattern = ?4, folder = ?5 WHERE session = ?1 AND id = ?2";
+
+/// It was answered for itself alone.
+pub(super) const DELETE_APPROVAL: &str = "DELETE FROM approvals WHERE session = ?1 AND id = ?2";
+
+/// A grant is taken back.
+pub(super) const REVOKE: &str =
+    "DELETE FROM approvals WHERE user = ?1 AND id = ?2 AND pattern IS NOT NULL";
+
+/// What a session's user granted, in it or for a folder.
+pub(super) const GRANTS: &str = "SELECT session, id, turn, time, request, pattern, folder FROM approvals
+      WHERE session = ?1 AND pattern IS NOT NULL AND folder IS NULL
+     UNION ALL
+     SELECT session, id, turn, time, request, pattern, folder FROM approvals
+      WHERE user = (SELECT user FROM sessions WHERE id = ?1) AND folder = ?2 AND pattern IS NOT NULL";
+
+/// All that waits for a user and all they granted.
+pub(super) const APPROVALS: &str =
+    "SELECT session, id, turn, time, request, pattern, folder FROM approvals
+      WHERE user = ?1 ORDER BY time, id";
+
 /// Events in their order.
 pub(super) const EVENTS: &str = "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
@@ -79,7 +107,13 @@ mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 13] = [
+    const ALL: [&str; 19] = [
+        INSERT_APPROVAL,
+        GRANT,
+        DELETE_APPROVAL,
+        REVOKE,
+        GRANTS,
+        APPROVALS,
         INSERT_SESSION,
         SESSION,
         UPDATE_SESSION,

@@ -4,10 +4,11 @@
 //! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
 //! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
+use super::approvals;
 use super::connection::execute;
 use super::failure::{Failure, sqlite_error};
 use super::log;
-use lango_core::{Batch, NewSession, StoreError};
+use lango_core::{ApprovalId, Batch, NewSession, StoreError, UserId};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -26,6 +27,8 @@ pub(super) enum Work {
     Create(NewSession),
     /// Events of one session.
     Append(Batch),
+    /// A user's grant that is taken back.
+    Revoke(UserId, ApprovalId),
 }
 
 struct Job {
@@ -105,6 +108,7 @@ impl Sync {
     fn needed_by(group: &[&Work]) -> Self {
         let binds = |work: &&Work| match work {
             Work::Create(_) => false,
+            Work::Revoke(..) => true,
             Work::Append(events) => events.iter().any(|event| event.body.is_binding()),
         };
         if group.iter().any(binds) {
@@ -198,6 +202,7 @@ fn run(connection: &Connection, work: &Work) -> Result<(), Failure> {
     match work {
         Work::Create(session) => log::create(connection, session),
         Work::Append(events) => log::append(connection, events),
+        Work::Revoke(user, grant) => approvals::revoke(connection, user, grant),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentName, Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit,
-    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings,
-    Usage,
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Batch, Call, CallId, CallStatus,
+    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Risk,
+    SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -84,6 +84,33 @@ impl Sketch {
                 finish,
             },
         )
+    }
+
+    /// A call waits for a person.
+    pub fn request(self, id: &str, pattern: Option<Text>) -> Self {
+        let request = ApprovalRequest {
+            id: ApprovalId::from(id),
+            agent: AgentName::from("operator"),
+            call: CallId::from("c_1/1"),
+            tool: ToolName::from("fs_write"),
+            arguments: Arc::new(json!({ "path": "a", "content": "\u{0}" })),
+            digest: "d".into(),
+            effect: Effect::Idempotent,
+            risk: Risk::Moderate,
+            reason: "it changes something".into(),
+            pattern,
+        };
+        self.add(ROOT, "c_1", EventBody::ApprovalRequested(request))
+    }
+
+    /// A person answers.
+    pub fn answer(self, id: &str, answer: Answer) -> Self {
+        let body = EventBody::ApprovalAnswered {
+            request: ApprovalId::from(id),
+            answer,
+            by: AnsweredBy::Person,
+        };
+        self.add(AgentName::USER, "c_1", body)
     }
 
     /// The turn is over, and the event before holds the answer.
@@ -219,6 +246,53 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 call: CallId::from("c_1/1"),
                 status,
                 output: text("\0"),
+            },
+        )
+    });
+    let requests = [Some(text("*\n")), None];
+    let sketch = requests
+        .into_iter()
+        .enumerate()
+        .fold(sketch, |sketch, (number, pattern)| {
+            sketch.request(&format!("p_{number}"), pattern)
+        });
+    let answers = [
+        (
+            Answer::Session {
+                pattern: text("ä*"),
+            },
+            AnsweredBy::Person,
+        ),
+        (
+            Answer::Always {
+                pattern: text(""),
+                folder: text("/x"),
+            },
+            AnsweredBy::Person,
+        ),
+        (
+            Answer::Once,
+            AnsweredBy::Grant {
+                grant: ApprovalId::from("p_0"),
+            },
+        ),
+        (Answer::No { reason: None }, AnsweredBy::Nobody),
+        (
+            Answer::No {
+                reason: Some(text("not now")),
+            },
+            AnsweredBy::End,
+        ),
+    ];
+    let sketch = answers.into_iter().fold(sketch, |sketch, (answer, by)| {
+        let request = ApprovalId::from("p_0");
+        sketch.add(
+            "user",
+            "c_1",
+            EventBody::ApprovalAnswered {
+                request,
+                answer,
+                by,
             },
         )
     });

@@ -1,0 +1,130 @@
+//! Asking a person before a call runs, and what they said.
+//!
+//! A request is bound to a digest of agent, tool and exact arguments, so that an answer to one call is never an answer to
+//! another. An answer that shall hold for longer carries a pattern: from then on it is a [`Grant`].
+
+use crate::{
+    AgentName, ApprovalId, CallId, Effect, Risk, SessionId, Text, Timestamp, ToolName, TurnId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// Its id.
+    pub id: ApprovalId,
+    /// Who wants it.
+    pub agent: AgentName,
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: ToolName,
+    /// The arguments, exactly as the tool will get them.
+    pub arguments: Arc<Value>,
+    /// Stands for agent, tool and arguments: the same call has the same digest.
+    pub digest: Text,
+    /// What happens to the world when it runs.
+    pub effect: Effect,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// What asked: the rule, or the risk.
+    pub reason: Text,
+    /// The pattern that is offered for an answer which shall hold for longer; none if every call has to be asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Text>,
+}
+
+/// What a person says to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// This call may run.
+    Once,
+    /// Calls of this agent and tool that fit the pattern may run in this session.
+    Session {
+        /// What they must look like.
+        pattern: Text,
+    },
+    /// The same in every session of this folder.
+    Always {
+        /// What they must look like.
+        pattern: Text,
+        /// The folder.
+        folder: Text,
+    },
+    /// It may not run.
+    No {
+        /// What the model is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+    },
+}
+
+impl Answer {
+    /// Whether the call may run.
+    pub fn allows(&self) -> bool {
+        !matches!(self, Self::No { .. })
+    }
+
+    /// The one word for it in JSON and on the screen.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session { .. } => "session",
+            Self::Always { .. } => "always",
+            Self::No { .. } => "no",
+        }
+    }
+}
+
+/// Who gave an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// A person, now.
+    Person,
+    /// A person, with an earlier answer that still holds.
+    Grant {
+        /// That answer's request.
+        grant: ApprovalId,
+    },
+    /// Nobody was there to be asked, which means no.
+    Nobody,
+    /// The turn ended while it waited, which means no.
+    End,
+}
+
+/// An answer that holds for calls to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Grant {
+    /// The request it was given to.
+    pub id: ApprovalId,
+    /// The session it was given in.
+    pub session: SessionId,
+    /// Whose calls.
+    pub agent: AgentName,
+    /// Of which tool.
+    pub tool: ToolName,
+    /// What they must look like.
+    pub pattern: Text,
+    /// The folder it holds in; none if it holds in its session.
+    pub folder: Option<Text>,
+    /// When it was given.
+    pub given: Timestamp,
+}
+
+/// A request that waits, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Waiting {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// Since when it waits.
+    pub asked: Timestamp,
+    /// What is asked.
+    #[serde(flatten)]
+    pub request: ApprovalRequest,
+}

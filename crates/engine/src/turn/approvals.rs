@@ -1,0 +1,231 @@
+//! Calls that wait for a person. A call that is asked about is in the log before anybody sees it; when nothing else can go
+//! on, the turn is parked there, and needs no process. An answer holds for that very call, and for the same call again in
+//! the same turn.
+
+use super::Turn;
+use super::frame::Frame;
+use super::steps::ModelStep;
+use crate::gate::{Admitted, Decision, call_digest, digest};
+use lango_core::{
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, CallId, CallStatus, Effect,
+    EventBody, Fault, FrameId, Text, ToolSpec, Waiting,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Turn {
+    /// The calls that wait for a person, in the order in which they were asked for.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let of_frame = |frame: &Frame| -> Vec<Waiting> {
+            let waiting = frame.asked().map(|(request, asked)| Waiting {
+                session: self.session.clone(),
+                turn: self.id.clone(),
+                asked,
+                request: request.clone(),
+            });
+            waiting.collect()
+        };
+        let mut waiting: Vec<Waiting> = self.state.frames.iter().flat_map(of_frame).collect();
+        waiting.sort_by_key(|waiting| waiting.asked);
+        waiting
+    }
+
+    /// Whether nothing can go on before a person answers.
+    pub fn is_parked(&self) -> bool {
+        self.state.is_parked()
+    }
+
+    /// Runs, asks for or refuses a call that has its home and fits its schema: the policy's part of the gate.
+    pub(super) fn take_admitted(&mut self, step: &ModelStep, call: &CallId, admitted: Admitted) {
+        let Admitted { tool, arguments } = admitted;
+        let spec = Arc::clone(&tool.spec);
+        match self.rules.decide(&step.agent, &spec, &arguments) {
+            Decision::Run => self.start(&step.frame, &step.agent, call, &spec, arguments),
+            Decision::Deny { reason } => {
+                let detail = format!("not run: {reason} forbids it; do not try it in another way");
+                self.refuse(&step.frame, &step.agent, call, detail);
+            }
+            Decision::Ask { reason, pattern } => {
+                let digest = call_digest(&step.agent, &spec, &arguments);
+                match self.state.answers.get(&digest) {
+                    Some(answer) if answer.allows() && pattern.is_some() => {
+                        self.start(&step.frame, &step.agent, call, &spec, arguments)
+                    }
+                    Some(Answer::No { reason }) => {
+                        let detail = refusal(reason.as_ref());
+                        self.refuse(&step.frame, &step.agent, call, detail);
+                    }
+                    _ => {
+                        let request = ApprovalRequest {
+                            id: self.approval_id(call),
+                            agent: step.agent.clone(),
+                            call: call.clone(),
+                            tool: spec.name.clone(),
+                            effect: spec.effect,
+                            risk: spec.risk_of(&arguments),
+                            arguments,
+                            digest,
+                            reason,
+                            pattern,
+                        };
+                        let body = EventBody::ApprovalRequested(request);
+                        self.emit_as_root(step.frame.clone(), body);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes an answer: the call runs or is refused, and with it every other one that is the same.
+    pub(super) fn answered(&mut self, request: &ApprovalId, answer: &Answer, by: &AnsweredBy) {
+        let digest = self
+            .asked()
+            .find(|(_, _, asked)| asked.id == *request)
+            .map(|(_, _, asked)| Text::clone(&asked.digest));
+        let Some(digest) = digest else {
+            return;
+        };
+        let same: Vec<_> = self
+            .asked()
+            .filter(|(_, _, asked)| asked.digest == digest)
+            .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
+            .collect();
+        for (frame, agent, asked) in same {
+            self.note_answer(&frame, &asked.id, answer, by);
+            let spec = self
+                .tree
+                .agent(agent.as_str())
+                .and_then(|agent| agent.tool(asked.tool.as_str()));
+            let spec = spec.map(|tool| Arc::clone(&tool.spec));
+            match (answer, spec) {
+                (Answer::No { reason }, _) => {
+                    self.refuse(&frame, &agent, &asked.call, refusal(reason.as_ref()))
+                }
+                (_, Some(spec)) => self.start(&frame, &agent, &asked.call, &spec, asked.arguments),
+                (_, None) => {
+                    let detail =
+                        format!("not run: the tool `{}` is not there any more", asked.tool);
+                    self.refuse(&frame, &agent, &asked.call, detail);
+                }
+            }
+        }
+    }
+
+    /// Closes what waits for a person because the turn ends: nobody can allow it any more.
+    pub(super) fn close_requests(&mut self, detail: &str) {
+        let asked: Vec<_> = self
+            .asked()
+            .map(|(frame, agent, asked)| {
+                (
+                    frame.clone(),
+                    agent.clone(),
+                    asked.id.clone(),
+                    asked.call.clone(),
+                )
+            })
+            .collect();
+        for (frame, agent, request, call) in asked {
+            let no = Answer::No {
+                reason: Some(detail.into()),
+            };
+            self.note_answer(&frame, &request, &no, &AnsweredBy::End);
+            self.refuse(&frame, &agent, &call, format!("not run: {detail}"));
+        }
+    }
+
+    /// Goes on after the process that ran the turn is gone. A call with effect that was under way is not made again.
+    pub(super) fn resume(&mut self) {
+        let open = || self.state.frames.iter().filter(|frame| frame.is_open());
+        let was_at_work = open()
+            .any(|frame| frame.remote || frame.awaits_model() || frame.running().next().is_some());
+        if !was_at_work {
+            return;
+        }
+        let lost: Vec<(FrameId, AgentName, CallId)> = open()
+            .flat_map(|frame| {
+                let with_effect = frame
+                    .running()
+                    .filter(|(_, effect)| *effect == Effect::Effect);
+                with_effect.map(|(call, _)| (frame.id.clone(), frame.agent.clone(), call.clone()))
+            })
+            .collect();
+        let detail = "the process ended in the middle of the turn, which goes on now".to_owned();
+        self.correct(&FrameId::root(), Fault::Interrupted, None, detail);
+        for (frame, agent, call) in lost {
+            let body = EventBody::ToolReturned {
+                call,
+                status: CallStatus::Unknown,
+                output: "the process ended before a result was stored: nobody knows whether it happened; do not repeat it, say so".into(),
+            };
+            self.emit(frame, agent, body);
+        }
+    }
+
+    fn asked(&self) -> impl Iterator<Item = (&FrameId, &AgentName, &ApprovalRequest)> {
+        let frames = self.state.frames.iter();
+        frames.flat_map(|frame| {
+            frame
+                .asked()
+                .map(move |(request, _)| (&frame.id, &frame.agent, request))
+        })
+    }
+
+    fn note_answer(
+        &mut self,
+        frame: &FrameId,
+        request: &ApprovalId,
+        answer: &Answer,
+        by: &AnsweredBy,
+    ) {
+        let author = match by {
+            AnsweredBy::Person | AnsweredBy::Grant { .. } => AgentName::user(),
+            AnsweredBy::Nobody | AnsweredBy::End => self.tree.root.name.clone(),
+        };
+        let body = EventBody::ApprovalAnswered {
+            request: request.clone(),
+            answer: answer.clone(),
+            by: by.clone(),
+        };
+        self.emit(frame.clone(), author, body);
+    }
+
+    fn start(
+        &mut self,
+        frame: &FrameId,
+        agent: &AgentName,
+        call: &CallId,
+        spec: &ToolSpec,
+        arguments: Arc<Value>,
+    ) {
+        let body = EventBody::ToolCalled {
+            call: call.clone(),
+            tool: spec.name.clone(),
+            arguments,
+            effect: spec.effect,
+        };
+        self.emit(frame.clone(), agent.clone(), body);
+    }
+
+    fn refuse(&mut self, frame: &FrameId, agent: &AgentName, call: &CallId, detail: String) {
+        let body = EventBody::ToolReturned {
+            call: call.clone(),
+            status: CallStatus::Denied,
+            output: detail.into(),
+        };
+        self.emit(frame.clone(), agent.clone(), body);
+    }
+
+    /// The same call of the same turn has the same id, whoever counts.
+    fn approval_id(&self, call: &CallId) -> ApprovalId {
+        let digest = digest([self.session.as_str(), self.id.as_str(), call.as_str()]);
+        ApprovalId::new(format!("p_{}", &digest[..8]))
+    }
+}
+
+/// What the model is told of a no.
+fn refusal(reason: Option<&Text>) -> String {
+    match reason {
+        Some(reason) => format!("not run: {reason}"),
+        None => "not run: the user said no; go on without it, or ask what to do instead".to_owned(),
+    }
+}

@@ -7,8 +7,8 @@ use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
 use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
 use lango_engine::{
-    Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree, TreeError,
-    TreeSettings,
+    Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree,
+    TreeError, TreeSettings,
 };
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::Workspace;
@@ -89,6 +89,16 @@ impl App {
         build_tree(&self.loaded.settings.agent, self.topology.as_ref(), tools)
     }
 
+    /// The folder the agents work in, by which answers that hold for a folder are kept.
+    pub fn folder(&self) -> String {
+        self.workspace.path().to_string_lossy().into_owned()
+    }
+
+    /// Which calls run, which are asked for, which never run.
+    fn rules(&self) -> Rules {
+        Rules::new(self.loaded.settings.approval.rules.rules.clone())
+    }
+
     /// The person on the command line.
     pub fn user(&self) -> UserId {
         UserId::from("local")
@@ -150,6 +160,8 @@ impl App {
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),
+            rules: Arc::new(self.rules()),
+            folder: self.folder().into(),
         }))
     }
 

@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use std::path::PathBuf;
                   lango run \"what files are here?\"       one question, the answer on stdout\n  \
                   lango agents                           who is there, with which tools\n\n\
                   Exit codes: 0 ok, 1 the turn failed, 2 usage, 3 model, key or configuration, \
-                  5 a limit was hit without an answer, 130 interrupted."
+                  4 something was denied because nobody could allow it, 5 a limit was hit without an answer, 130 interrupted."
 )]
 pub struct Arguments {
     /// Set a configuration key for this run, such as -c agent.multiAgent=false; can be repeated.
@@ -69,6 +69,12 @@ pub enum Command {
         /// What to do with it.
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// What waits for your answer, and what you granted
+    Approvals {
+        /// What to do; the list if nothing is said.
+        #[command(subcommand)]
+        command: Option<ApprovalsCommand>,
     },
     /// Which models can be asked, and which one answers now
     Models {
@@ -184,6 +190,61 @@ pub enum SessionsCommand {
     },
 }
 
+/// What can be done with approvals.
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  lango approvals list\n  lango approvals answer p_1a2b yes\n  \
+                        lango approvals answer p_1a2b always --pattern 'notes/*'\n  \
+                        lango approvals answer p_1a2b no --because 'use the other file'\n  \
+                        lango approvals revoke p_1a2b"
+)]
+pub enum ApprovalsCommand {
+    /// What waits, and what was granted for calls to come
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer what waits, and go on with its turn
+    Answer {
+        /// The request; the beginning of its id is enough.
+        id: String,
+        /// What you say.
+        answer: AnswerWord,
+        /// For `session` and `always`: the calls it holds for, instead of the pattern that is offered.
+        #[arg(long)]
+        pattern: Option<String>,
+        /// For `no`: what the agent is told.
+        #[arg(long, value_name = "TEXT")]
+        because: Option<String>,
+        /// Print one JSON object with the answer, the outcome and the counts.
+        #[arg(long)]
+        json: bool,
+        /// No progress on stderr.
+        #[arg(short, long)]
+        quiet: bool,
+    },
+    /// Take back what was granted
+    Revoke {
+        /// The grant; the beginning of its id is enough.
+        id: String,
+    },
+}
+
+/// What can be said to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AnswerWord {
+    /// This call may run.
+    #[value(alias = "once")]
+    Yes,
+    /// Calls like this may run in this session.
+    Session,
+    /// Calls like this may run in this folder.
+    Always,
+    /// It may not run.
+    No,
+}
+
 /// What can be done with the configuration.
 #[derive(Debug, Subcommand)]
 #[command(
@@ -201,4 +262,10 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
+    /// Let the project's lango.toml, as it is now, also allow and open things
+    Trust {
+        /// Take the trust back.
+        #[arg(long)]
+        revoke: bool,
+    },
 }

@@ -1,11 +1,14 @@
 //! The commands: each takes what was typed, does its work through the library, and says how it ended.
 
 mod agents;
+mod approvals;
+mod ask;
 mod chat;
 mod config;
 mod doctor;
 mod input;
 mod models;
+mod present;
 mod run;
 mod sessions;
 mod setup;
@@ -27,6 +30,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
         Some(Command::Config { command }) => config::config(config, command).await,
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
+        Some(Command::Approvals { command }) => approvals::approvals(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,
         Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,
     };

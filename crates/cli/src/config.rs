@@ -2,7 +2,7 @@
 //!
 //! A key is one row of [`KEYS`] and one field of [`Settings`]; everything else follows from that. [`load`] lays the
 //! layers over each other, weakest first: defaults, the user's file, the project's file, `LANGO_*` variables, `-c` flags.
-//! It remembers the [`Origin`] of each value and collects every problem of every layer before it gives up. It reads two
+//! It remembers the [`Origin`] of each value and collects every problem of every layer before it gives up. It reads three
 //! files at most, writes none, and takes everything else from its [`Surroundings`].
 
 mod choices;
@@ -12,18 +12,26 @@ mod origin;
 mod overlay;
 mod problem;
 mod quote;
+mod rules;
 mod setting;
 mod settings;
 mod show;
 mod surroundings;
+mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology};
 pub use keys::{KEYS, Key};
 pub use origin::Origin;
+pub use overlay::Ignored;
 pub use problem::{Problem, Problems};
-pub use settings::{AgentSettings, ProviderConfig, SessionSettings, Settings};
+pub use rules::ApprovalRules;
+pub use settings::{
+    AgentSettings, ApprovalSettings, ExecSettings, ProviderConfig, SessionSettings, Settings,
+    SkillSettings, ToolSettings,
+};
 pub use show::{Layout, show};
 pub use surroundings::{Paths, Surroundings};
+pub use trust::Trust;
 
 use overlay::{Overlay, Whose};
 
@@ -36,6 +44,8 @@ pub struct Loaded {
     pub values: Vec<Value>,
     /// The files and folders of this run.
     pub paths: Paths,
+    /// What a project's file says and what does not hold, because nobody trusts the file.
+    pub ignored: Vec<Ignored>,
 }
 
 /// The value of one key.
@@ -66,16 +76,23 @@ impl Value {
 pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
     let paths = Paths::locate(surroundings)?;
     let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
-    overlay.read_file(&paths.user_file, Whose::User);
+    overlay.read_file(&paths.user_file, |_| Whose::Person);
     if let Some(project_file) = &paths.project_file {
-        overlay.read_file(project_file, Whose::Project);
+        let trust = Trust::read(&paths.data);
+        overlay.read_file(project_file, |content| {
+            match trust.holds(project_file, content) {
+                true => Whose::Person,
+                false => Whose::Project,
+            }
+        });
     }
     overlay.read_environment();
     overlay.read_flags();
-    let (settings, values) = overlay.finish()?;
+    let (settings, values, ignored) = overlay.finish()?;
     Ok(Loaded {
         settings,
         values,
         paths,
+        ignored,
     })
 }

@@ -17,6 +17,8 @@ pub enum Exit {
     Usage,
     /// The model, a key or the configuration is wrong.
     Config,
+    /// Something was denied because nobody could allow it, or waits for an answer.
+    Denied,
     /// A limit was hit before there was an answer.
     Limit,
     /// Stopped from the keyboard.
@@ -31,6 +33,7 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Config => 3,
+            Self::Denied => 4,
             Self::Limit => 5,
             Self::Interrupted => 130,
         }
@@ -122,6 +125,9 @@ impl From<StoreError> for Failure {
                 Exit::Usage,
                 Some("`lango sessions list` shows the sessions"),
             ),
+            StoreError::NotGranted { .. } => {
+                (Exit::Usage, Some("`lango approvals` lists what is granted"))
+            }
             StoreError::Exists { .. } => (Exit::Usage, None),
             StoreError::Foreign { .. } | StoreError::TooNew { .. } => (
                 Exit::Config,
@@ -152,6 +158,16 @@ impl From<RunnerError> for Failure {
             RunnerError::InputTooLong { .. } => {
                 Self::of(Exit::Usage, error, Some("lango run \"read FILE\""))
             }
+            RunnerError::Waiting { .. } => Self::of(
+                Exit::Denied,
+                error,
+                Some("`lango approvals` lists what waits"),
+            ),
+            RunnerError::NothingWaits => Self::of(
+                Exit::Usage,
+                error,
+                Some("`lango approvals` lists what waits"),
+            ),
             RunnerError::InputEmpty => Self::of(
                 Exit::Usage,
                 error,

@@ -2,6 +2,7 @@
 
 mod json;
 mod progress;
+mod request;
 mod transcript;
 
 use crate::markdown::sanitize;
@@ -10,6 +11,7 @@ use lango_core::{Outcome, Timestamp};
 use lango_engine::{Tree, TurnReport};
 use lango_models::Offline;
 pub use progress::Progress;
+pub use request::{allowing_rule, request, subject_line};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 pub use transcript::Transcript;
@@ -128,6 +130,11 @@ pub fn age(then: Timestamp, now: Timestamp) -> String {
 /// `1 turn`, `2 turns`.
 pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A prompt, safe to show.
+pub fn line_for_terminal(text: &str) -> String {
+    one_line(text, usize::MAX) + " "
 }
 
 /// The beginning of a text, on one line, safe to show.

@@ -37,6 +37,10 @@ async fn talk(
 ) -> Result<Exit, Failure> {
     screen::print(&banner(app, &conversation, model))?;
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
+    let folder = app.folder();
+    if !conversation.waiting().is_empty() {
+        answer_first(sessions, &mut conversation, model, &folder).await;
+    }
     loop {
         let line = match input.next().await? {
             Line::Text(line) => line,
@@ -51,13 +55,11 @@ async fn talk(
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                let shown = match sessions.hold(conversation.session()) {
-                    Ok(_hold) => turn::show_turn(model, &mut conversation, question).await,
-                    Err(busy) => Err(busy),
-                };
-                if let Err(failure) = shown {
-                    screen::say(&format!("error: {failure}"));
+                if !conversation.waiting().is_empty() {
+                    answer_first(sessions, &mut conversation, model, &folder).await;
                 }
+                let question = Some(question);
+                go(sessions, &mut conversation, model, question, &folder).await;
             }
         }
     }
@@ -68,6 +70,34 @@ async fn talk(
         ))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Asks about the turn that waits: whatever comes next has to wait behind it.
+async fn answer_first(
+    sessions: &Sessions,
+    conversation: &mut Conversation,
+    model: &str,
+    folder: &str,
+) {
+    screen::say("this session waits for your answer");
+    go(sessions, conversation, model, None, folder).await;
+}
+
+/// Runs a turn, or goes on with the one that waits. What goes wrong is told; the chat goes on.
+async fn go(
+    sessions: &Sessions,
+    conversation: &mut Conversation,
+    model: &str,
+    question: Option<&str>,
+    folder: &str,
+) {
+    let shown = match sessions.hold(conversation.session()) {
+        Ok(_hold) => turn::show_turn(model, conversation, question, folder).await,
+        Err(busy) => Err(busy),
+    };
+    if let Err(failure) = shown {
+        screen::say(&format!("error: {failure}"));
+    }
 }
 
 const HELP: &str = "Say what you need; the agents do the rest.\n  \

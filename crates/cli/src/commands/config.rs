@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::args::ConfigCommand;
-use crate::config::{self, Layout, Surroundings};
+use crate::config::{self, Layout, Surroundings, Trust};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 
@@ -31,6 +31,34 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
                 .iter()
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
+        ConfigCommand::Trust { revoke } => trust(flags, revoke)?,
     }
     Ok(Exit::Ok)
+}
+
+/// Trusts the project's file as it is now, or takes that back.
+fn trust(flags: Vec<String>, revoke: bool) -> Result<(), Failure> {
+    let loaded = config::load(&Surroundings::from_process(flags)?)?;
+    let Some(file) = &loaded.paths.project_file else {
+        let message = "there is no lango.toml in this folder or above it";
+        return Err(Failure::new(Exit::Usage, message));
+    };
+    let mut trust = Trust::read(&loaded.paths.data);
+    let failed = |error: std::io::Error| {
+        let message = format!("`{}` cannot be trusted: {error}", file.display());
+        Failure::new(Exit::Failed, message)
+    };
+    let name = file.display();
+    let line = match revoke {
+        true if trust.take_back(file).map_err(failed)? => {
+            format!("{name} is not trusted any more")
+        }
+        true => format!("{name} was not trusted"),
+        false => {
+            let content = std::fs::read_to_string(file).map_err(failed)?;
+            trust.give(file, &content).map_err(failed)?;
+            format!("{name} is trusted as it is now; a change has to be trusted again")
+        }
+    };
+    Ok(screen::print(&line)?)
 }

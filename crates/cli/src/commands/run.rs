@@ -1,18 +1,17 @@
 //! `lango run`: one turn. The answer goes to stdout, everything else to stderr.
 
+use super::ask::Asker;
 use super::input;
-use super::watch::watch;
+use super::present::{Presentation, waits};
+use super::watch::{Given, watch};
 use crate::app::App;
 use crate::args::RunArguments;
 use crate::exit::{Exit, Failure};
-use crate::markdown;
-use crate::screen::{self, Layout, Progress, footer};
-use lango_core::Outcome;
-use lango_engine::{Shown, TurnReport};
-use lango_models::Offline;
+use crate::screen::{self, Layout};
+use lango_core::Waiting;
+use lango_engine::{Conversation, TurnEnd};
 use serde_json::json;
-use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The arguments of a bare `lango` whose standard input is not a terminal.
 pub fn piped() -> RunArguments {
@@ -64,101 +63,52 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
             (conversation, hold)
         }
     };
+    let presentation = Presentation {
+        json: arguments.json,
+        jsonl: arguments.jsonl,
+        quiet: arguments.quiet,
+        ephemeral: arguments.ephemeral,
+    };
+    let asker = Asker::of_this_process();
+    let folder = app.folder();
+    if !conversation.waiting().is_empty() {
+        finish_what_waits(&mut conversation, asker, &folder).await?;
+    }
     let started = Instant::now();
-    let report = watch(&mut conversation, &question, shower(&arguments)).await?;
-    let model = report
-        .model
-        .clone()
-        .unwrap_or_else(|| choice.model.name().into());
-    let elapsed = started.elapsed();
-    print_answer(&model, &arguments, &report, elapsed)?;
-    if !arguments.quiet {
-        screen::say(&footer(&report, &model, elapsed));
-        if !arguments.ephemeral {
-            screen::say(&format!(
-                "go on: lango run --session {} \"…\"",
-                report.session
-            ));
-        }
-    }
-    Ok(Exit::from(&report.outcome))
+    let given = Given::Question(&question);
+    let shower = presentation.shower();
+    let watched = watch(&mut conversation, given, asker, &folder, shower).await?;
+    presentation.present(&watched, choice.model.name(), started.elapsed())
 }
 
-/// Shows what happens: events on stdout if they were asked for, progress on stderr.
-fn shower(arguments: &RunArguments) -> impl FnMut(Shown) -> std::io::Result<()> {
-    let mut progress = Progress::new();
-    let (jsonl, quiet) = (arguments.jsonl, arguments.quiet);
-    move |item| {
-        let events = match item {
-            Shown::Stored(events) => events,
-            Shown::Retrying { agent, reason } if !quiet => {
-                screen::say(&format!("  {agent}: {reason}"));
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        for event in events.iter() {
-            if jsonl {
-                screen::write_line(&screen::json(event, Layout::Line)?)?;
-            }
-            if !quiet {
-                progress
-                    .lines(event)
-                    .iter()
-                    .for_each(|line| screen::say(line));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn print_answer(
-    model: &str,
-    arguments: &RunArguments,
-    report: &TurnReport,
-    elapsed: Duration,
+/// A new question waits behind the turn that waits for an answer: that one is asked about first.
+async fn finish_what_waits(
+    conversation: &mut Conversation,
+    asker: Asker,
+    folder: &str,
 ) -> Result<(), Failure> {
-    if arguments.json {
-        let summary = screen::json(&summary(model, report, elapsed), Layout::Line)?;
-        return Ok(screen::print(&summary)?);
+    let waiting = |waiting: &[Waiting]| {
+        let message = format!(
+            "the session has to wait for an answer\n  {}",
+            waits(waiting).replace('\n', "\n  ")
+        );
+        Failure::new(Exit::Denied, message)
+    };
+    if asker != Asker::Terminal {
+        return Err(waiting(conversation.waiting()));
     }
-    if arguments.jsonl {
-        return Ok(());
+    screen::say("an earlier turn of this session waits for your answer");
+    let shower = Presentation::default().shower();
+    let watched = watch(conversation, Given::Nothing, asker, folder, shower).await?;
+    match watched.end {
+        TurnEnd::Waiting(left) => Err(waiting(&left)),
+        TurnEnd::Finished(report) => {
+            let answer = report
+                .answer
+                .as_deref()
+                .unwrap_or("it ended without a word");
+            screen::say(&format!("{answer}\n"));
+            Ok(())
+        }
     }
-    let Some(answer) = &report.answer else {
-        return Ok(());
-    };
-    let style = match std::io::stdout().is_terminal() {
-        true if screen::wants_colour() => markdown::Style::Coloured,
-        true => markdown::Style::Uncoloured,
-        false => markdown::Style::Plain,
-    };
-    Ok(screen::print(
-        markdown::render(answer, style).trim_end_matches('\n'),
-    )?)
-}
-
-/// What `--json` prints.
-fn summary(model: &str, report: &TurnReport, elapsed: Duration) -> serde_json::Value {
-    let error = match &report.outcome {
-        Outcome::Failed { error, .. } => Some(error),
-        _ => None,
-    };
-    json!({
-        "answer": report.answer,
-        "author": report.author,
-        "outcome": report.outcome.word(),
-        "limit": report.outcome.limit(),
-        "error": error,
-        "session": report.session,
-        "turn": report.turn,
-        "model": model,
-        "offline": model == Offline::NAME,
-        "model_calls": report.model_calls,
-        "tool_calls": report.tool_calls,
-        "rounds": report.rounds,
-        "usage": report.usage,
-        "time_ms": elapsed.as_millis() as u64,
-        "cost_usd": report.cost_micros.map(|micros| micros as f64 / 1e6),
-    })
 }

@@ -1,41 +1,85 @@
-//! Running a turn while somebody watches: what is shown goes to a function, and Ctrl-C stops the turn.
+//! Running a turn while somebody watches: what is shown goes to a function, Ctrl-C stops the turn, and what waits for an
+//! answer is asked for until the turn ends or has to wait.
 
+use super::ask::{Asker, Reply};
 use crate::exit::Failure;
-use lango_engine::{Conversation, Shown, Stop, TurnReport};
+use lango_core::{Answer, AnsweredBy, ApprovalId, Waiting};
+use lango_engine::{Conversation, RunnerError, Shown, Stop, TurnEnd};
 use std::io::ErrorKind;
 use tokio::sync::mpsc;
 
-/// Waits for Ctrl-C, or for the signals with which systems end a service.
-async fn asked_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let other = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = other(SignalKind::terminate()) => {}
-        () = other(SignalKind::hangup()) => {}
-    }
+/// What a turn is given.
+pub enum Given<'a> {
+    /// A question begins one.
+    Question(&'a str),
+    /// An answer lets the one that waits go on.
+    Answer(ApprovalId, Answer),
+    /// Nothing new: the one that waits is asked about again.
+    Nothing,
 }
 
-/// Runs one turn to its outcome. That nobody looks any more is no failure.
+/// How far a turn came while it was watched.
+pub struct Watched {
+    /// How far it came.
+    pub end: TurnEnd,
+    /// What was denied because nobody could be asked.
+    pub denied: Vec<Waiting>,
+}
+
+/// Runs a turn until it ends, or until it has to wait. That nobody looks any more is no failure.
 pub async fn watch(
     conversation: &mut Conversation,
-    question: &str,
+    given: Given<'_>,
+    asker: Asker,
+    folder: &str,
     mut show: impl FnMut(Shown) -> std::io::Result<()>,
-) -> Result<TurnReport, Failure> {
+) -> Result<Watched, Failure> {
+    let mut denied = Vec::new();
+    let mut end = match given {
+        Given::Question(question) => go(conversation, Go::Ask(question), &mut show).await?,
+        Given::Answer(request, answer) => {
+            let go_on = Go::Answer(request, answer, AnsweredBy::Person);
+            go(conversation, go_on, &mut show).await?
+        }
+        Given::Nothing => TurnEnd::Waiting(conversation.waiting().to_vec()),
+    };
+    while let TurnEnd::Waiting(waiting) = &end {
+        let next = match asker.ask(conversation, waiting, folder).await? {
+            Reply::Wait => break,
+            Reply::Stop => Go::Stop,
+            Reply::Answered(answer, by) => {
+                if by == AnsweredBy::Nobody {
+                    denied.extend(waiting.first().cloned());
+                }
+                Go::Answer(waiting[0].request.id.clone(), answer, by)
+            }
+        };
+        end = go(conversation, next, &mut show).await?;
+    }
+    Ok(Watched { end, denied })
+}
+
+/// What a conversation does next.
+enum Go<'a> {
+    Ask(&'a str),
+    Answer(ApprovalId, Answer, AnsweredBy),
+    Stop,
+}
+
+async fn go(
+    conversation: &mut Conversation,
+    go: Go<'_>,
+    show: &mut impl FnMut(Shown) -> std::io::Result<()>,
+) -> Result<TurnEnd, Failure> {
     let stop = Stop::new();
     let (sender, mut shown) = mpsc::channel(64);
     let run = async {
         // The sender is dropped with the turn, which ends the showing.
         let sender = sender;
-        let turn = conversation.turn(question, &stop, &sender);
+        let turn = act(conversation, go, &stop, &sender);
         tokio::pin!(turn);
         tokio::select! {
-            report = &mut turn => report,
+            end = &mut turn => end,
             () = asked_to_stop() => {
                 stop.stop();
                 turn.await
@@ -49,10 +93,48 @@ pub async fn watch(
         }
         Ok::<(), std::io::Error>(())
     };
-    let (report, showing) = tokio::join!(run, showing);
-    let report = report?;
+    let (end, showing) = tokio::join!(run, showing);
+    let end = end?;
     match showing {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(report),
+        _ => Ok(end),
+    }
+}
+
+async fn act(
+    conversation: &mut Conversation,
+    go: Go<'_>,
+    stop: &Stop,
+    shown: &mpsc::Sender<Shown>,
+) -> Result<TurnEnd, RunnerError> {
+    match go {
+        Go::Ask(question) => conversation.turn(question, stop, shown).await,
+        Go::Answer(request, answer, by) => {
+            conversation.answer(&request, answer, by, stop, shown).await
+        }
+        Go::Stop => conversation.stop_waiting(shown).await,
+    }
+}
+
+/// Waits for Ctrl-C, or for the signals with which systems end a service.
+async fn asked_to_stop() {
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = asked_to_end() => {}
+    }
+}
+
+/// Waits for the signals with which systems end a service.
+pub async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let other = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = other(SignalKind::terminate()) => {}
+        () = other(SignalKind::hangup()) => {}
     }
 }

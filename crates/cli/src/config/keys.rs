@@ -119,6 +119,41 @@ pub static KEYS: &[Key] = &[
         field: |settings, id| &mut settings.provider(id).stream,
     },
     Key {
+        name: "approval.rules",
+        help: "which calls run, are asked for or never run: `[{ action, agent, tool, match }]`; of all layers",
+        field: |settings, _| &mut settings.approval.rules,
+    },
+    Key {
+        name: "tools.exec.read",
+        help: "more files and folders that commands and file tools may read",
+        field: |settings, _| &mut settings.tools.exec.read,
+    },
+    Key {
+        name: "tools.exec.write",
+        help: "more folders that commands and file tools may change",
+        field: |settings, _| &mut settings.tools.exec.write,
+    },
+    Key {
+        name: "tools.exec.network",
+        help: "whether commands reach the network",
+        field: |settings, _| &mut settings.tools.exec.network,
+    },
+    Key {
+        name: "tools.exec.maxProcesses",
+        help: "processes that a command may have at once",
+        field: |settings, _| &mut settings.tools.exec.max_processes,
+    },
+    Key {
+        name: "tools.exec.maxMemoryMb",
+        help: "memory that a command may use, in MiB",
+        field: |settings, _| &mut settings.tools.exec.max_memory_mb,
+    },
+    Key {
+        name: "skill.dirs",
+        help: "more folders with skills, beside your own and the project's",
+        field: |settings, _| &mut settings.skill.dirs,
+    },
+    Key {
         name: "session.store",
         help: "where sessions are kept: `sqlite:PATH`",
         field: |settings, _| &mut settings.session.store,
@@ -175,6 +210,11 @@ impl Found {
     /// Whether only the person may set it: a folder that was cloned must not send keys to somebody else's address.
     pub fn is_personal(&self) -> bool {
         ["providers.<id>.baseUrl", "providers.<id>.apiKeyEnv"].contains(&self.key.name)
+    }
+
+    /// Whether it lets agents reach more. A project's file is not heard on it until the person trusts that file.
+    pub fn opens_something(&self) -> bool {
+        self.key.name.starts_with("tools.exec.") || self.key.name == "skill.dirs"
     }
 }
 

@@ -27,12 +27,12 @@ const NOT_KEYS: [&str; 1] = ["LANGO_HOME"];
 /// The largest file that is read. Nobody writes a longer one by hand.
 const LARGEST_FILE_KIB: u64 = 64;
 
-/// Who wrote a file.
+/// Whose word a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The person.
-    User,
-    /// Whoever made the folder.
+    /// The person's: their own file, the environment, a flag, or a project's file that they trust.
+    Person,
+    /// That of whoever made the folder.
     Project,
 }
 
@@ -42,6 +42,16 @@ pub(super) struct Overlay<'a> {
     settings: Settings,
     origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
+    ignored: Vec<Ignored>,
+}
+
+/// A setting of a project that nobody trusts yet, and that would open something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// The key.
+    pub key: String,
+    /// Where it stands.
+    pub origin: Origin,
 }
 
 impl<'a> Overlay<'a> {
@@ -52,11 +62,12 @@ impl<'a> Overlay<'a> {
             settings: defaults,
             origins: BTreeMap::new(),
             problems: Vec::new(),
+            ignored: Vec::new(),
         }
     }
 
-    /// Lays a file over it. A file that is not there says nothing.
-    pub fn read_file(&mut self, path: &Path, whose: Whose) {
+    /// Lays a file over it; `whose` says whose word it is by its content. A file that is not there says nothing.
+    pub fn read_file(&mut self, path: &Path, whose: impl Fn(&str) -> Whose) {
         let text = match contents(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,
@@ -67,6 +78,7 @@ impl<'a> Overlay<'a> {
                 });
             }
         };
+        let whose = whose(&text);
         let (table, errors) = DeTable::parse_recoverable(&text);
         if errors.is_empty() {
             let earlier = self.problems.len();
@@ -158,7 +170,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// The settings and where each came from, unless something was wrong.
-    pub fn finish(mut self) -> Result<(Settings, Vec<Value>), Problems> {
+    pub fn finish(mut self) -> Result<(Settings, Vec<Value>, Vec<Ignored>), Problems> {
         Problems::refuse_if_any(self.problems)?;
         let ids: Vec<String> = self.settings.providers.keys().cloned().collect();
         let mut values = Vec::new();
@@ -184,7 +196,7 @@ impl<'a> Overlay<'a> {
                 });
             }
         }
-        Ok((self.settings, values))
+        Ok((self.settings, values, self.ignored))
     }
 
     /// Goes through a table whose keys lie below `section`.
@@ -198,9 +210,18 @@ impl<'a> Overlay<'a> {
                     self.problems
                         .push(Problem::NotForProjects { key: path, origin });
                 }
+                (Some(key), _) if document.whose == Whose::Project && key.opens_something() => {
+                    self.ignored.push(Ignored { key: path, origin });
+                }
                 (Some(key), _) => {
                     let folder = document.path.parent().unwrap_or(Path::new("/"));
-                    if let Err(expected) = self.set(&key, value, folder, origin.clone()) {
+                    let base = Base {
+                        whose: document.whose,
+                        origin: &origin,
+                        folder,
+                        home: self.surroundings.home(),
+                    };
+                    if let Err(expected) = self.set(&key, value, &base) {
                         self.refuse(&path, quote::described(value), expected, origin);
                     }
                 }
@@ -219,30 +240,26 @@ impl<'a> Overlay<'a> {
 
     /// Sets a key from plain text: as TOML if that fits the key, else as the text it is.
     fn set_text(&mut self, key: &Found, text: &str, origin: Origin) {
-        let cwd = &self.surroundings.cwd;
-        if let Ok(value) = DeValue::parse(text)
-            && self.set(key, value.get_ref(), cwd, origin.clone()).is_ok()
-        {
+        let base = Base {
+            whose: Whose::Person,
+            origin: &origin,
+            folder: &self.surroundings.cwd,
+            home: self.surroundings.home(),
+        };
+        let as_toml = DeValue::parse(text)
+            .ok()
+            .map(|value| self.set(key, value.get_ref(), &base));
+        if as_toml.as_ref().is_some_and(Result::is_ok) {
             return;
         }
-        if let Err(expected) = self.set(key, &DeValue::String(text.into()), cwd, origin.clone()) {
+        if let Err(expected) = self.set(key, &DeValue::String(text.into()), &base) {
             self.refuse(&key.name(), quote::shortened(text), expected, origin);
         }
     }
 
-    fn set(
-        &mut self,
-        key: &Found,
-        value: &DeValue<'_>,
-        folder: &Path,
-        origin: Origin,
-    ) -> Result<(), Expected> {
-        let base = Base {
-            folder,
-            home: self.surroundings.home(),
-        };
-        (key.key.field)(&mut self.settings, &key.id).assign(value, &base)?;
-        self.origins.insert(key.name(), origin);
+    fn set(&mut self, key: &Found, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        (key.key.field)(&mut self.settings, &key.id).assign(value, base)?;
+        self.origins.insert(key.name(), base.origin.clone());
         Ok(())
     }
 

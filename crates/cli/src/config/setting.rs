@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
+use super::origin::Origin;
+use super::overlay::Whose;
+
 /// A field that a key can set.
 pub(super) trait Setting {
     /// Takes the value, or leaves the field as it was.
@@ -19,8 +22,12 @@ pub(super) trait Setting {
 /// What would have been accepted: the words that follow "must be".
 pub(super) type Expected = Cow<'static, str>;
 
-/// What a relative path is relative to.
+/// Where a value stands: what a relative path is relative to, and whose word it is.
 pub(super) struct Base<'a> {
+    /// Who wrote it.
+    pub whose: Whose,
+    /// The place.
+    pub origin: &'a Origin,
     /// The folder of the file that holds the value, or the working folder.
     pub folder: &'a Path,
     /// What `~` stands for.
@@ -95,6 +102,26 @@ impl Setting for Option<PathBuf> {
     fn shown(&self) -> Option<toml::Value> {
         self.as_ref()
             .map(|path| path.to_string_lossy().into_owned().into())
+    }
+}
+
+impl Setting for Vec<PathBuf> {
+    /// A list of paths, or one alone.
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        let resolve = |item: &DeValue<'_>| base.resolve(item.as_str().unwrap_or_default());
+        *self = match value {
+            DeValue::Array(items) => {
+                let paths = items.iter().map(|item| resolve(item.get_ref()));
+                paths.collect::<Result<_, _>>()?
+            }
+            other => vec![resolve(other)?],
+        };
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        let paths = self.iter().map(|path| path.to_string_lossy().into_owned());
+        Some(paths.collect::<Vec<_>>().into())
     }
 }
 

@@ -10,6 +10,7 @@ use lango_core::Limits;
 use lango_models::{Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology};
+use super::rules::ApprovalRules;
 use super::surroundings::Paths;
 
 /// All settings, one field for each of the [`KEYS`](super::KEYS).
@@ -19,8 +20,50 @@ pub struct Settings {
     pub agent: AgentSettings,
     /// The keys under `providers`, by the name of the provider.
     pub providers: BTreeMap<String, ProviderConfig>,
+    /// The keys under `approval`.
+    pub approval: ApprovalSettings,
+    /// The keys under `tools`.
+    pub tools: ToolSettings,
+    /// The keys under `skill`.
+    pub skill: SkillSettings,
     /// The keys under `session`.
     pub session: SessionSettings,
+}
+
+/// The keys under `approval`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ApprovalSettings {
+    /// Which calls run, which are asked for, which never run.
+    pub rules: ApprovalRules,
+}
+
+/// The keys under `tools`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// What commands may do.
+    pub exec: ExecSettings,
+}
+
+/// The keys under `tools.exec`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecSettings {
+    /// More that may be read.
+    pub read: Vec<PathBuf>,
+    /// More that may be changed.
+    pub write: Vec<PathBuf>,
+    /// Whether commands reach the network.
+    pub network: bool,
+    /// Processes that a command may have at once.
+    pub max_processes: u32,
+    /// Memory that a command may use, in MiB.
+    pub max_memory_mb: u32,
+}
+
+/// The keys under `skill`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SkillSettings {
+    /// More folders with skills.
+    pub dirs: Vec<PathBuf>,
 }
 
 /// The keys under `providers.<id>`. What is not set comes from the providers that lango knows by name.
@@ -115,6 +158,17 @@ impl Settings {
                 agents_dir: None,
             },
             providers: BTreeMap::new(),
+            approval: ApprovalSettings::default(),
+            tools: ToolSettings {
+                exec: ExecSettings {
+                    read: Vec::new(),
+                    write: Vec::new(),
+                    network: false,
+                    max_processes: 256,
+                    max_memory_mb: 4096,
+                },
+            },
+            skill: SkillSettings::default(),
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
             },

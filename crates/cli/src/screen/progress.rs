@@ -1,7 +1,7 @@
 //! A turn as it happens: who was asked to do what, which tools ran, and what was put right. One line a fact.
 
 use super::one_line;
-use lango_core::{CallId, CallStatus, Event, EventBody, Timestamp};
+use lango_core::{Answer, AnsweredBy, CallId, CallStatus, Event, EventBody, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -57,12 +57,23 @@ impl Progress {
             EventBody::TurnCorrected { detail, .. } => {
                 Some(format!("  ! {}", one_line(detail, 100)))
             }
+            EventBody::ApprovalAnswered { answer, by, .. } => answered(answer, by),
             EventBody::UserMessage { .. }
+            | EventBody::ApprovalRequested(_)
             | EventBody::AgentMessage { .. }
             | EventBody::RemoteCalled { .. }
             | EventBody::TurnFinished { .. } => None,
         };
         line.into_iter().collect()
+    }
+}
+
+/// How a request was answered, where the person has not just done so themselves.
+pub(super) fn answered(answer: &Answer, by: &AnsweredBy) -> Option<String> {
+    match by {
+        AnsweredBy::Grant { grant } => Some(format!("  allowed before ({grant})")),
+        AnsweredBy::Person => Some(format!("  answered: {}", answer.word())),
+        AnsweredBy::Nobody | AnsweredBy::End => None,
     }
 }
 

@@ -1,9 +1,9 @@
 //! A stored session for reading: every message under its author, delegations and tools between them.
 
-use super::one_line;
 use super::progress::{brief_arguments, mark};
+use super::{one_line, subject_line};
 use crate::markdown::sanitize;
-use lango_core::{Event, EventBody, Outcome};
+use lango_core::{AnsweredBy, Event, EventBody, Outcome};
 
 /// Turns stored events into lines.
 #[derive(Default)]
@@ -50,6 +50,22 @@ impl Transcript {
             EventBody::ToolReturned { status, output, .. } => {
                 let first = output.lines().next().unwrap_or_default();
                 vec![format!("{who} {} {}", mark(*status), one_line(first, 100))]
+            }
+            EventBody::ApprovalRequested(request) => {
+                vec![format!("waits: {} {}", request.id, subject_line(request))]
+            }
+            EventBody::ApprovalAnswered {
+                request,
+                answer,
+                by,
+            } => {
+                let by = match by {
+                    AnsweredBy::Person => "",
+                    AnsweredBy::Grant { .. } => " (granted before)",
+                    AnsweredBy::Nobody => " (nobody could be asked)",
+                    AnsweredBy::End => " (the turn ended)",
+                };
+                vec![format!("{who} answers {request}: {}{by}", answer.word())]
             }
             EventBody::RemoteReturned { output, .. } => message(event, output),
             EventBody::TurnCorrected { detail, .. } => vec![format!("! {}", one_line(detail, 120))],

@@ -1,17 +1,20 @@
 //! One turn of a chat on the screen: what happens as it happens, and the answer block by block as it is written.
 
-use crate::commands::watch::watch;
+use crate::commands::ask::Asker;
+use crate::commands::present::waits;
+use crate::commands::watch::{Given, watch};
 use crate::exit::Failure;
 use crate::markdown::{Blocks, Style, render, sanitize};
 use crate::screen::{self, Progress, footer};
-use lango_engine::{Conversation, Shown};
+use lango_engine::{Conversation, Shown, TurnEnd};
 use std::time::Instant;
 
-/// Runs a turn and shows it.
+/// Runs a turn and shows it; without a question it goes on with the one that waits.
 pub async fn show_turn(
     model: &str,
     conversation: &mut Conversation,
-    question: &str,
+    question: Option<&str>,
+    folder: &str,
 ) -> Result<(), Failure> {
     let started = Instant::now();
     let mut answer = Answer::new();
@@ -30,7 +33,12 @@ pub async fn show_turn(
             screen::write_line(&sanitize(&format!("  {agent}: {reason}")))
         }
     };
-    let report = watch(conversation, question, show).await?;
+    let given = question.map_or(Given::Nothing, Given::Question);
+    let asker = Asker::of_this_process();
+    let report = match watch(conversation, given, asker, folder, show).await?.end {
+        TurnEnd::Finished(report) => report,
+        TurnEnd::Waiting(waiting) => return Ok(screen::write_line(&waits(&waiting))?),
+    };
     answer.finish(report.answer.as_deref())?;
     let model = report.model.as_deref().unwrap_or(model);
     let author = report

@@ -1,0 +1,182 @@
+//! `lango approvals`: what waits for an answer, what was granted, and taking it back.
+
+use super::ask::{Asker, reason};
+use super::present::Presentation;
+use super::watch::{Given, watch};
+use crate::app::{App, Sessions};
+use crate::args::{AnswerWord, ApprovalsCommand};
+use crate::exit::{Exit, Failure};
+use crate::screen::{self, Layout, age, one_line, subject_line};
+use lango_core::{Answer, ApprovalId, Clock, Grant, Waiting};
+use lango_engine::SystemClock;
+use std::time::Instant;
+
+/// Runs the command.
+pub async fn approvals(
+    config: Vec<String>,
+    command: Option<ApprovalsCommand>,
+) -> Result<Exit, Failure> {
+    let app = App::load(config)?;
+    let sessions = app.past_sessions()?;
+    match command.unwrap_or(ApprovalsCommand::List { json: false }) {
+        ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
+        ApprovalsCommand::Answer {
+            id,
+            answer,
+            pattern,
+            because,
+            json,
+            quiet,
+        } => {
+            let waiting = sessions.catalog.approvals(&app.user()).await?.waiting;
+            let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
+            let answer = read_answer(&app, &waiting, answer, pattern, because)?;
+            let presentation = Presentation {
+                json,
+                quiet,
+                ..Presentation::default()
+            };
+            go_on(&app, &sessions, &waiting, answer, presentation).await
+        }
+        ApprovalsCommand::Revoke { id } => {
+            let granted = sessions.catalog.approvals(&app.user()).await?.granted;
+            let grant = only(&id, "is granted", granted, |grant| &grant.id)?;
+            sessions.catalog.revoke(&app.user(), &grant.id).await?;
+            screen::print(&format!("taken back: {}", grant_line(&grant)))?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
+    let approvals = sessions.catalog.approvals(&app.user()).await?;
+    if as_json {
+        screen::print(&screen::json(&approvals, Layout::Indented)?)?;
+        return Ok(Exit::Ok);
+    }
+    if approvals.waiting.is_empty() && approvals.granted.is_empty() {
+        screen::print("nothing waits, and nothing is granted")?;
+        return Ok(Exit::Ok);
+    }
+    let now = SystemClock.now();
+    for waiting in &approvals.waiting {
+        screen::print(&format!(
+            "waits    {}  {}  ({}, session {})",
+            waiting.request.id,
+            subject_line(&waiting.request),
+            age(waiting.asked, now),
+            waiting.session
+        ))?;
+    }
+    for grant in &approvals.granted {
+        screen::print(&format!(
+            "granted  {}  ({})",
+            grant_line(grant),
+            age(grant.given, now)
+        ))?;
+    }
+    if !approvals.waiting.is_empty() {
+        screen::say("answer: lango approvals answer ID yes|session|always|no");
+    }
+    if !approvals.granted.is_empty() {
+        screen::say("take back: lango approvals revoke ID");
+    }
+    Ok(Exit::Ok)
+}
+
+fn grant_line(grant: &Grant) -> String {
+    let place = match &grant.folder {
+        Some(folder) => format!("always in {folder}"),
+        None => format!("in session {}", grant.session),
+    };
+    let line = format!(
+        "{}  {} {} {}  {place}",
+        grant.id, grant.agent, grant.tool, grant.pattern
+    );
+    one_line(&line, 300)
+}
+
+/// The one whose id begins like this.
+fn only<T>(
+    prefix: &str,
+    state: &str,
+    all: Vec<T>,
+    id: impl Fn(&T) -> &ApprovalId,
+) -> Result<T, Failure> {
+    let fits = |one: &T| !prefix.is_empty() && id(one).as_str().starts_with(prefix);
+    let mut found: Vec<T> = all.into_iter().filter(fits).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => Err(Failure::new(
+            Exit::Usage,
+            format!("more than one begins with `{prefix}`"),
+        )
+        .next("write more of the id")),
+        (None, _) => Err(Failure::new(
+            Exit::Usage,
+            format!("nothing of the id `{prefix}` {state}"),
+        )
+        .next("`lango approvals` lists what waits and what is granted")),
+    }
+}
+
+fn read_answer(
+    app: &App,
+    waiting: &Waiting,
+    word: AnswerWord,
+    pattern: Option<String>,
+    because: Option<String>,
+) -> Result<Answer, Failure> {
+    let offered = || waiting.request.pattern.clone();
+    let pattern = || {
+        let pattern = pattern.as_deref().map(Into::into).or_else(offered);
+        pattern
+            .filter(|_| waiting.request.pattern.is_some())
+            .ok_or_else(|| {
+                Failure::new(
+                    Exit::Usage,
+                    format!(
+                        "this call has to be allowed each time: {}",
+                        waiting.request.reason
+                    ),
+                )
+                .next(format!("lango approvals answer {} yes", waiting.request.id))
+            })
+    };
+    Ok(match word {
+        AnswerWord::Yes => Answer::Once,
+        AnswerWord::Session => Answer::Session {
+            pattern: pattern()?,
+        },
+        AnswerWord::Always => Answer::Always {
+            pattern: pattern()?,
+            folder: app.folder().into(),
+        },
+        AnswerWord::No => Answer::No {
+            reason: because.as_deref().and_then(reason),
+        },
+    })
+}
+
+/// Answers, and runs the turn on. What it asks for next is asked at the terminal, or waits in its turn.
+async fn go_on(
+    app: &App,
+    sessions: &Sessions,
+    waiting: &Waiting,
+    answer: Answer,
+    presentation: Presentation,
+) -> Result<Exit, Failure> {
+    let choice = app.choose_model().await?;
+    let runner = app.runner(sessions, &choice.model)?;
+    let _hold = sessions.hold(&waiting.session)?;
+    let mut conversation = runner.open(waiting.session.clone()).await?;
+    let asker = match Asker::of_this_process() {
+        Asker::Nobody => Asker::Later,
+        asker => asker,
+    };
+    let started = Instant::now();
+    let given = Given::Answer(waiting.request.id.clone(), answer);
+    let shower = presentation.shower();
+    let watched = watch(&mut conversation, given, asker, &app.folder(), shower).await?;
+    presentation.present(&watched, choice.model.name(), started.elapsed())
+}

@@ -1,0 +1,167 @@
+//! What a command that runs a turn prints: the answer on stdout as it was asked for, everything else on stderr, and the exit
+//! code.
+
+use super::watch::Watched;
+use crate::exit::{Exit, Failure};
+use crate::markdown;
+use crate::screen::{self, Layout, Progress, allowing_rule, footer, subject_line};
+use lango_core::{Outcome, Waiting};
+use lango_engine::{Shown, TurnEnd, TurnReport};
+use lango_models::Offline;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// How a turn is printed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Presentation {
+    /// One JSON object at the end.
+    pub json: bool,
+    /// The events as they are stored.
+    pub jsonl: bool,
+    /// No progress.
+    pub quiet: bool,
+    /// Whether the session can be gone on with.
+    pub ephemeral: bool,
+}
+
+impl Presentation {
+    /// Shows what happens: events on stdout if they were asked for, progress on stderr.
+    pub fn shower(self) -> impl FnMut(Shown) -> std::io::Result<()> {
+        let mut progress = Progress::new();
+        move |item| {
+            let events = match item {
+                Shown::Stored(events) => events,
+                Shown::Retrying { agent, reason } if !self.quiet => {
+                    screen::say(&format!("  {agent}: {reason}"));
+                    return Ok(());
+                }
+                _ => return Ok(()),
+            };
+            for event in events.iter() {
+                if self.jsonl {
+                    screen::write_line(&screen::json(event, Layout::Line)?)?;
+                }
+                if !self.quiet {
+                    progress
+                        .lines(event)
+                        .iter()
+                        .for_each(|line| screen::say(line));
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Prints how far a turn came.
+    pub fn present(
+        self,
+        watched: &Watched,
+        model: &str,
+        elapsed: Duration,
+    ) -> Result<Exit, Failure> {
+        let report = match &watched.end {
+            TurnEnd::Finished(report) => report,
+            TurnEnd::Waiting(waiting) => return self.present_waiting(waiting),
+        };
+        let model = report.model.as_deref().unwrap_or(model);
+        if self.json {
+            let summary = summary(model, report, &watched.denied, elapsed);
+            screen::print(&screen::json(&summary, Layout::Line)?)?;
+        } else if let Some(answer) = report.answer.as_ref().filter(|_| !self.jsonl) {
+            let text = markdown::render(answer, style());
+            screen::print(text.trim_end_matches('\n'))?;
+        }
+        if !self.quiet {
+            screen::say(&footer(report, model, elapsed));
+            if !self.ephemeral {
+                screen::say(&format!(
+                    "go on: lango run --session {} \"…\"",
+                    report.session
+                ));
+            }
+        }
+        Ok(match Exit::from(&report.outcome) {
+            Exit::Ok if !watched.denied.is_empty() => Exit::Denied,
+            exit => exit,
+        })
+    }
+
+    /// A turn that waits has no answer yet.
+    fn present_waiting(self, waiting: &[Waiting]) -> Result<Exit, Failure> {
+        if self.json {
+            let summary = json!({ "outcome": "waiting", "waiting": waiting });
+            screen::print(&screen::json(&summary, Layout::Line)?)?;
+        }
+        screen::say(&waits(waiting));
+        Ok(Exit::Denied)
+    }
+}
+
+/// What waits, and how to answer it.
+pub fn waits(waiting: &[Waiting]) -> String {
+    let mut lines: Vec<String> = waiting
+        .iter()
+        .map(|waiting| {
+            format!(
+                "waiting: {}  {}",
+                waiting.request.id,
+                subject_line(&waiting.request)
+            )
+        })
+        .collect();
+    if let Some(first) = waiting.first() {
+        lines.push(format!(
+            "  next: lango approvals answer {} yes (or no)",
+            first.request.id
+        ));
+    }
+    lines.join("\n")
+}
+
+fn style() -> markdown::Style {
+    match std::io::stdout().is_terminal() {
+        true if screen::wants_colour() => markdown::Style::Coloured,
+        true => markdown::Style::Uncoloured,
+        false => markdown::Style::Plain,
+    }
+}
+
+/// What `--json` prints.
+fn summary(model: &str, report: &TurnReport, denied: &[Waiting], elapsed: Duration) -> Value {
+    let error = match &report.outcome {
+        Outcome::Failed { error, .. } => Some(error),
+        _ => None,
+    };
+    let denied: Vec<Value> = denied
+        .iter()
+        .map(|waiting| {
+            let request = &waiting.request;
+            json!({
+                "agent": request.agent,
+                "tool": request.tool,
+                "arguments": request.arguments,
+                "reason": request.reason,
+                "allow": allowing_rule(waiting),
+            })
+        })
+        .collect();
+    json!({
+        "answer": report.answer,
+        "author": report.author,
+        "outcome": report.outcome.word(),
+        "limit": report.outcome.limit(),
+        "error": error,
+        "denied": denied,
+        "session": report.session,
+        "turn": report.turn,
+        "model": model,
+        "offline": model == Offline::NAME,
+        "model_calls": report.model_calls,
+        "tool_calls": report.tool_calls,
+        "rounds": report.rounds,
+        "usage": report.usage,
+        "time_ms": elapsed.as_millis() as u64,
+        "cost_usd": report.cost_micros.map(|micros| micros as f64 / 1e6),
+    })
+}

@@ -86,14 +86,18 @@ pub fn caller() -> Caller {
     }
 }
 
-/// The spec of a tool that takes any object.
+/// The spec of a tool that takes any object. It is safe, unless it pays.
 pub fn spec(name: &str) -> ToolSpec {
+    let risk = match name.starts_with("payment_") {
+        true => Risk::Dangerous,
+        false => Risk::Safe,
+    };
     ToolSpec {
         name: ToolName::from(name),
         description: format!("Does what {name} says").into(),
         parameters: Arc::new(json!({ "type": "object" })),
         effect: Effect::Pure,
-        risk: Risk::Safe,
+        risk,
         escalation: None,
         subject: Default::default(),
     }

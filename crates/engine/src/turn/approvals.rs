@@ -91,6 +91,11 @@ impl Turn {
             .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
             .collect();
         for (frame, agent, asked) in same {
+            // What has to be asked for each time cannot be granted for longer.
+            let answer = match asked.pattern {
+                None if answer.allows() => &Answer::Once,
+                _ => answer,
+            };
             self.note_answer(&frame, &asked.id, answer, by);
             let spec = self
                 .tree

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod approval_laws;
+mod approval_rules;
+mod approvals;
 mod authors;
 mod behaviour;
 mod bench;

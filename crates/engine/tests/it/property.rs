@@ -4,12 +4,13 @@
 //! A turn is driven by a list of bytes: each decision takes the next one, and past the end everything behaves. So a
 //! counterexample shrinks to the few decisions that matter.
 
+use crate::approval_laws::{answer, check_approvals, rules};
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
     Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply, ModelRequest, Outcome,
     Price, RemoteError, Text, Timestamp, TurnSettings, Usage,
 };
-use lango_engine::{Input, Mode, Step, Tree, Turn};
+use lango_engine::{Input, Mode, Rules, Step, Tree, Turn, TurnStart};
 use lango_testkit::model::{failure, raw_call};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -71,13 +72,13 @@ const PRICE: Price = Price {
 };
 
 /// Decisions from bytes.
-struct Choices<'a> {
+pub struct Choices<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl Choices<'_> {
-    fn next(&mut self, below: usize) -> usize {
+    pub fn next(&mut self, below: usize) -> usize {
         let byte = self.bytes.get(self.at).copied().unwrap_or(0);
         self.at += 1;
         usize::from(byte) % below
@@ -135,6 +136,14 @@ impl Choices<'_> {
     }
 }
 
+/// A turn under rules that allow everything, or under those above.
+fn ruled(rules: &Arc<Rules>) -> TurnStart {
+    TurnStart {
+        rules: Arc::clone(rules),
+        ..start(Vec::new())
+    }
+}
+
 /// A step that was started, with what its model was sent.
 struct UnderWay {
     step: Step,
@@ -145,11 +154,13 @@ struct Lived {
     events: Vec<Event>,
     turn: Turn,
     limits: Limits,
+    rules: Arc<Rules>,
 }
 
 /// Lives one turn the way the runner does: every ready step is started, and any of them may come back next.
 fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseError> {
     let limits = choices.limits();
+    let rules = [Arc::default(), rules()][choices.next(2)].clone();
     let settings = TurnSettings {
         limits,
         model: "test/random".into(),
@@ -159,7 +170,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),
-        start(Vec::new()),
+        ruled(&rules),
         "go".into(),
         settings,
         Timestamp(1),
@@ -177,7 +188,19 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
                 under_way.push(UnderWay { step, request });
             }
         }
-        prop_assert!(!under_way.is_empty(), "stuck: {turn:?}");
+        let waiting = turn.waiting();
+        prop_assert_eq!(
+            under_way.is_empty(),
+            turn.is_parked(),
+            "it is parked when nothing but an answer can come, and only then: {:?}",
+            turn
+        );
+        if turn.is_parked() || (!waiting.is_empty() && choices.next(3) == 0) {
+            let one = &waiting[choices.next(waiting.len())];
+            events.extend(turn.accept(answer(one, choices), Timestamp(2)));
+            check_replay(tree, &rules, &events, &turn)?;
+            continue;
+        }
         prop_assert!(
             under_way
                 .iter()
@@ -188,7 +211,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         events.extend(turn.accept(come_back(next, choices), Timestamp(2)));
         prop_assert!(events.len() > before, "every input is a stored fact");
         prop_assert!(events.len() < 5000, "the turn does not end");
-        check_replay(tree, &events, &turn)?;
+        check_replay(tree, &rules, &events, &turn)?;
     }
     prop_assert!(turn.ready().is_empty());
     prop_assert!(
@@ -199,6 +222,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         events,
         turn,
         limits,
+        rules,
     })
 }
 
@@ -256,10 +280,16 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
     }
 }
 
-fn check_replay(tree: &Arc<Tree>, events: &[Event], turn: &Turn) -> Result<(), TestCaseError> {
-    let replayed = Turn::replay(Arc::clone(tree), start(Vec::new()), events);
+fn check_replay(
+    tree: &Arc<Tree>,
+    rules: &Arc<Rules>,
+    events: &[Event],
+    turn: &Turn,
+) -> Result<(), TestCaseError> {
+    let replayed = Turn::replay(Arc::clone(tree), ruled(rules), events);
     prop_assert!(replayed == *turn, "replayed: {replayed:?}\nlived: {turn:?}");
     prop_assert_eq!(replayed.ready(), turn.ready());
+    prop_assert_eq!(replayed.waiting(), turn.waiting());
     Ok(())
 }
 
@@ -268,7 +298,11 @@ fn check_invariants(tree: &Tree, lived: &Lived) -> Result<(), TestCaseError> {
         events,
         turn,
         limits,
+        rules,
     } = lived;
+    if **rules != Rules::default() {
+        check_approvals(events)?;
+    }
     let stored: Vec<Event> = serde_json::from_str(&serde_json::to_string(events).unwrap()).unwrap();
     prop_assert_eq!(&stored, events, "the log's JSON gives the events back");
     let mut agents: HashMap<&str, &str> = HashMap::from([("", tree.root.name.as_str())]);
@@ -353,10 +387,11 @@ fn check_end(
         .iter()
         .filter(|event| matches!(event.body, EventBody::ToolCalled { .. }))
         .count();
-    let returned = events
-        .iter()
-        .filter(|event| matches!(event.body, EventBody::ToolReturned { .. }))
-        .count();
+    let ran = |event: &&Event| match &event.body {
+        EventBody::ToolReturned { status, .. } => *status != CallStatus::Denied,
+        _ => false,
+    };
+    let returned = events.iter().filter(ran).count();
     prop_assert_eq!(called, *tool_calls as usize);
     prop_assert_eq!(
         called,

@@ -5,8 +5,8 @@ use lango_core::{
     Text, Timestamp, TurnId, TurnSettings,
 };
 use lango_engine::{
-    Input, LookBack, ModelStep, RemoteCard, RemoteStep, Step, ToolStep, Topology, Tree,
-    TreeSettings, Turn, TurnStart,
+    Action, Input, LookBack, ModelStep, RemoteCard, RemoteStep, Rule, Step, ToolStep, Topology,
+    Tree, TreeSettings, Turn, TurnStart,
 };
 use lango_testkit::tool::specs;
 use std::collections::VecDeque;
@@ -212,6 +212,17 @@ impl<'a> Play<'a> {
             requests,
             tools_run,
         }
+    }
+}
+
+/// A rule over tools and nothing else.
+pub fn rule(action: Action, tool: &str) -> Rule {
+    Rule {
+        action,
+        agent: None,
+        tool: Some(tool.to_owned()),
+        matching: None,
+        origin: "a test".into(),
     }
 }
 

@@ -15,6 +15,39 @@ pub(super) struct Rule {
 /// The first row that fits and whose tool is offered wins.
 const RULES: &[Rule] = &[
     Rule {
+        tool: "exec",
+        phrases: &["run", "execute"],
+        arguments: |text| Some(json!({ "command": between(text, '`')? })),
+    },
+    Rule {
+        tool: "fs_write",
+        phrases: &["create", "write"],
+        arguments: |text| {
+            let (before, content) = with_the_words(text)?;
+            Some(json!({ "path": path(before)?, "content": content }))
+        },
+    },
+    Rule {
+        tool: "fs_mkdir",
+        phrases: &[
+            "create the folder",
+            "create a folder",
+            "make a folder",
+            "make the folder",
+        ],
+        arguments: |text| Some(json!({ "path": path(text)? })),
+    },
+    Rule {
+        tool: "fs_delete",
+        phrases: &["delete", "remove"],
+        arguments: |text| Some(json!({ "path": path(text)? })),
+    },
+    Rule {
+        tool: "fs_search",
+        phrases: &["search for", "search"],
+        arguments: |text| Some(json!({ "pattern": wanted(text)?, "literal": true })),
+    },
+    Rule {
         tool: "fs_stat",
         phrases: &[
             "how big",
@@ -108,11 +141,42 @@ fn path(text: &str) -> Option<String> {
 }
 
 fn quoted(text: &str) -> Option<String> {
-    ['`', '"', '\''].into_iter().find_map(|mark| {
-        let (_, rest) = text.split_once(mark)?;
-        let (inside, _) = rest.split_once(mark)?;
-        (!inside.is_empty()).then(|| inside.to_owned())
-    })
+    ['`', '"', '\'']
+        .into_iter()
+        .find_map(|mark| between(text, mark))
+}
+
+fn between(text: &str, mark: char) -> Option<String> {
+    let (_, rest) = text.split_once(mark)?;
+    let (inside, _) = rest.split_once(mark)?;
+    (!inside.is_empty()).then(|| inside.to_owned())
+}
+
+/// What comes before "with the words", and the words, which end a line.
+fn with_the_words(text: &str) -> Option<(&str, String)> {
+    const MARKS: [&str; 6] = [
+        " with the words ",
+        " with the word ",
+        " with the text ",
+        " with the content ",
+        " containing ",
+        " saying ",
+    ];
+    let (before, words) = MARKS.iter().find_map(|mark| text.split_once(mark))?;
+    let words = words.trim();
+    let words = quoted(words)
+        .filter(|inside| inside.len() + 2 == words.len())
+        .unwrap_or_else(|| words.to_owned());
+    (!words.is_empty()).then(|| (before, format!("{words}\n")))
+}
+
+/// What to search for: quoted, or all that follows.
+fn wanted(text: &str) -> Option<String> {
+    let start = text.to_lowercase().find("search")?;
+    let rest = text.get(start + "search".len()..)?.trim();
+    let rest = rest.strip_prefix("for ").unwrap_or(rest).trim();
+    let rest = rest.trim_end_matches(['?', '!', '.']);
+    quoted(text).or_else(|| (!rest.is_empty()).then(|| rest.to_owned()))
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
@@ -173,7 +237,11 @@ mod tests {
 
     fn found(text: &str) -> Option<String> {
         find(text, |_| true).map(|(rule, arguments)| {
-            format!("{} {}", rule.tool, arguments["path"].as_str().unwrap())
+            let shown = ["path", "command", "pattern"]
+                .iter()
+                .find_map(|name| arguments[name].as_str());
+            let content = arguments["content"].as_str().unwrap_or_default();
+            format!("{} {}{content:?}", rule.tool, shown.unwrap()).replace("\"\"", "")
         })
     }
 
@@ -199,6 +267,28 @@ mod tests {
         );
         assert_eq!(found("read README").as_deref(), Some("fs_read README"));
         assert_eq!(found("sing a song"), None);
+        assert_eq!(
+            found("run `git log; git status`").as_deref(),
+            Some("exec git log; git status")
+        );
+        assert_eq!(
+            found("create notes/a.md with the word hi").as_deref(),
+            Some("fs_write notes/a.md\"hi\\n\"")
+        );
+        assert_eq!(
+            found("create todo.txt with the words \"milk and bread\"").as_deref(),
+            Some("fs_write todo.txt\"milk and bread\\n\"")
+        );
+        assert_eq!(
+            found("delete notes/a.md").as_deref(),
+            Some("fs_delete notes/a.md")
+        );
+        assert_eq!(found("search for TODO").as_deref(), Some("fs_search TODO"));
+        assert_eq!(
+            found("make a folder called `x y`").as_deref(),
+            Some("fs_mkdir x y")
+        );
+        assert_eq!(found("run away"), None);
     }
 
     #[test]

@@ -72,8 +72,14 @@ pub(super) fn parts(text: &str, stands_alone: impl Fn(&str) -> bool) -> Vec<Stri
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
+    // What stands between backticks is taken as it is.
+    let mut is_quoted = false;
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
+        is_quoted ^= c == '`';
+        if is_quoted && text[at + c.len_utf8()..].contains('`') {
+            continue;
+        }
         let ends = matches!(c, '.' | '?' | '!' | ';')
             && characters
                 .peek()

@@ -1,0 +1,155 @@
+//! Which rule wins, and what a wait costs.
+
+use crate::approvals::{answer, ask, in_session, kinds, one_write, waiting, writing_bench};
+use crate::bench::{finished, local};
+use crate::support::{Shape, rule, start, tree_with};
+use crate::trees::Driven;
+use lango_core::{Answer, AnsweredBy, Timestamp};
+use lango_engine::{Action, Input, Rule, Rules, Step, Turn};
+use lango_testkit::model::{ScriptedModel, call, calls};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+#[tokio::test]
+async fn rules_allow_ask_and_deny_and_denying_wins() {
+    let rules = |rules: Vec<Rule>| Rules::new(rules);
+    let particular = |action, pattern: &str| Rule {
+        matching: Some(pattern.to_owned()),
+        ..rule(action, "fs_write")
+    };
+    let cases: Vec<(Rules, Value, Option<usize>)> = vec![
+        (
+            rules(vec![rule(Action::Allow, "fs_*")]),
+            json!("a"),
+            Some(1),
+        ),
+        (
+            rules(vec![
+                rule(Action::Allow, "fs_write"),
+                rule(Action::Deny, "*"),
+            ]),
+            json!("a"),
+            Some(0),
+        ),
+        (
+            rules(vec![
+                rule(Action::Allow, "*"),
+                rule(Action::Ask, "fs_write"),
+            ]),
+            json!("a"),
+            None,
+        ),
+        (
+            rules(vec![
+                rule(Action::Ask, "*"),
+                rule(Action::Allow, "fs_write"),
+            ]),
+            json!("a"),
+            Some(1),
+        ),
+        (
+            rules(vec![
+                rule(Action::Ask, "fs_write"),
+                particular(Action::Allow, "*notes/*"),
+            ]),
+            json!("notes/a"),
+            Some(1),
+        ),
+        (
+            rules(vec![
+                rule(Action::Allow, "fs_write"),
+                particular(Action::Deny, "*secret*"),
+            ]),
+            json!("a/secret"),
+            Some(0),
+        ),
+        (
+            rules(vec![
+                rule(Action::Allow, "fs_write"),
+                rule(Action::AskEachTime, "fs_write"),
+            ]),
+            json!("a"),
+            None,
+        ),
+        (
+            rules(vec![Rule {
+                agent: Some("librarian".to_owned()),
+                ..rule(Action::Allow, "fs_write")
+            }]),
+            json!("a"),
+            None,
+        ),
+    ];
+    for (rules, path, runs) in cases {
+        let (mut bench, tool) = writing_bench();
+        let shown = format!("{rules:?}");
+        bench.rules = rules;
+        let script = one_write(path.as_str().unwrap());
+        let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+        let end = ask(&mut conversation, "write").await;
+        match runs {
+            Some(runs) => {
+                finished(end);
+                assert_eq!(tool.runs(), runs, "{shown}");
+            }
+            None => assert_eq!((waiting(end).len(), tool.runs()), (1, 0), "{shown}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_must_be_asked_for_each_time_is_not_granted_for_longer() {
+    let (mut bench, tool) = writing_bench();
+    bench.rules = Rules::new(vec![rule(Action::AskEachTime, "fs_*")]);
+    let script = one_write("a").into_iter().chain(one_write("a"));
+    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+    let asked = waiting(ask(&mut conversation, "1").await);
+    assert_eq!(asked[0].request.pattern, None);
+    finished(answer(&mut conversation, in_session("*")).await);
+    waiting(ask(&mut conversation, "2").await);
+    assert_eq!(tool.runs(), 1);
+    let granted = bench.store.grants(conversation.session(), "/work").await;
+    assert_eq!(granted.unwrap(), [], "nor kept");
+}
+
+#[test]
+fn waiting_for_a_person_is_no_active_time() {
+    let tree = tree_with(Shape::Single, &["payment_send"], &[], 3);
+    let mut driven = Driven::begin(&tree, "pay");
+    let step = driven.model_step();
+    let reply = call("payment_send", json!({}));
+    let model = "test/scripted".into();
+    let input = Input::ModelReplied { step, reply, model };
+    driven.turn.accept(input, Timestamp(1_001));
+    assert!(driven.turn.is_parked());
+    let input = Input::Answered {
+        request: driven.turn.waiting()[0].request.id.clone(),
+        answer: Answer::Once,
+        by: AnsweredBy::Person,
+    };
+    driven.turn.accept(input, Timestamp(9_000_000));
+    assert_eq!(
+        (driven.turn.active_ms(), driven.turn.is_parked()),
+        (1_000, false)
+    );
+    driven.turn.accept(Input::Cancelled, Timestamp(9_000_500));
+    assert_eq!(driven.turn.active_ms(), 1_500);
+}
+
+#[test]
+fn what_was_under_way_beside_a_call_that_waits_is_done_again_if_that_is_harmless() {
+    let tree = tree_with(Shape::Single, &["payment_send", "fs_read"], &[], 3);
+    let mut driven = Driven::begin(&tree, "both");
+    driven.reply(calls([("fs_read", json!({})), ("payment_send", json!({}))]));
+    let before = driven.turn.waiting();
+    let mut again = Turn::replay(Arc::clone(&tree), start(Vec::new()), &driven.events);
+    assert_eq!((again.waiting(), again.is_parked()), (before, false));
+    let events = again.accept(Input::Resumed, Timestamp(5));
+    assert_eq!(
+        kinds(&events),
+        ["turn.corrected"],
+        "what can be repeated is"
+    );
+    let ready = again.ready();
+    assert!(matches!(ready.as_slice(), [Step::CallTool(step)] if step.tool == "fs_read"));
+}

@@ -22,6 +22,7 @@ mod fs;
 mod kind;
 mod place;
 mod show;
+mod skill;
 mod workspace;
 
 pub use fs::file_tools;

@@ -1,0 +1,2 @@
+//! Skills
+mod front_matter;

@@ -26,4 +26,5 @@ mod skill;
 mod workspace;
 
 pub use fs::file_tools;
+pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
 pub use workspace::{Workspace, WorkspaceError};

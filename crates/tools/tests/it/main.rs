@@ -5,6 +5,7 @@
 mod confined;
 mod list;
 mod read;
+mod skill_find;
 mod spec;
 mod special;
 mod stat;

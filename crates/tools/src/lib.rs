@@ -17,6 +17,7 @@
 //! Who may call a tool, with which approval and for how long is decided before the call reaches this crate.
 
 mod declaration;
+mod exec;
 mod file_error;
 mod fs;
 mod kind;
@@ -25,6 +26,7 @@ mod show;
 mod skill;
 mod workspace;
 
+pub use exec::{CommandLimits, CommandSetup, Commands, CommandsError, command_tools};
 pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
 pub use workspace::{Workspace, WorkspaceError};

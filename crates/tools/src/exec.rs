@@ -19,6 +19,7 @@ use jobs::Jobs;
 use lango_core::Tool;
 use lango_sandbox::{Launcher, Limits, Policy};
 use outputs::{Outputs, Room};
+pub(crate) use preview::preview;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -4,12 +4,18 @@
 //! the skill is used, each time anew. A skill that is broken is told and left out. Where a skill is, is kept as a handle
 //! to the folder above it, so that a link put in its place later does not lead elsewhere.
 
+mod files;
 mod find;
 mod front_matter;
+mod script;
+mod tool;
 
 use cap_std::fs::Dir;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// What comes before a skill's name in its tool's name.
+const TOOL_PREFIX: &str = "skill_";
 
 /// A folder whose subfolders are skills.
 #[derive(Debug, Clone, PartialEq, Eq)]

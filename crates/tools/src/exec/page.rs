@@ -67,9 +67,8 @@ pub(crate) fn read(mut text: impl BufRead, start: Position) -> io::Result<Page> 
 
 /// The place at or before `at` where a character of UTF-8 starts; a character has at most four bytes.
 pub(crate) fn start_of_character(bytes: &[u8], at: usize) -> usize {
-    let inside = |place: &usize| bytes[*place] & 0b1100_0000 == 0b1000_0000;
-    let candidates = (at.saturating_sub(3)..=at).rev();
-    candidates.skip_while(inside).next().unwrap_or(at)
+    let starts = |place: &usize| bytes[*place] & 0b1100_0000 != 0b1000_0000;
+    (at.saturating_sub(3)..=at).rev().find(starts).unwrap_or(at)
 }
 
 #[cfg(test)]

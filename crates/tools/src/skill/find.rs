@@ -1,7 +1,7 @@
 //! Finding skills: the subfolders of the given folders, and the front matter of each.
 
 use super::front_matter::{FrontMatter, LARGEST_FRONT_MATTER};
-use super::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
+use super::{BrokenSkill, SkillCard, SkillFolder, Skills, TOOL_PREFIX, Whose};
 use crate::kind::Kind;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
@@ -20,8 +20,7 @@ const MOST_ENTRIES: usize = 4096;
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 const LARGEST_SKILL_FILE: u64 = 1024 * 1024;
 
-/// What comes before a skill's name in its tool's name, and how long that may be for a model.
-pub(super) const TOOL_PREFIX: &str = "skill_";
+/// How long a tool's name may be for a model.
 const LONGEST_TOOL_NAME: usize = 64;
 
 impl Skills {

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod command_bench;
 mod confined;
+mod exec;
 mod list;
 mod read;
 mod skill_find;

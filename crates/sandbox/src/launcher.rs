@@ -1,6 +1,7 @@
 //! What starts commands.
 
-use crate::{Check, Child, Command, LaunchError, LimitsBy, Policy, SelfTest, Strength};
+use crate::layers::Layers;
+use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -16,9 +17,11 @@ pub struct Helper {
 /// Starts commands in a sandbox.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    helper: Helper,
-    strength: Strength,
-    trash: Option<PathBuf>,
+    pub(crate) helper: Helper,
+    pub(crate) strength: Strength,
+    pub(crate) trash: Option<PathBuf>,
+    pub(crate) layers: Layers,
+    bubblewrap: Option<PathBuf>,
 }
 
 impl Launcher {
@@ -28,6 +31,8 @@ impl Launcher {
             helper,
             strength: Strength::Full,
             trash: None,
+            layers: Layers::default(),
+            bubblewrap: crate::linux::bubblewrap::find(),
         }
     }
 
@@ -43,27 +48,53 @@ impl Launcher {
         self
     }
 
+    /// For tests: takes layers away, or has them fail.
+    #[doc(hidden)]
+    pub fn with_layers(mut self, layers: Layers) -> Self {
+        self.layers = layers;
+        self
+    }
+
     /// Tries for real what a command could do: starts probes the way commands are started.
     pub async fn self_test(&self) -> SelfTest {
-        let unknown = || "nothing".to_string();
-        SelfTest {
-            strength: Strength::None {
-                why: "not built yet".into(),
-            },
-            checks: Vec::<Check>::new(),
-            limits: LimitsBy {
-                processes: unknown(),
-                memory: unknown(),
-                disk: unknown(),
-            },
-        }
+        crate::linux::self_test::run(self).await
     }
 
     /// Starts a command. Nothing runs if a layer cannot be set up. Must be called inside of a tokio runtime.
+    ///
+    /// It looks through the writable folders first, which takes a few milliseconds if they are large.
     pub fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, LaunchError> {
-        let _ = (policy, command, &self.helper, &self.trash);
-        Err(LaunchError::NoSandbox {
-            why: "not built yet".into(),
-        })
+        use crate::linux::{mode_for, spawn};
+        let mode = mode_for(self)?;
+        spawn(self, mode, policy, command, crate::plan::Work::Command)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod layers_here {
+    use super::Launcher;
+    use crate::LaunchError;
+    use crate::inner::{LEAST_ABI, kernel_abi};
+    use crate::layers::Layer;
+    use crate::linux::Mode;
+    use std::path::PathBuf;
+
+    impl Launcher {
+        /// Whether the kernel has rules about files.
+        pub(crate) fn has_landlock(&self) -> bool {
+            self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI
+        }
+
+        /// Bubblewrap, if it is to be used.
+        pub(crate) fn bubblewrap_for(&self, mode: Mode) -> Result<Option<PathBuf>, LaunchError> {
+            match (mode, self.layers.bubblewrap) {
+                (Mode::LandlockOnly, _) | (_, Layer::LeftOut) => Ok(None),
+                (_, Layer::Failing) => Err(LaunchError::NoBubblewrap),
+                (_, Layer::Used) => {
+                    let program = self.bubblewrap.clone();
+                    program.map(Some).ok_or(LaunchError::NoBubblewrap)
+                }
+            }
+        }
     }
 }

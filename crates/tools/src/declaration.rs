@@ -87,12 +87,7 @@ where
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = A::deserialize(&*arguments).map_err(|error| {
-                let name = &self.spec.name;
-                ToolError::new(format!(
-                    "the arguments do not fit `{name}`: {error}; see its schema"
-                ))
-            })?;
+            let arguments = parse(&self.spec, &arguments)?;
             (self.code)(caller.clone(), arguments)
                 .await
                 .map(ToolOutput::from)
@@ -100,8 +95,21 @@ where
     }
 }
 
+/// The arguments of a call, or what is wrong with them.
+pub(crate) fn parse<A: DeserializeOwned>(
+    spec: &ToolSpec,
+    arguments: &Value,
+) -> Result<A, ToolError> {
+    A::deserialize(arguments).map_err(|error| {
+        let name = &spec.name;
+        ToolError::new(format!(
+            "the arguments do not fit `{name}`: {error}; see its schema"
+        ))
+    })
+}
+
 /// The schema of `A` without what a model has no use for: the dialect, the Rust name and references.
-fn schema_of<A: JsonSchema>() -> Value {
+pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;

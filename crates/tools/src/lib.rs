@@ -17,12 +17,16 @@
 //! Who may call a tool, with which approval and for how long is decided before the call reaches this crate.
 
 mod declaration;
+mod exec;
 mod file_error;
 mod fs;
 mod kind;
 mod place;
 mod show;
+mod skill;
 mod workspace;
 
+pub use exec::{CommandLimits, CommandSetup, Commands, CommandsError, command_tools};
 pub use fs::file_tools;
+pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
 pub use workspace::{Workspace, WorkspaceError};

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod command_bench;
 mod confined;
+mod exec;
 mod list;
 mod read;
+mod skill_find;
 mod spec;
 mod special;
 mod stat;

@@ -1,0 +1,65 @@
+//! A command that runs.
+
+use crate::{Ended, LaunchError};
+use std::io;
+use std::os::fd::OwnedFd;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::oneshot;
+
+/// A command that runs. Dropping it ends the command and everything that it started.
+#[derive(Debug)]
+pub struct Child {
+    /// What the command reads, if it was started with [`Stdin::Piped`](crate::Stdin::Piped). Drop it to end the input.
+    pub stdin: Option<ChildStdin>,
+    /// What it prints.
+    pub stdout: Option<ChildStdout>,
+    /// What it complains about.
+    pub stderr: Option<ChildStderr>,
+    lifeline: Option<Lifeline>,
+    ended: oneshot::Receiver<Outcome>,
+    outcome: Option<Outcome>,
+}
+
+/// How it ended, or why the sandbox did not hold.
+type Outcome = Result<Ended, String>;
+/// What the helper inside and the keeper outside see break.
+type Lifeline = (OwnedFd, oneshot::Sender<()>);
+
+impl Child {
+    pub(crate) fn new(
+        (stdin, stdout, stderr): (Option<ChildStdin>, ChildStdout, ChildStderr),
+        lifeline: Lifeline,
+        ended: oneshot::Receiver<Outcome>,
+    ) -> Self {
+        Self {
+            stdin,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            lifeline: Some(lifeline),
+            ended,
+            outcome: None,
+        }
+    }
+
+    /// Waits until the command and everything it started are gone. May be dropped and called again.
+    ///
+    /// An error says that the sandbox failed, not the command: its inner value is a [`LaunchError`], and nothing of the
+    /// command ran. Limits hold whether or not anyone waits.
+    pub async fn wait(&mut self) -> io::Result<Ended> {
+        if self.outcome.is_none() {
+            let outcome = (&mut self.ended).await;
+            self.outcome =
+                Some(outcome.unwrap_or_else(|_| Err("the runtime was shut down".to_string())));
+        }
+        match &self.outcome {
+            Some(Ok(ended)) => Ok(ended.clone()),
+            Some(Err(what)) => Err(LaunchError::Layer { what: what.clone() }.into()),
+            None => Err(io::ErrorKind::Other.into()),
+        }
+    }
+
+    /// Ends the command and everything that it started. It is all gone when [`wait`](Self::wait) returns.
+    pub fn kill(&mut self) {
+        self.lifeline = None;
+    }
+}

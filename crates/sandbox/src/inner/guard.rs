@@ -1,0 +1,184 @@
+//! The guard of a command: the process that started it, reaps what it leaves behind, and ends all of it.
+//!
+//! Inside of bubblewrap it is the first process of its namespace: when it ends, the kernel ends all others. It cannot be
+//! signalled from inside, and looks at nothing but numbers that the kernel gives. It ends the command when the lifeline
+//! breaks, when its time is over, when it uses up too much, and when its first process is gone.
+
+use super::usage::Usage;
+use super::{become_command, say};
+use crate::layers::Layer;
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::{ExitKind, Stopped};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, FromRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_child_subreaper,
+    set_dumpable_behavior, set_parent_process_death_signal, wait,
+};
+use std::fs::File;
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+/// The watchdog looks soon at first, and then this often.
+const FIRST_LOOK: Duration = Duration::from_millis(4);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Starts the command and stays until it is gone. Gives back the code to end with.
+pub(super) fn run(plan: &Plan) -> Result<i32, String> {
+    let explain = |what: &'static str| move |error: Errno| format!("{what}: {error}");
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(explain("hide the guard"))?;
+    match plan.namespaces {
+        // Bubblewrap outside is the parent; it has but one thread.
+        true => set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(explain("end with bubblewrap"))?,
+        // Orphans come to the guard, which is how it finds them.
+        false => set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(explain("become the parent of orphans"))?,
+    }
+    // SAFETY: the launcher passed this descriptor on for this one use.
+    let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
+    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(explain("pipe"))?;
+    // SAFETY: this process has one thread, so the child may do all that a program may.
+    let child = match unsafe { libc::fork() } {
+        -1 => return Err(format!("fork: {}", std::io::Error::last_os_error())),
+        0 => become_command::run(plan, File::from(writer)),
+        child => Pid::from_raw(child).ok_or("fork gave no process")?,
+    };
+    drop(writer);
+    for fd in plan.stdio {
+        // SAFETY: the descriptors were the command's, which has its own by now; here they only keep pipes open.
+        drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+    // The pipe ends when the child has become the command.
+    let mut complaint = String::new();
+    let heard = File::from(reader).read_to_string(&mut complaint);
+    if heard.is_err() || !complaint.is_empty() {
+        return Err(complaint);
+    }
+    say(&Report::Running);
+    let guard = Guard {
+        plan,
+        child,
+        lifeline,
+        started: Instant::now(),
+    };
+    Ok(guard.stay())
+}
+
+struct Guard<'a> {
+    plan: &'a Plan,
+    child: Pid,
+    lifeline: OwnedFd,
+    started: Instant,
+}
+
+impl Guard<'_> {
+    fn stay(&self) -> i32 {
+        let end = self.watch();
+        let mut usage = Usage::new(self.plan);
+        self.end_all(&mut usage);
+        match end {
+            End::Exited(exit) => {
+                say(&Report::Exited(exit));
+                match exit {
+                    ExitKind::Code(code) => code,
+                    ExitKind::Signal(signal) => 128 + signal,
+                }
+            }
+            End::Stopped(stopped) => {
+                say(&Report::Stopped(stopped));
+                128 + libc::SIGKILL
+            }
+            End::Cut => 128 + libc::SIGKILL,
+        }
+    }
+
+    /// Waits for the end of the command, or a reason to end it.
+    fn watch(&self) -> End {
+        let mut usage = Usage::new(self.plan);
+        let mut pause = FIRST_LOOK;
+        let first_process = pidfd_open(self.child, PidfdFlags::empty()).ok();
+        loop {
+            if let Some(exit) = self.reap() {
+                return End::Exited(exit);
+            }
+            let left = self
+                .plan
+                .limits
+                .time
+                .map(|time| time.saturating_sub(self.started.elapsed()));
+            if left == Some(Duration::ZERO) {
+                return End::Stopped(Stopped::Time);
+            }
+            if self.plan.watchdog == Layer::Used
+                && let Some(stopped) = usage.over_limit()
+            {
+                return End::Stopped(stopped);
+            }
+            let mut waited_for = vec![PollFd::new(&self.lifeline, PollFlags::IN)];
+            if let Some(first_process) = &first_process {
+                waited_for.push(PollFd::from_borrowed_fd(
+                    first_process.as_fd(),
+                    PollFlags::IN,
+                ));
+            }
+            let timeout = left.map_or(pause, |left| left.min(pause));
+            let timeout = Timespec {
+                tv_sec: timeout.as_secs().try_into().unwrap_or(1),
+                tv_nsec: timeout.subsec_nanos().into(),
+            };
+            let _ = poll(&mut waited_for, Some(&timeout));
+            // Nothing is ever written to it; it can only break.
+            if !waited_for[0].revents().is_empty() {
+                return End::Cut;
+            }
+            pause = (pause * 2).min(LOOK);
+        }
+    }
+
+    /// Takes in the processes that ended; says how the first one did.
+    fn reap(&self) -> Option<ExitKind> {
+        let mut first = None;
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid == self.child {
+                let signal = status.terminating_signal().map(ExitKind::Signal);
+                let code = status.exit_status().map(ExitKind::Code);
+                first = signal.or(code);
+            }
+        }
+        first
+    }
+
+    /// Ends every process below this one.
+    fn end_all(&self, usage: &mut Usage) {
+        if self.plan.namespaces {
+            // SAFETY: as the first process of the namespace, this reaches all others in it and none outside.
+            unsafe { libc::kill(-1, libc::SIGKILL) };
+            return;
+        }
+        // Outside of a namespace new ones can come while the old ones go; each round ends those that there are.
+        for _ in 0..2000 {
+            let below = usage.processes_below();
+            if below.is_empty() {
+                return;
+            }
+            for process in below {
+                if let Some(pid) = Pid::from_raw(process) {
+                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            let _ = self.reap();
+        }
+    }
+}
+
+enum End {
+    Exited(ExitKind),
+    Stopped(Stopped),
+    /// The lifeline broke.
+    Cut,
+}

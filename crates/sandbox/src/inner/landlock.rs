@@ -1,0 +1,123 @@
+//! The inner wall around files: the kernel's Landlock. It holds even if the view of the disk should not.
+//!
+//! All that the running kernel can restrict is asked for as a hard requirement, so that it refuses rather than restricts
+//! in part. The rights to truncate files are the least; kernels from 6.2 have them.
+
+use crate::plan::Plan;
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use std::path::Path;
+
+/// The least that is accepted.
+pub(crate) const LEAST_ABI: i32 = 3;
+/// The newest that was tried here.
+const NEWEST_ABI: i32 = 7;
+
+/// Which version of Landlock the kernel speaks; 0 if none.
+pub(crate) fn kernel_abi() -> i32 {
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the call takes no memory and only answers with a number.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    i32::try_from(answer).unwrap_or(0).max(0)
+}
+
+/// Restricts this process for good.
+pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
+    let kernel = kernel_abi();
+    if kernel < LEAST_ABI {
+        return Err(format!(
+            "the kernel speaks version {kernel}, and {LEAST_ABI} is the least; use Linux 6.2 or newer"
+        ));
+    }
+    let status = rules(plan, ABI::from(kernel.min(NEWEST_ABI)))
+        .and_then(|rules| rules.restrict_self().map_err(text))?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
+            Err("the kernel enforces the rules only in part".to_string())
+        }
+    }
+}
+
+fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(abi))
+        .map_err(text)?;
+    if abi >= ABI::V4 && !plan.network {
+        rules = rules
+            .handle_access(AccessNet::from_all(abi))
+            .map_err(text)?;
+    }
+    if abi >= ABI::V6 {
+        rules = rules.scope(Scope::from_all(abi)).map_err(text)?;
+    }
+    let mut rules = rules.create().map_err(text)?;
+    let read = AccessFs::from_read(abi);
+    let mut devices =
+        AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::Truncate;
+    if abi >= ABI::V5 {
+        devices |= AccessFs::IoctlDev;
+    }
+    for path in &plan.read {
+        rules = add(rules, path, read, abi)?;
+    }
+    // Devices cannot be made, and those of the machine not reached through a folder that is written.
+    let devices_made = AccessFs::MakeChar | AccessFs::MakeBlock;
+    let mut write = AccessFs::from_all(abi) & !devices_made;
+    if abi >= ABI::V5 {
+        write &= !AccessFs::IoctlDev;
+    }
+    for path in &plan.write {
+        rules = add(rules, path, write, abi)?;
+    }
+    if plan.namespaces {
+        rules = add(rules, Path::new("/dev"), devices, abi)?;
+        rules = add(rules, Path::new("/proc"), read & !AccessFs::Execute, abi)?;
+        // Names alone, and there are no others in view.
+        return add(rules, Path::new("/"), AccessFs::ReadDir.into(), abi);
+    }
+    // This is the machine's own `/proc`, with all processes in it.
+    rules = add(
+        rules,
+        Path::new("/proc/self"),
+        read & !AccessFs::Execute,
+        abi,
+    )?;
+    for device in ["null", "zero", "full", "random", "urandom", "tty"] {
+        rules = add(rules, &Path::new("/dev").join(device), devices, abi)?;
+    }
+    Ok(rules)
+}
+
+fn add(
+    rules: RulesetCreated,
+    path: &Path,
+    access: landlock::BitFlags<AccessFs>,
+    abi: ABI,
+) -> Result<RulesetCreated, String> {
+    // What is gone since the plan was made needs no rule.
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(rules);
+    };
+    let access = match metadata.is_dir() {
+        true => access,
+        false => access & AccessFs::from_file(abi),
+    };
+    let path = PathFd::new(path).map_err(text)?;
+    rules.add_rule(PathBeneath::new(path, access)).map_err(text)
+}
+
+fn text(error: impl std::error::Error) -> String {
+    let cause = error.source().map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
+}

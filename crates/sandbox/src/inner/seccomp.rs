@@ -1,0 +1,265 @@
+//! The inner wall around the kernel: calls that no command needs, and that lead out of a sandbox or use up what is not
+//! counted, are refused. What is asked under another architecture than this one's ends the process.
+//!
+//! A list of what is refused, not of what is allowed: programs of all kinds run here. The kernel goes by the strictest of
+//! several filters, so each answer has a filter of its own.
+
+use crate::plan::Plan;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare,
+    SeccompCondition, SeccompFilter, SeccompRule, apply_filter, sock_filter,
+};
+use std::collections::BTreeMap;
+
+/// Calls that no command needs.
+const REFUSED: &[libc::c_long] = &[
+    // Into other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    // Into other namespaces and other views of the disk.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // Parts of the kernel with a long history of holes.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // The machine as a whole.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    libc::SYS_mbind,
+    libc::SYS_set_mempolicy,
+    libc::SYS_fanotify_init,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[libc::c_long] = &[
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+    libc::SYS__sysctl,
+    libc::SYS_modify_ldt,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[libc::c_long] = &[];
+
+/// Calls that programs do without where the kernel does not have them.
+const UNKNOWN: &[libc::c_long] = &[
+    // Its arguments lie in memory, where no filter sees them.
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_memfd_secret,
+];
+
+const NAMESPACES: &[i32] = &[
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// Restricts this process for good.
+pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
+    for filter in filters(plan)? {
+        apply_filter(&filter).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn filters(plan: &Plan) -> Result<Vec<BpfProgram>, String> {
+    let mut unknown = always(UNKNOWN);
+    if !plan.memory_group {
+        // Such files are on no account but that of a group.
+        unknown.extend(always(&[libc::SYS_memfd_create]));
+    }
+    let mut programs = vec![
+        filter(refused()?, libc::EPERM)?,
+        filter(unknown, libc::ENOSYS)?,
+        filter(sockets(plan)?, libc::EAFNOSUPPORT)?,
+        // Reserves room on disk that no account shows; programs write instead.
+        filter(always(&[libc::SYS_fallocate]), libc::EOPNOTSUPP)?,
+        // A process that hides from its guard would hide what it uses up. It is told that it did.
+        filter(hiding()?, 0)?,
+    ];
+    programs.extend(other_numbering());
+    Ok(programs)
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn always(calls: &[libc::c_long]) -> Rules {
+    calls.iter().map(|call| (*call, Vec::new())).collect()
+}
+
+fn refused() -> Result<Rules, String> {
+    let mut rules = always(REFUSED);
+    rules.extend(always(REFUSED_HERE));
+    let namespaces = NAMESPACES
+        .iter()
+        .map(|flag| u64::from(flag.unsigned_abs()))
+        .map(|flag| rule(&[(0, Compare::MaskedEq(flag), flag)]))
+        .collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_clone, namespaces);
+    // Typing into a terminal, and what looks like it.
+    let terminal = [
+        libc::TIOCSTI,
+        libc::TIOCLINUX,
+        libc::TIOCSETD,
+        libc::TIOCCONS,
+    ];
+    let terminal = terminal
+        .iter()
+        .map(|request| rule(&[(1, Compare::Eq, *request)]))
+        .collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_ioctl, terminal);
+    // Asking which one it is (all bits set) and the usual one stay allowed.
+    let other = rule(&[(0, Compare::Ne, 0), (0, Compare::Ne, 0xffff_ffff)])?;
+    rules.insert(libc::SYS_personality, vec![other]);
+    Ok(rules)
+}
+
+fn sockets(plan: &Plan) -> Result<Rules, String> {
+    let mut allowed = Vec::new();
+    if plan.unix_sockets {
+        allowed.push(libc::AF_UNIX);
+    }
+    if plan.network {
+        allowed.extend([libc::AF_INET, libc::AF_INET6]);
+    }
+    let other: Vec<(u8, Compare, u64)> = allowed
+        .iter()
+        .map(|family| (0, Compare::Ne, u64::from(family.unsigned_abs())))
+        .collect();
+    let mut rules = match other.is_empty() {
+        true => always(&[libc::SYS_socket]),
+        false => Rules::from([(libc::SYS_socket, vec![rule(&other)?])]),
+    };
+    if plan.network {
+        // Streams and datagrams, not raw packets. The type's upper bits are flags.
+        const TYPE: u64 = 0xf;
+        let raw = [
+            libc::SOCK_RAW,
+            libc::SOCK_RDM,
+            libc::SOCK_SEQPACKET,
+            libc::SOCK_DCCP,
+        ];
+        let families = [libc::AF_INET, libc::AF_INET6];
+        for (family, kind) in families
+            .iter()
+            .flat_map(|family| raw.map(|kind| (family, kind)))
+        {
+            let both = [
+                (0, Compare::Eq, u64::from(family.unsigned_abs())),
+                (1, Compare::MaskedEq(TYPE), u64::from(kind.unsigned_abs())),
+            ];
+            rules
+                .entry(libc::SYS_socket)
+                .or_default()
+                .push(rule(&both)?);
+        }
+    }
+    // Pairs are always between relatives; of the one family that has them.
+    let not_unix = (0, Compare::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
+    rules.insert(libc::SYS_socketpair, vec![rule(&[not_unix])?]);
+    Ok(rules)
+}
+
+fn hiding() -> Result<Rules, String> {
+    let dumpable = u64::from(libc::PR_SET_DUMPABLE.unsigned_abs());
+    let rules = vec![rule(&[(0, Compare::Eq, dumpable)])?];
+    Ok(Rules::from([(libc::SYS_prctl, rules)]))
+}
+
+fn rule(conditions: &[(u8, Compare, u64)]) -> Result<SeccompRule, String> {
+    let conditions = conditions
+        .iter()
+        .map(|(argument, compare, value)| {
+            SeccompCondition::new(*argument, Length::Dword, compare.clone(), *value)
+        })
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    SeccompRule::new(conditions).map_err(|error| error.to_string())
+}
+
+fn filter(rules: Rules, answer: i32) -> Result<BpfProgram, String> {
+    let architecture = std::env::consts::ARCH
+        .try_into()
+        .map_err(|_| format!("no filter for {}", std::env::consts::ARCH))?;
+    let answer = SeccompAction::Errno(answer.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)
+        .and_then(BpfProgram::try_from)
+        .map_err(|error| error.to_string())
+}
+
+/// On this architecture each call has a second number, with this bit set, that no list above names.
+#[cfg(target_arch = "x86_64")]
+fn other_numbering() -> Option<BpfProgram> {
+    const OTHER: u32 = 0x4000_0000;
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    Some(vec![
+        step(LOAD, 0, 0, 0),
+        step(AT_LEAST, 0, 1, OTHER),
+        step(
+            RETURN,
+            0,
+            0,
+            libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
+        ),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn other_numbering() -> Option<BpfProgram> {
+    None
+}

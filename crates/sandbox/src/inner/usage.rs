@@ -1,0 +1,187 @@
+//! What a command uses up, by the kernel's own account: the watchdog's eyes.
+//!
+//! The sums are over all processes below the guard. A process that is gone leaves what it wrote to the one that took it
+//! in, at last to the guard itself, so what was written only grows; where a sum shrinks all the same (a parent refused to
+//! take its children in), the difference stays on the account.
+
+use crate::Stopped;
+use crate::plan::Plan;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A process whose account is closed to the guard may stay so for this many looks.
+const CLOSED_LOOKS: u32 = 20;
+
+/// The account of one command.
+pub(super) struct Usage {
+    limits: crate::Limits,
+    in_memory: Vec<PathBuf>,
+    own: i32,
+    written: u64,
+    lost: u64,
+    closed_looks: u32,
+    /// What the guard had written before the command began.
+    written_before: u64,
+}
+
+/// One process, as `/proc/PID/stat` says.
+struct Process {
+    pid: i32,
+    parent: i32,
+    threads: u64,
+    is_gone: bool,
+}
+
+impl Usage {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        Self {
+            limits: plan.limits,
+            in_memory: plan.in_memory.clone(),
+            own,
+            written: 0,
+            lost: 0,
+            closed_looks: 0,
+            written_before: account(own).unwrap_or(0),
+        }
+    }
+
+    /// The limit that the command is over now.
+    pub(super) fn over_limit(&mut self) -> Option<Stopped> {
+        let below = self.below();
+        let threads: u64 = below.iter().map(|process| process.threads).sum();
+        if threads > u64::from(self.limits.processes) {
+            return Some(Stopped::Processes);
+        }
+        if self.holds_too_much(&below) {
+            return Some(Stopped::Memory);
+        }
+        (self.written(&below) > self.limits.written_bytes || self.closed_looks > CLOSED_LOOKS)
+            .then_some(Stopped::Disk)
+    }
+
+    /// The processes below this one.
+    pub(super) fn processes_below(&self) -> Vec<i32> {
+        self.below().iter().map(|process| process.pid).collect()
+    }
+
+    fn below(&self) -> Vec<Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let all: Vec<Process> = entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(process)
+            .collect();
+        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        for process in &all {
+            children
+                .entry(process.parent)
+                .or_default()
+                .push(process.pid);
+        }
+        let mut below = HashSet::new();
+        let mut waiting = vec![self.own];
+        while let Some(pid) = waiting.pop() {
+            for child in children.remove(&pid).unwrap_or_default() {
+                below.insert(child);
+                waiting.push(child);
+            }
+        }
+        all.into_iter()
+            .filter(|process| below.contains(&process.pid))
+            .collect()
+    }
+
+    /// Whether processes, files in memory and shared segments hold more than they may together.
+    fn holds_too_much(&self, below: &[Process]) -> bool {
+        let aside = match self.in_memory.is_empty() {
+            true => 0,
+            false => self.in_memory.iter().map(|path| used(path)).sum::<u64>() + segments(),
+        };
+        let limit = self.limits.memory_bytes;
+        // Pages that processes share with each other count for each of them here; only then is a closer look worth it.
+        let most: u64 = below.iter().map(|process| held(process.pid)).sum();
+        if aside + most <= limit {
+            return false;
+        }
+        let share = |process: &Process| {
+            let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid));
+            let field = |name| text.as_ref().ok().and_then(|text| kilobytes(text, name));
+            match (field("Pss_Anon:"), field("Pss_Shmem:")) {
+                (Some(own), Some(shared)) => own + shared,
+                _ => held(process.pid),
+            }
+        };
+        aside + below.iter().map(share).sum::<u64>() > limit
+    }
+
+    fn written(&mut self, below: &[Process]) -> u64 {
+        let mut sum = account(self.own).unwrap_or(0);
+        let mut is_closed = false;
+        for process in below {
+            match account(process.pid) {
+                Some(written) => sum += written,
+                None => is_closed |= !process.is_gone && process_is_there(process.pid),
+            }
+        }
+        self.closed_looks = match is_closed {
+            true => self.closed_looks + 1,
+            false => 0,
+        };
+        self.lost += self.written.saturating_sub(sum);
+        self.written = sum;
+        (sum + self.lost).saturating_sub(self.written_before)
+    }
+}
+
+fn process(pid: i32) -> Option<Process> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything, brackets too.
+    let (_, fields) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    Some(Process {
+        pid,
+        parent: fields.get(1)?.parse().ok()?,
+        threads: fields.get(17)?.parse().ok()?,
+        is_gone: matches!(*fields.first()?, "Z" | "X"),
+    })
+}
+
+fn process_is_there(pid: i32) -> bool {
+    process(pid).is_some_and(|process| !process.is_gone)
+}
+
+/// What a process holds in memory that is not backed by a file on disk.
+fn held(pid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name| kilobytes(&text, name).unwrap_or(0);
+    field("RssAnon:") + field("RssShmem:")
+}
+
+/// How many bytes a process had written to disks.
+fn account(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("write_bytes: "))?;
+    line.trim().parse().ok()
+}
+
+/// How much of a file system is in use.
+fn used(path: &Path) -> u64 {
+    rustix::fs::statvfs(path).map_or(0, |numbers| {
+        numbers.f_blocks.saturating_sub(numbers.f_bfree) * numbers.f_frsize
+    })
+}
+
+/// How much the shared segments of this namespace hold.
+fn segments() -> u64 {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let resident = |line: &str| line.split_whitespace().nth(14)?.parse::<u64>().ok();
+    text.lines().skip(1).filter_map(resident).sum()
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}

@@ -1,0 +1,177 @@
+//! The kernel's own bounds for all processes of a command together: a control group, where lango may make one.
+//!
+//! Both versions are known: a folder per controller (v1), or one for all (v2). Where neither can be had, the watchdog
+//! and the limits of each process have to do.
+
+use crate::Limits;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const PREFIX: &str = "lango-";
+/// Bubblewrap and the helper are in the group too.
+const OWN_PROCESSES: u64 = 16;
+/// The watchdog acts at the limit itself and says why; the kernel a little above it.
+const OWN_MEMORY: u64 = 64 << 20;
+
+/// One command's group. Dropping it removes it, once its processes are gone.
+#[derive(Debug)]
+pub(crate) struct Group {
+    folders: Vec<PathBuf>,
+    pub(crate) bounds_processes: bool,
+    pub(crate) bounds_memory: bool,
+}
+
+impl Group {
+    /// A group of its own with these limits, as far as there is one to be had.
+    pub(crate) fn make(limits: &Limits) -> Option<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let mut group = Self {
+            folders: Vec::new(),
+            bounds_processes: false,
+            bounds_memory: false,
+        };
+        let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+        for parent in parents(&text) {
+            group.add(&parent, &name, limits);
+            if group.bounds_processes && group.bounds_memory {
+                break;
+            }
+        }
+        (!group.folders.is_empty()).then_some(group)
+    }
+
+    /// The files into which a process writes `0` to enter.
+    pub(crate) fn doors(&self) -> std::io::Result<Vec<File>> {
+        let open = |folder: &PathBuf| {
+            OpenOptions::new()
+                .write(true)
+                .open(folder.join("cgroup.procs"))
+        };
+        self.folders.iter().map(open).collect()
+    }
+
+    /// Whether the kernel ended a process for want of memory.
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
+        let counts = ["memory.oom_control", "memory.events"];
+        let files = self
+            .folders
+            .iter()
+            .flat_map(|folder| counts.iter().map(|name| folder.join(name)));
+        files
+            .filter_map(|file| fs::read_to_string(file).ok())
+            .any(|text| {
+                let mut words = text.lines().filter_map(|line| line.split_once(' '));
+                words.any(|(word, count)| word == "oom_kill" && count.trim() != "0")
+            })
+    }
+
+    fn add(&mut self, parent: &Path, name: &str, limits: &Limits) {
+        let folder = parent.join(name);
+        if fs::create_dir(&folder).is_err() {
+            return;
+        }
+        let set = |file: &str, value: u64| {
+            // No new file may come to be, should the folder not be a group.
+            let file = OpenOptions::new().write(true).open(folder.join(file));
+            file.is_ok_and(|mut file| file.write_all(value.to_string().as_bytes()).is_ok())
+        };
+        let memory = limits.memory_bytes.saturating_add(OWN_MEMORY);
+        let processes = set("pids.max", u64::from(limits.processes) + OWN_PROCESSES);
+        let memory = set("memory.max", memory) || set("memory.limit_in_bytes", memory);
+        set("memory.swap.max", 0);
+        let useful = (processes && !self.bounds_processes) || (memory && !self.bounds_memory);
+        if !useful
+            || OpenOptions::new()
+                .write(true)
+                .open(folder.join("cgroup.procs"))
+                .is_err()
+        {
+            let _ = fs::remove_dir(&folder);
+            return;
+        }
+        self.bounds_processes |= processes;
+        self.bounds_memory |= memory;
+        self.folders.push(folder);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // Only the last moments of processes that were ended already are waited for.
+            for _ in 0..50 {
+                match fs::remove_dir(folder) {
+                    Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                        std::thread::sleep(Duration::from_millis(4));
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// Removes the empty groups of processes that are no more.
+pub(crate) fn remove_stale() {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    for parent in parents(&text) {
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let owner = name
+                .strip_prefix(PREFIX)
+                .and_then(|rest| rest.split_once('-'))
+                .and_then(|(owner, _)| owner.parse::<u32>().ok());
+            if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+}
+
+/// The folders in which a group can be made, by the text of `/proc/self/cgroup`.
+fn parents(text: &str) -> Vec<PathBuf> {
+    let root = Path::new("/sys/fs/cgroup");
+    let mut parents = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(number), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let path = path.trim_start_matches('/');
+        let is_one = |controller: &str| controller == "pids" || controller == "memory";
+        if controllers.split(',').any(is_one) {
+            parents.push(root.join(controllers).join(path));
+        } else if number == "0" && root.join("cgroup.controllers").exists() {
+            // A group that has processes of its own cannot divide what it has; the one above often can.
+            let own = root.join(path);
+            parents.extend(
+                own.parent()
+                    .filter(|parent| parent.starts_with(root))
+                    .map(PathBuf::from),
+            );
+            parents.push(own);
+        }
+    }
+    parents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_the_first_version_have_a_folder_per_controller() {
+        let text = "8:pids:/\n7:blkio:/\n4:memory:/a/b\n0::/\n";
+        let expected = ["/sys/fs/cgroup/pids/", "/sys/fs/cgroup/memory/a/b"];
+        let parents = parents(text);
+        assert!(parents.len() >= 2);
+        assert_eq!(parents[..2], expected.map(PathBuf::from));
+    }
+}

@@ -1,0 +1,156 @@
+//! The moment of starting: pipes, files in memory, and the process itself.
+//!
+//! Descriptors are made so that no other child inherits them; between `fork` and `exec` the new process opens up exactly
+//! those that are meant for it.
+
+use super::bubblewrap::HELPER;
+use super::cgroup::Group;
+use crate::launcher::Helper;
+use crate::plan::Plan;
+use crate::{LaunchError, Stdin};
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::io::FdFlags;
+use rustix::pipe::PipeFlags;
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::process::Stdio;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+
+/// What is started directly.
+pub(crate) enum Program {
+    Bubblewrap {
+        program: PathBuf,
+        arguments: Vec<u8>,
+    },
+    Helper,
+}
+
+/// All that is needed to start.
+pub(crate) struct Start<'a> {
+    pub(crate) program: Program,
+    pub(crate) helper: &'a Helper,
+    pub(crate) plan: Plan,
+    pub(crate) stdin: Stdin,
+    pub(crate) group: Option<&'a Group>,
+}
+
+/// What has been started, and lango's ends of the pipes.
+pub(crate) struct Started {
+    pub(crate) process: tokio::process::Child,
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+    pub(crate) reports: OwnedFd,
+    pub(crate) lifeline: OwnedFd,
+}
+
+impl Start<'_> {
+    pub(crate) fn run(mut self) -> Result<Started, LaunchError> {
+        let (stdin_inside, stdin) = match self.stdin {
+            Stdin::Null => {
+                let null =
+                    File::open("/dev/null").map_err(LaunchError::system("open `/dev/null`"))?;
+                (OwnedFd::from(null), None)
+            }
+            Stdin::Piped => {
+                let (inside, outside) = pipe()?;
+                (inside, Some(outside))
+            }
+        };
+        let (stdout, stdout_inside) = pipe()?;
+        let (stderr, stderr_inside) = pipe()?;
+        let (reports, reports_inside) = pipe()?;
+        let (lifeline_inside, lifeline) = pipe()?;
+        self.plan.stdio = [&stdin_inside, &stdout_inside, &stderr_inside].map(AsRawFd::as_raw_fd);
+        self.plan.lifeline = lifeline_inside.as_raw_fd();
+        let plan = file_in_memory("plan", &self.plan.encode())?;
+
+        let mut inherited = vec![stdin_inside, stdout_inside, stderr_inside, lifeline_inside];
+        let mut command = match &self.program {
+            Program::Helper => std::process::Command::new(&self.helper.program),
+            Program::Bubblewrap { program, arguments } => {
+                let arguments = file_in_memory("arguments", arguments)?;
+                let mut command = std::process::Command::new(program);
+                command.arg("--args").arg(arguments.as_raw_fd().to_string());
+                command.args(["--", HELPER]);
+                inherited.push(arguments);
+                command
+            }
+        };
+        command
+            .args(&self.helper.arguments)
+            .arg(plan.as_raw_fd().to_string())
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(reports_inside));
+        inherited.push(plan);
+        let doors = self.group.map(Group::doors).transpose();
+        let doors = doors
+            .map_err(LaunchError::system("open the control group"))?
+            .unwrap_or_default();
+        let mut command = tokio::process::Command::from(command);
+        command.kill_on_drop(true);
+        prepare(&mut command, &inherited, &doors);
+        let process = command
+            .spawn()
+            .map_err(LaunchError::system(match self.program {
+                Program::Helper => "start the inner helper",
+                Program::Bubblewrap { .. } => "start bubblewrap",
+            }))?;
+
+        let system = LaunchError::system;
+        Ok(Started {
+            process,
+            stdin: stdin
+                .map(|end| ChildStdin::from_std(std::process::ChildStdin::from(end)))
+                .transpose()
+                .map_err(system("watch a pipe"))?,
+            stdout: ChildStdout::from_std(std::process::ChildStdout::from(stdout))
+                .map_err(system("watch a pipe"))?,
+            stderr: ChildStderr::from_std(std::process::ChildStderr::from(stderr))
+                .map_err(system("watch a pipe"))?,
+            reports,
+            lifeline,
+        })
+    }
+}
+
+/// Has the new process enter its control group and open up the descriptors that are meant for it.
+fn prepare(command: &mut tokio::process::Command, inherited: &[OwnedFd], doors: &[File]) {
+    let inherited: Vec<RawFd> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
+    let doors: Vec<RawFd> = doors.iter().map(AsRawFd::as_raw_fd).collect();
+    let in_the_new_process = move || {
+        // Should the whole machine run out of memory, this goes first.
+        let score = rustix::fs::open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty());
+        let _ = score.and_then(|score| rustix::io::write(&score, b"500"));
+        for door in &doors {
+            // SAFETY: the caller holds the descriptors until the process has started.
+            rustix::io::write(unsafe { BorrowedFd::borrow_raw(*door) }, b"0")?;
+        }
+        for fd in &inherited {
+            // SAFETY: as above.
+            rustix::io::fcntl_setfd(unsafe { BorrowedFd::borrow_raw(*fd) }, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+    unsafe { command.pre_exec(in_the_new_process) };
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(LaunchError::system("make a pipe"))
+}
+
+fn file_in_memory(name: &str, content: &[u8]) -> Result<OwnedFd, LaunchError> {
+    let write = || {
+        let mut file = File::from(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?);
+        file.write_all(content)?;
+        file.rewind()?;
+        Ok::<_, std::io::Error>(file.into())
+    };
+    write().map_err(LaunchError::system("make a file in memory"))
+}

@@ -1,0 +1,155 @@
+//! What the inner helper tells the launcher, line by line, on the descriptor that is bubblewrap's own complaints at
+//! first. The command never holds it.
+
+use crate::{ExitKind, Stopped};
+
+/// Begins each line of the helper, so that complaints of bubblewrap are not taken for one.
+const MARK: &str = "\u{1}lango ";
+
+/// One thing the helper has to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// All layers hold and the command runs.
+    Running,
+    /// A layer does not hold; nothing of the command ran.
+    Failed(String),
+    /// The command's first process is gone.
+    Exited(ExitKind),
+    /// The command went over a limit and was ended.
+    Stopped(Stopped),
+}
+
+const STOPS: [(Stopped, &str); 4] = [
+    (Stopped::Time, "time"),
+    (Stopped::Memory, "memory"),
+    (Stopped::Processes, "processes"),
+    (Stopped::Disk, "disk"),
+];
+
+impl Report {
+    /// The line that says it.
+    pub(crate) fn line(&self) -> String {
+        let text = match self {
+            Self::Running => "running".to_string(),
+            Self::Failed(what) => format!("failed {}", what.replace('\n', " ")),
+            Self::Exited(ExitKind::Code(code)) => format!("code {code}"),
+            Self::Exited(ExitKind::Signal(signal)) => format!("signal {signal}"),
+            Self::Stopped(stopped) => {
+                let word = STOPS.iter().find(|(each, _)| each == stopped);
+                format!("stopped {}", word.map_or("", |(_, word)| word))
+            }
+        };
+        format!("{MARK}{text}\n")
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let text = line.strip_prefix(MARK)?;
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        match word {
+            "running" => Some(Self::Running),
+            "failed" => Some(Self::Failed(rest.to_string())),
+            "code" => Some(Self::Exited(ExitKind::Code(rest.parse().ok()?))),
+            "signal" => Some(Self::Exited(ExitKind::Signal(rest.parse().ok()?))),
+            "stopped" => {
+                let stop = STOPS.iter().find(|(_, word)| *word == rest)?;
+                Some(Self::Stopped(stop.0))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What all the lines come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The command ran.
+    Ran {
+        exit: ExitKind,
+        stopped: Option<Stopped>,
+    },
+    /// Nothing of the command ran, for this reason.
+    NotRun(String),
+}
+
+impl Outcome {
+    /// Reads all that was said.
+    pub(crate) fn of(said: &[u8]) -> Self {
+        let said = String::from_utf8_lossy(said);
+        let reports: Vec<Report> = said.lines().filter_map(Report::parse).collect();
+        let failed = reports.iter().find_map(|report| match report {
+            Report::Failed(what) => Some(what.clone()),
+            _ => None,
+        });
+        if let Some(what) = failed {
+            return Self::NotRun(what);
+        }
+        if !reports.contains(&Report::Running) {
+            let complaint: Vec<&str> = said
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .take(4)
+                .collect();
+            return Self::NotRun(match complaint.is_empty() {
+                true => "the inner helper ended without a word".to_string(),
+                false => complaint.join("; "),
+            });
+        }
+        // One that was ended from outside has no time to say how.
+        let exit = reports.iter().find_map(|report| match report {
+            Report::Exited(exit) => Some(*exit),
+            _ => None,
+        });
+        let stopped = reports.iter().find_map(|report| match report {
+            Report::Stopped(stopped) => Some(*stopped),
+            _ => None,
+        });
+        Self::Ran {
+            exit: exit.unwrap_or(ExitKind::Signal(9)),
+            stopped,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(reports: &[Report]) -> Outcome {
+        let lines: String = reports.iter().map(Report::line).collect();
+        Outcome::of(lines.as_bytes())
+    }
+
+    #[test]
+    fn what_the_helper_says_comes_to_an_outcome() {
+        let code = Report::Exited(ExitKind::Code(3));
+        assert_eq!(
+            outcome(&[Report::Running, code]),
+            Outcome::Ran {
+                exit: ExitKind::Code(3),
+                stopped: None
+            }
+        );
+        assert_eq!(
+            outcome(&[Report::Running, Report::Stopped(Stopped::Disk)]),
+            Outcome::Ran {
+                exit: ExitKind::Signal(9),
+                stopped: Some(Stopped::Disk)
+            }
+        );
+        assert_eq!(
+            outcome(&[Report::Failed("no\nrules".into())]),
+            Outcome::NotRun("no rules".into())
+        );
+    }
+
+    #[test]
+    fn without_a_word_of_the_helper_the_complaints_of_bubblewrap_are_the_reason() {
+        let said = b"bwrap: setting up uid map: Permission denied\n";
+        assert_eq!(
+            Outcome::of(said),
+            Outcome::NotRun("bwrap: setting up uid map: Permission denied".into())
+        );
+        assert!(matches!(Outcome::of(b""), Outcome::NotRun(_)));
+    }
+}

@@ -1,0 +1,208 @@
+//! What a command sees of the disk: a policy turned into a list of paths, parents before what lies in them.
+//!
+//! Reads go by an allow-list. The system's programs are on it, a handful of files of `/etc`, and what the policy opens;
+//! all else does not exist for a command. What is kept or hidden inside of something open is carved out of it again.
+
+use crate::kept::Snapshot;
+use crate::{Access, LaunchError, Network, Policy};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One path and how it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Show {
+    /// To be read and run.
+    Read,
+    /// To be read, run and changed.
+    Write,
+    /// To be read and run, though what it lies in may be changed.
+    Keep,
+    /// An empty folder in its place.
+    HideFolder,
+    /// Something unreadable in its place.
+    HideFile,
+}
+
+/// What a command sees, in the order of the paths, so that each comes after what it lies in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) items: BTreeMap<PathBuf, Show>,
+}
+
+/// Programs and what they need to start.
+pub(crate) const SYSTEM_FOLDERS: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+];
+
+/// What programs look up about the machine; none of it is secret.
+const SYSTEM_FILES: &[&str] = &[
+    "/etc/alternatives",
+    "/etc/bash.bashrc",
+    "/etc/debian_version",
+    "/etc/fonts",
+    "/etc/gitconfig",
+    "/etc/group",
+    "/etc/inputrc",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.alias",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/profile",
+    "/etc/terminfo",
+    "/etc/timezone",
+];
+
+/// What programs need besides to reach the network.
+const NETWORK_FILES: &[&str] = &[
+    "/etc/ca-certificates",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+];
+
+/// Folders that no command may write in or around.
+const NEVER_WRITABLE: &[&str] = &[
+    "/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot",
+];
+
+impl View {
+    /// What this policy shows, given what was found in its writable folders.
+    pub(crate) fn of(policy: &Policy, found: &Snapshot) -> Self {
+        let mut items = BTreeMap::new();
+        let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES);
+        let network = NETWORK_FILES
+            .iter()
+            .filter(|_| policy.network == Network::Host);
+        for path in system.chain(network) {
+            items.insert(PathBuf::from(path), Show::Read);
+        }
+        for path in policy.read.iter().chain(policy.writable()) {
+            match policy.access(path) {
+                Access::None => {}
+                Access::Read => drop(items.insert(path.clone(), Show::Read)),
+                Access::Write => drop(items.insert(path.clone(), Show::Write)),
+            }
+        }
+        let in_reach = |path: &Path| policy.writable().any(|root| path.starts_with(root));
+        for path in found.kept().chain(&policy.kept) {
+            // A folder that was opened for writing by its own path stays so.
+            if in_reach(path) && items.get(path) != Some(&Show::Write) {
+                items.insert(path.clone(), Show::Keep);
+            }
+        }
+        items.retain(|path, show| path.exists() && (*show != Show::Keep || !path.is_symlink()));
+        let mut view = Self { items };
+        for path in &policy.hidden {
+            view.hide(path);
+        }
+        view
+    }
+
+    /// The paths that are shown one way.
+    pub(crate) fn paths(&self, wanted: Show) -> impl Iterator<Item = &PathBuf> {
+        self.items
+            .iter()
+            .filter(move |(_, show)| **show == wanted)
+            .map(|(path, _)| path)
+    }
+
+    /// Whether a command can see this path.
+    pub(crate) fn shows(&self, path: &Path) -> bool {
+        let nearest = path.ancestors().find_map(|folder| self.items.get(folder));
+        matches!(nearest, Some(Show::Read | Show::Write | Show::Keep))
+    }
+
+    /// Takes a path and all below it out of sight. What no one sees needs no mask, and one that does not exist cannot
+    /// have any without leaving a trace.
+    fn hide(&mut self, path: &Path) {
+        self.items.retain(|shown, _| !shown.starts_with(path));
+        if !self.shows(path) {
+            return;
+        }
+        let Ok(metadata) = fs::symlink_metadata(path) else {
+            return;
+        };
+        if metadata.is_symlink() {
+            return;
+        }
+        let show = match metadata.is_dir() {
+            true => Show::HideFolder,
+            false => Show::HideFile,
+        };
+        self.items.insert(path.to_path_buf(), show);
+    }
+}
+
+/// Refuses what cannot be opened safely.
+pub(crate) fn check(policy: &Policy) -> Result<(), LaunchError> {
+    let refuse = |path: &Path, problem: &str| {
+        Err(LaunchError::Policy {
+            path: path.to_path_buf(),
+            problem: problem.to_string(),
+        })
+    };
+    let all = policy
+        .writable()
+        .chain(&policy.read)
+        .chain(&policy.kept)
+        .chain(&policy.hidden);
+    for path in all {
+        if !path.is_absolute() {
+            return refuse(path, "it is not an absolute path");
+        }
+    }
+    for path in policy.writable() {
+        let real = fs::canonicalize(path).map_err(|cause| LaunchError::Policy {
+            path: path.clone(),
+            problem: format!("{cause}; choose a folder that exists"),
+        })?;
+        if real != *path {
+            return refuse(path, "it leads over a link; give the folder it leads to");
+        }
+        if !real.is_dir() {
+            return refuse(path, "it is not a folder");
+        }
+        for system in NEVER_WRITABLE.iter().map(Path::new) {
+            if system.starts_with(path) {
+                return refuse(
+                    path,
+                    "it holds folders of the system; choose one for the work alone",
+                );
+            }
+        }
+        for system in ["/proc", "/sys", "/dev", "/run"] {
+            if path.starts_with(system) {
+                return refuse(path, "it belongs to the system; choose another folder");
+            }
+        }
+    }
+    match policy.read.iter().find(|path| path.parent().is_none()) {
+        Some(root) => refuse(
+            root,
+            "it is the whole disk; open the folders that are needed",
+        ),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,3 @@
+//! Tries to get out of the sandbox.
+
+fn main() {}

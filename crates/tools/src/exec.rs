@@ -1,0 +1,148 @@
+//! The tools that run commands: `exec`, `exec_bg`, `exec_status`, `exec_stop`.
+//!
+//! Every command runs in the sandbox, with the policy that the file tools keep too. What it prints goes to a file of
+//! lango's own; the model is shown the start and the end and pages through the rest with `exec_status`. A command that is
+//! run by `exec` lives as long as the call; one that is started by `exec_bg` until it ends, is stopped, or lango ends.
+
+mod arguments;
+mod jobs;
+mod output;
+mod outputs;
+pub(crate) mod page;
+mod preview;
+mod report;
+pub(crate) mod request;
+mod run;
+mod tools;
+
+use jobs::Jobs;
+use lango_core::Tool;
+use lango_sandbox::{Launcher, Limits, Policy};
+use outputs::{Outputs, Room};
+pub(crate) use preview::preview;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The tools that run commands.
+pub fn command_tools(commands: &Commands) -> Vec<Arc<dyn Tool>> {
+    vec![
+        tools::exec(commands),
+        tools::exec_bg(commands),
+        tools::exec_status(commands),
+        tools::exec_stop(commands),
+    ]
+}
+
+/// What commands are run with.
+#[derive(Debug, Clone)]
+pub struct CommandSetup {
+    /// What starts them.
+    pub launcher: Launcher,
+    /// What they may touch.
+    pub policy: Policy,
+    /// Where what they print is kept: a folder of lango's own that the policy hides.
+    pub outputs: PathBuf,
+    /// What they may use up.
+    pub limits: CommandLimits,
+}
+
+/// What commands may use up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandLimits {
+    /// How long a command of `exec` or a skill's script may run. Should be less than a tool call may take.
+    pub time: Duration,
+    /// How long a job in the background may run.
+    pub job_time: Duration,
+    /// How many jobs may run in the background at a time.
+    pub jobs: usize,
+    /// How much is kept of what one command prints.
+    pub output_bytes: u64,
+    /// How many outputs are kept, and how many bytes of all.
+    pub kept_outputs: usize,
+    /// How many bytes of all outputs are kept.
+    pub kept_bytes: u64,
+    /// The rest; the time in it is not looked at.
+    pub command: Limits,
+}
+
+impl Default for CommandLimits {
+    fn default() -> Self {
+        const MIB: u64 = 1 << 20;
+        Self {
+            time: Duration::from_secs(110),
+            job_time: Duration::from_secs(12 * 60 * 60),
+            jobs: 8,
+            output_bytes: 64 * MIB,
+            kept_outputs: 200,
+            kept_bytes: 256 * MIB,
+            command: Limits::default(),
+        }
+    }
+}
+
+/// What runs commands, and knows those it started. Cloning it shares them; with the last clone its jobs end.
+#[derive(Debug, Clone)]
+pub struct Commands {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    launcher: Launcher,
+    policy: Policy,
+    limits: CommandLimits,
+    outputs: Outputs,
+    jobs: Jobs,
+}
+
+/// Why commands cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandsError {
+    /// The folder for what they print cannot be used.
+    #[error("the folder `{}` for the output of commands cannot be used", path.display())]
+    Outputs {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl Commands {
+    /// Opens the folder of outputs and removes from it what is too old. Nothing is run yet.
+    pub fn open(setup: CommandSetup) -> Result<Self, CommandsError> {
+        let limits = setup.limits;
+        let room = Room {
+            output_bytes: limits.output_bytes,
+            files: limits.kept_outputs,
+            bytes: limits.kept_bytes,
+        };
+        let outputs =
+            Outputs::open(setup.outputs.clone(), room).map_err(|cause| CommandsError::Outputs {
+                path: setup.outputs,
+                cause,
+            })?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                launcher: setup.launcher,
+                policy: setup.policy,
+                limits,
+                outputs,
+                jobs: Jobs::new(limits.jobs, limits.kept_outputs),
+            }),
+        })
+    }
+
+    /// What its commands may touch.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.inner.policy
+    }
+
+    /// How long a command in the foreground may run.
+    pub(crate) fn time(&self) -> Duration {
+        self.inner.limits.time
+    }
+}

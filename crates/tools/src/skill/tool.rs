@@ -1,0 +1,180 @@
+//! A skill as a tool: without arguments it tells how the skill is done, with a file it reads that, with a script it runs
+//! that in the sandbox. Everything is read when it is asked for.
+
+use super::files::SkillFiles;
+use super::find::{SKILL_FILE, open_skill_file};
+use super::front_matter::split;
+use super::script::{Script, script};
+use super::{SkillCard, Skills, TOOL_PREFIX};
+use crate::declaration::{parse, schema_of};
+use crate::exec::{Commands, preview};
+use lango_core::{
+    BoxFuture, Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::{Read, Seek};
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Skills {
+    /// A tool for each good skill: `skill_NAME`. Scripts run as commands of `commands` do.
+    pub fn tools(&self, commands: &Commands) -> Vec<Arc<dyn Tool>> {
+        let tool = |card: &SkillCard| SkillTool::of(card, commands);
+        self.good.iter().map(tool).collect()
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SkillArguments {
+    /// A script to run, below `scripts/`.
+    script: Option<String>,
+    /// What the script is given, word by word.
+    arguments: Option<Vec<String>>,
+    /// A file of the skill to read instead.
+    file: Option<String>,
+    /// The line of the file to start with.
+    first_line: Option<NonZeroU64>,
+}
+
+/// What a call comes to.
+enum Answer {
+    Text(String),
+    Script(Box<Script>),
+}
+
+struct SkillTool {
+    spec: ToolSpec,
+    card: Arc<SkillCard>,
+    commands: Commands,
+}
+
+impl SkillTool {
+    fn of(card: &SkillCard, commands: &Commands) -> Arc<dyn Tool> {
+        let description = format!(
+            "{}\n[A skill. Call it without arguments first: that tells how it is done.]",
+            card.description
+        );
+        let spec = ToolSpec {
+            name: format!("{TOOL_PREFIX}{}", card.name).as_str().into(),
+            description: description.into(),
+            parameters: Arc::new(schema_of::<SkillArguments>()),
+            effect: Effect::Effect,
+            risk: Risk::Safe,
+            escalation: Some(Escalation {
+                argument: "script",
+                risk: Risk::Dangerous,
+            }),
+            subject: Subject::Arguments,
+        };
+        Arc::new(Self {
+            spec,
+            card: Arc::new(card.clone()),
+            commands: commands.clone(),
+        })
+    }
+
+    /// What a call comes to; files are read where that disturbs no one.
+    async fn answer(&self, arguments: &Value) -> Result<Answer, ToolError> {
+        let arguments: SkillArguments = parse(&self.spec, arguments)?;
+        let (card, commands) = (Arc::clone(&self.card), self.commands.clone());
+        let work = tokio::task::spawn_blocking(move || answer(&card, &commands, arguments));
+        work.await.unwrap_or_else(|failure| {
+            let message = format!("`{}` broke down: {failure}; do without", self.spec.name);
+            Err(ToolError::new(message))
+        })
+    }
+}
+
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(
+        &'a self,
+        caller: &'a Caller,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let text = match self.answer(&arguments).await? {
+                Answer::Text(text) => text,
+                Answer::Script(script) => self.commands.run(caller, script.request).await?,
+            };
+            Ok(text.into())
+        })
+    }
+
+    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            match self.answer(&arguments).await {
+                Ok(Answer::Text(_)) => None,
+                Ok(Answer::Script(script)) => Some(format!(
+                    "{}the script begins:\n{}",
+                    preview(&script.request),
+                    script.beginning
+                )),
+                Err(error) => Some(format!("nothing will run: {error}\n")),
+            }
+        })
+    }
+}
+
+fn answer(
+    card: &SkillCard,
+    commands: &Commands,
+    arguments: SkillArguments,
+) -> Result<Answer, ToolError> {
+    let first_line = arguments.first_line.map_or(1, NonZeroU64::get);
+    match (arguments.script, arguments.file, arguments.arguments) {
+        (Some(_), Some(_), _) => Err(ToolError::new(
+            "give a `script` to run or a `file` to read, not both",
+        )),
+        (Some(path), None, words) => {
+            let script = script(card, commands, &path, words.unwrap_or_default())?;
+            Ok(Answer::Script(Box::new(script)))
+        }
+        (None, _, Some(words)) if !words.is_empty() => Err(ToolError::new(
+            "`arguments` are for a script; name it in `script`",
+        )),
+        (None, Some(path), _) => {
+            let text = SkillFiles::open(card)?.read_page(&path, first_line)?;
+            Ok(Answer::Text(text))
+        }
+        (None, None, _) => Ok(Answer::Text(instructions(card)?)),
+    }
+}
+
+/// The body of `SKILL.md` as it is now, and the list of the other files.
+fn instructions(card: &SkillCard) -> Result<String, ToolError> {
+    let files = SkillFiles::open(card)?;
+    let changed = |problem: String| {
+        ToolError::new(format!(
+            "the skill `{}` cannot be read any more: {problem}; do without, and say so",
+            card.name
+        ))
+    };
+    let (mut file, _) = open_skill_file(files.folder()).map_err(changed)?;
+    let mut text = String::new();
+    let read = file.read_to_string(&mut text).and_then(|_| file.rewind());
+    read.map_err(|error| changed(format!("`{SKILL_FILE}`: {error}")))?;
+    let (_, body) =
+        split(&text).map_err(|problem| changed(format!("`{SKILL_FILE}`: {problem}")))?;
+    let before = &text[..text.len() - body.len()];
+    let first_line = 1 + before.bytes().filter(|byte| *byte == b'\n').count() as u64;
+    let mut shown = match body.trim().is_empty() {
+        true => format!("[{SKILL_FILE} says nothing more than its description]\n"),
+        false => files.page(Path::new(SKILL_FILE), file, first_line)?,
+    };
+    let list = files.list();
+    if !list.is_empty() {
+        let tool = format!("{TOOL_PREFIX}{}", card.name);
+        shown.push_str(&format!(
+            "\n[files of this skill; read one with {tool} {{\"file\":…}}, run one below scripts/ with {tool} {{\"script\":…}}]\n{list}"
+        ));
+    }
+    Ok(shown)
+}

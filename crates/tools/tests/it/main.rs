@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod confined;
+mod edit;
 mod list;
+mod policy;
 mod read;
 mod spec;
 mod special;
 mod stat;
 mod support;
+mod trash;
+mod write;

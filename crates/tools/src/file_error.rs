@@ -74,6 +74,11 @@ pub(crate) enum FileError {
     },
     #[error("`{path}` is not deleted: {reason}")]
     NotDeleted { path: String, reason: String },
+    #[error("the `{argument}` cannot be used: {problem}")]
+    UnusableArgument {
+        argument: &'static str,
+        problem: String,
+    },
     #[error(transparent)]
     Trash(#[from] TrashError),
     #[error("lango has no permission to open `{path}`; its owner has to allow it")]

@@ -1,4 +1,4 @@
-//! The tools that look at files (`fs_list`, `fs_read`, `fs_stat`) and those that change them (`fs_write`,
+//! The tools that look at files (`fs_list`, `fs_read`, `fs_stat`, `fs_search`) and those that change them (`fs_write`,
 //! `fs_edit`, `fs_mkdir`, `fs_delete`).
 //!
 //! The former are pure and safe. The latter do what can be undone, and show what they would do to a person who is
@@ -11,6 +11,7 @@ mod list;
 mod mkdir;
 mod page;
 mod read;
+mod search;
 mod stat;
 mod text;
 mod write;
@@ -33,6 +34,7 @@ pub fn file_tools(workspace: &Workspace, trash: &Trash) -> Vec<Arc<dyn Tool>> {
         edit::tool(workspace),
         mkdir::tool(workspace),
         delete::tool(workspace, trash),
+        search::tool(workspace),
     ]
 }
 

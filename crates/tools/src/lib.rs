@@ -15,7 +15,7 @@
 //! let tools = file_tools(&workspace, &trash);
 //! let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
 //! assert_eq!(names[..4], ["fs_list", "fs_read", "fs_stat", "fs_write"]);
-//! assert_eq!(names[4..], ["fs_edit", "fs_mkdir", "fs_delete"]);
+//! assert_eq!(names[4..], ["fs_edit", "fs_mkdir", "fs_delete", "fs_search"]);
 //! # Ok(())
 //! # }
 //! ```

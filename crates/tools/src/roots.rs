@@ -107,6 +107,17 @@ impl Roots {
             .transpose()
     }
 
+    /// The folder at a path that is absolute and free of links; a link that has come in its way stops it.
+    pub(crate) fn open_without_links(&self, path: &Path) -> io::Result<Folder<'_>> {
+        let Some((mut folder, rest)) = self.start(path)? else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        for name in rest {
+            folder = folder.child(name)?;
+        }
+        Ok(folder)
+    }
+
     /// A path as people and models are shown it: relative to the workspace if it lies there.
     pub(crate) fn short<'p>(&self, path: &'p Path) -> &'p Path {
         let root = &self.open[0];

@@ -7,6 +7,7 @@ mod edit;
 mod list;
 mod policy;
 mod read;
+mod search;
 mod spec;
 mod special;
 mod stat;

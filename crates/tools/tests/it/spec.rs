@@ -13,6 +13,7 @@ fn every_file_tool_says_what_it_does_to_the_world_and_that_its_path_matters() {
         ("fs_list", Effect::Pure, Risk::Safe),
         ("fs_read", Effect::Pure, Risk::Safe),
         ("fs_stat", Effect::Pure, Risk::Safe),
+        ("fs_search", Effect::Pure, Risk::Safe),
         ("fs_write", Effect::Idempotent, Risk::Moderate),
         ("fs_edit", Effect::Effect, Risk::Moderate),
         ("fs_mkdir", Effect::Idempotent, Risk::Moderate),

@@ -8,7 +8,6 @@ use lango_core::{BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, Tool
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// What a tool says of itself besides its arguments.
@@ -28,6 +27,42 @@ impl Declaration {
         F: Fn(Caller, A) -> R + Send + Sync + 'static,
         R: Future<Output = Result<String, ToolError>> + Send + 'static,
     {
+        self.with_parts(code, None)
+    }
+
+    /// The tool whose code blocks its thread: it runs where that disturbs no one.
+    pub(crate) fn with_blocking_code<A, F>(self, code: F) -> Arc<dyn Tool>
+    where
+        A: JsonSchema + DeserializeOwned + Send + 'static,
+        F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
+    {
+        let code = on_its_own_thread(self.name, code);
+        self.with_code(move |_caller, arguments| code(arguments))
+    }
+
+    /// The same for one that is shown to a person before it runs: `preview` says what the call would change, or why it
+    /// would fail, and changes nothing.
+    pub(crate) fn with_blocking_code_and_preview<A, F, P>(
+        self,
+        code: F,
+        preview: P,
+    ) -> Arc<dyn Tool>
+    where
+        A: JsonSchema + DeserializeOwned + Send + 'static,
+        F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
+        P: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
+    {
+        let preview = Box::new(on_its_own_thread(self.name, preview));
+        let code = on_its_own_thread(self.name, code);
+        self.with_parts(move |_caller, arguments| code(arguments), Some(preview))
+    }
+
+    fn with_parts<A, F, R>(self, code: F, preview: Option<Preview<A>>) -> Arc<dyn Tool>
+    where
+        A: JsonSchema + DeserializeOwned + 'static,
+        F: Fn(Caller, A) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, ToolError>> + Send + 'static,
+    {
         let spec = ToolSpec {
             name: self.name.into(),
             description: self.description.into(),
@@ -40,35 +75,17 @@ impl Declaration {
         Arc::new(DeclaredTool {
             spec,
             code,
-            arguments: PhantomData,
-        })
-    }
-
-    /// The tool whose code blocks its thread: it runs where that disturbs no one.
-    pub(crate) fn with_blocking_code<A, F>(self, code: F) -> Arc<dyn Tool>
-    where
-        A: JsonSchema + DeserializeOwned + Send + 'static,
-        F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
-    {
-        let name = self.name;
-        let code = Arc::new(code);
-        self.with_code(move |_caller, arguments: A| {
-            let code = Arc::clone(&code);
-            let work = tokio::task::spawn_blocking(move || code(arguments));
-            async move {
-                work.await.unwrap_or_else(|failure| {
-                    let message = format!("`{name}` broke down: {failure}; do without this call");
-                    Err(ToolError::new(message))
-                })
-            }
+            preview,
         })
     }
 }
 
+type Preview<A> = Box<dyn Fn(A) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
+
 struct DeclaredTool<A, F> {
     spec: ToolSpec,
     code: F,
-    arguments: PhantomData<fn(A)>,
+    preview: Option<Preview<A>>,
 }
 
 impl<A, F, R> Tool for DeclaredTool<A, F>
@@ -91,6 +108,40 @@ where
             (self.code)(caller.clone(), arguments)
                 .await
                 .map(ToolOutput::from)
+        })
+    }
+
+    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let preview = self.preview.as_ref()?;
+            let started = parse(&self.spec, &arguments).map(preview);
+            let shown = match started {
+                Ok(started) => started.await,
+                Err(error) => Err(error),
+            };
+            Some(shown.unwrap_or_else(|error| format!("This call will fail: {error}\n")))
+        })
+    }
+}
+
+/// A future of code that blocks.
+fn on_its_own_thread<A, F>(
+    name: &'static str,
+    code: F,
+) -> impl Fn(A) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync
+where
+    A: Send + 'static,
+    F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
+{
+    let code = Arc::new(code);
+    move |arguments| {
+        let code = Arc::clone(&code);
+        let work = tokio::task::spawn_blocking(move || code(arguments));
+        Box::pin(async move {
+            work.await.unwrap_or_else(|failure| {
+                let message = format!("`{name}` broke down: {failure}; do without this call");
+                Err(ToolError::new(message))
+            })
         })
     }
 }

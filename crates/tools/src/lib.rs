@@ -1,15 +1,21 @@
 //! The built-in tools.
 //!
 //! Each one is a value that carries its specification and its code behind [`lango_core::Tool`]. The file tools reach
-//! nothing but the [`Workspace`] they are made for: every path is opened relative to that folder's handle, so that
-//! neither `..`, an absolute path nor a symbolic link leads out, not even one that is swapped in meanwhile.
+//! what the policy of their [`Workspace`] opens, and nothing else: every path is followed from those folders' handles,
+//! one name at a time and each held against the policy, so that neither `..`, an absolute path nor a symbolic link
+//! leads out, not even one that is swapped in meanwhile. What they delete goes to a [`Trash`].
 //!
 //! ```
 //! # fn main() -> Result<(), lango_tools::WorkspaceError> {
-//! let workspace = lango_tools::Workspace::open(".")?;
-//! let names: Vec<_> =
-//!     lango_tools::file_tools(&workspace).iter().map(|tool| tool.spec().name.to_string()).collect();
-//! assert_eq!(names, ["fs_list", "fs_read", "fs_stat"]);
+//! use lango_sandbox::Policy;
+//! use lango_tools::{Trash, Workspace, file_tools};
+//!
+//! let workspace = Workspace::open(Policy::of(".".into()))?;
+//! let trash = Trash::at("/var/lib/lango/trash");
+//! let tools = file_tools(&workspace, &trash);
+//! let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
+//! assert_eq!(names[..4], ["fs_list", "fs_read", "fs_stat", "fs_write"]);
+//! assert_eq!(names[4..], ["fs_edit", "fs_mkdir", "fs_delete", "fs_search"]);
 //! # Ok(())
 //! # }
 //! ```
@@ -18,15 +24,24 @@
 
 mod declaration;
 mod exec;
+mod diff;
 mod file_error;
+mod folder;
 mod fs;
 mod kind;
 mod place;
+mod replace;
+mod roots;
 mod show;
 mod skill;
+mod spot;
+mod trash;
+mod tree;
+mod walk;
 mod workspace;
 
 pub use exec::{CommandLimits, CommandSetup, Commands, CommandsError, command_tools};
 pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
+pub use trash::{Trash, TrashError, Trashed};
 pub use workspace::{Workspace, WorkspaceError};

@@ -1,25 +1,53 @@
-//! A path inside a workspace, and the ways to open it that cannot lead out or hang.
+//! A path as a model gave it, and the ways to what it names.
 //!
-//! All access goes through the workspace's handle, so the answer to "is this inside" and the opening are one step.
+//! The text alone decides nothing: each way goes from handle to handle, see [`walk`](crate::walk), and ends at a
+//! [`Spot`] that can be acted on.
 
 use crate::file_error::FileError;
-use crate::kind::Kind;
+use crate::folder::Folder;
+use crate::roots::Roots;
 use crate::show;
-use cap_fs_ext::OpenOptionsSyncExt;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use std::io;
-use std::path::PathBuf;
+use crate::spot::Spot;
+use crate::walk::{Last, Stop, walk};
+use std::path::{Component, Path, PathBuf};
 
-/// Where something is or may be in a workspace.
+/// The longest path the operating system takes on Linux.
+const LONGEST_PATH_BYTES: usize = 4096;
+
+/// Where something is or may be.
 pub(crate) struct Place<'a> {
-    workspace: &'a Dir,
+    roots: &'a Roots,
     path: PathBuf,
+    /// Whether the text ends as only a folder's may: `a/`, `a/.`.
+    ends_as_folder: bool,
 }
 
 impl<'a> Place<'a> {
-    /// `path` is relative; it may contain `..`.
-    pub(crate) fn new(workspace: &'a Dir, path: PathBuf) -> Self {
-        Self { workspace, path }
+    /// `path` is relative to the workspace, or absolute; it may contain `..`.
+    pub(crate) fn new(roots: &'a Roots, path: &str) -> Result<Self, FileError> {
+        let problem = if path.contains('\0') {
+            Some("it contains a NUL character")
+        } else if path.len() > LONGEST_PATH_BYTES {
+            Some("it is longer than 4096 bytes")
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            return Err(FileError::UnusablePath { problem });
+        }
+        let short = roots.short(Path::new(path));
+        let normal: PathBuf = short
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect();
+        Ok(Self {
+            roots,
+            path: match normal.as_os_str().is_empty() {
+                true => PathBuf::from("."),
+                false => normal,
+            },
+            ends_as_folder: path.ends_with('/') || path.ends_with("/."),
+        })
     }
 
     /// The path for a reader's eyes.
@@ -28,75 +56,53 @@ impl<'a> Place<'a> {
     }
 
     /// What is here; a link is not followed.
-    pub(crate) fn metadata(&self) -> Result<Metadata, FileError> {
-        self.workspace
-            .symlink_metadata(&self.path)
-            .map_err(|error| self.explain(error))
+    pub(crate) fn entry(&self) -> Result<Spot<'a>, FileError> {
+        self.spot(Last::Itself).map_err(|stop| self.explain(stop))
     }
 
-    /// Where the link that is here points to.
-    pub(crate) fn link_target(&self) -> Result<PathBuf, FileError> {
-        self.workspace
-            .read_link_contents(&self.path)
-            .map_err(|error| self.explain(error))
+    /// What is here; a link is followed.
+    pub(crate) fn target(&self) -> Result<Spot<'a>, FileError> {
+        self.spot(Last::Followed).map_err(|stop| self.explain(stop))
     }
 
-    /// Opens the folder that is here.
-    pub(crate) fn open_folder(&self) -> Result<Dir, FileError> {
-        self.workspace
-            .open_dir(&self.path)
-            .map_err(|error| self.explain(error))
+    /// Where something new comes to be, or something is replaced; a link is followed.
+    pub(crate) fn destination(&self) -> Result<Spot<'a>, FileError> {
+        let spot = self.spot(Last::Followed).map_err(|stop| match stop {
+            // That it is not there would be no reason not to make it.
+            Stop::Hidden => FileError::Reserved { path: self.shown() },
+            stop => self.explain(stop),
+        })?;
+        spot.expect_changeable()?;
+        Ok(spot)
     }
 
-    /// Opens the regular file that is here for reading, and says how many bytes it has.
-    pub(crate) fn open_file(&self) -> Result<(File, u64), FileError> {
-        // Opening a device can have effects of its own, so the kind is looked at first; what was opened is looked
-        // at again, and without blocking, because something else may have taken the name in between.
-        let before = self
-            .workspace
-            .metadata(&self.path)
-            .map_err(|error| self.explain(error))?;
-        self.expect_file(&before)?;
-        let options = OpenOptions::new().read(true).nonblock(true).clone();
-        let file = self
-            .workspace
-            .open_with(&self.path, &options)
-            .map_err(|error| self.explain(error))?;
-        let opened = file.metadata().map_err(|error| self.explain(error))?;
-        self.expect_file(&opened)?;
-        Ok((file, opened.len()))
-    }
-
-    /// What an error of the operating system means for whoever named this place.
-    pub(crate) fn explain(&self, cause: io::Error) -> FileError {
-        let path = self.shown();
-        match cause.kind() {
-            io::ErrorKind::NotFound => match self.workspace.read_link_contents(&self.path) {
-                Ok(target) => FileError::Dangling {
-                    path,
-                    target: show::name(target.as_os_str()),
-                },
-                Err(_) => FileError::Missing { path },
-            },
-            // An escape is refused by cap-std itself, so no code of the operating system comes with it.
-            io::ErrorKind::PermissionDenied if cause.raw_os_error().is_none() => {
-                FileError::Outside { path }
-            }
-            io::ErrorKind::PermissionDenied => FileError::Forbidden { path },
-            io::ErrorKind::NotADirectory => FileError::NotAFolder { path },
-            io::ErrorKind::InvalidFilename => FileError::UnusablePath {
-                problem: "a name in it is too long",
-            },
-            _ => FileError::Failed { path, cause },
+    /// The same for a file.
+    pub(crate) fn file_destination(&self) -> Result<Spot<'a>, FileError> {
+        match self.ends_as_folder {
+            true => Err(FileError::NamesAFolder { path: self.shown() }),
+            false => self.destination(),
         }
     }
 
-    fn expect_file(&self, metadata: &Metadata) -> Result<(), FileError> {
+    /// Opens the folder that is here.
+    pub(crate) fn open_folder(&self) -> Result<Folder<'a>, FileError> {
+        self.target()?.open_folder()
+    }
+
+    fn spot(&self, last: Last) -> Result<Spot<'a>, Stop> {
+        Ok(Spot::new(walk(self.roots, &self.path, last)?, self.shown()))
+    }
+
+    fn explain(&self, stop: Stop) -> FileError {
         let path = self.shown();
-        match Kind::from(metadata.file_type()) {
-            Kind::File => Ok(()),
-            Kind::Folder => Err(FileError::IsFolder { path }),
-            kind => Err(FileError::NotAFile { path, kind }),
+        match stop {
+            Stop::Outside => FileError::Outside { path },
+            Stop::Hidden => FileError::Missing { path },
+            Stop::Missing { link } => FileError::missing(path, link.as_deref()),
+            Stop::TooLong => FileError::UnusablePath {
+                problem: "it goes through too many folders",
+            },
+            Stop::Failed(cause) => FileError::explain(path, None, cause),
         }
     }
 }

@@ -19,8 +19,36 @@ pub(crate) fn name(name: &OsStr) -> String {
         || text.trim() != text
         || text.contains("  ")
         || text.starts_with('"')
-        || text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
+        || text.contains(is_unseen);
     if garbled { format!("{text:?}") } else { text }
+}
+
+/// One line of a text, without its line feed, cut after `longest` characters. What a screen would obey or not show
+/// becomes an escape: control characters, changes of the writing direction, characters of no width.
+pub(crate) fn line(text: &str, longest: usize) -> String {
+    let mut shown = String::with_capacity(text.len().min(longest));
+    for (at, character) in text.chars().enumerate() {
+        if at == longest {
+            shown.push('…');
+            break;
+        }
+        match character {
+            '\t' => shown.push('\t'),
+            character if is_unseen(character) => shown.extend(character.escape_default()),
+            character => shown.push(character),
+        }
+    }
+    shown
+}
+
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Whether [`name`] shows what the name is: other names cannot be passed to a tool.
@@ -125,11 +153,20 @@ mod tests {
     }
 
     #[test]
+    fn a_line_keeps_its_letters_and_loses_what_a_screen_would_obey() {
+        assert_eq!(line("grüße\t😀", 10), "grüße\t😀");
+        assert_eq!(line("\u{1b}[2Jx\r", 20), "\\u{1b}[2Jx\\r");
+        assert_eq!(line("a\u{202e}b\u{200b}c", 20), "a\\u{202e}b\\u{200b}c");
+        assert_eq!(line("abcdef", 3), "abc…");
+    }
+
+    #[test]
     fn a_name_that_a_line_would_garble_is_quoted() {
         let shown = |text: &str| name(OsStr::new(text));
         assert_eq!(shown("a b.txt"), "a b.txt");
         assert_eq!(shown("two  spaces"), "\"two  spaces\"");
         assert_eq!(shown("line\nbreak"), "\"line\\nbreak\"");
+        assert_eq!(shown("txt.\u{202e}exe"), "\"txt.\\u{202e}exe\"");
         assert_eq!(shown(" edge"), "\" edge\"");
         assert_eq!(shown("\"quoted\""), "\"\\\"quoted\\\"\"");
         assert_eq!(

@@ -1,32 +1,20 @@
-//! The folder that the file tools may reach, and nothing else.
+//! What the file tools may reach: the folder the agents work in, and what the person opened besides.
 //!
-//! It is held as an open handle. A model's path becomes a [`Place`] here, by its text alone; whether what it names
-//! lies inside is decided by the operating system when the place is opened relative to the handle.
+//! It is made from the [`Policy`] that holds for commands too, so neither can do what the other may not. All of it is
+//! held as open handles; a model's path becomes a [`Place`] here, and is followed from those handles alone.
 
 use crate::file_error::FileError;
 use crate::place::Place;
-use crate::show;
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use crate::roots::Roots;
+use lango_sandbox::Policy;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The longest path the operating system takes on Linux.
-const LONGEST_PATH_BYTES: usize = 4096;
-
-/// A folder opened for the tools. Cloning it shares the handle.
+/// A policy's folders opened for the tools. Cloning it shares the handles.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    folder: Arc<Folder>,
-}
-
-#[derive(Debug)]
-struct Folder {
-    handle: Dir,
-    canonical: PathBuf,
-    /// The path as it was given, made absolute: a model that was told this one will use it.
-    given: PathBuf,
+    roots: Arc<Roots>,
 }
 
 /// Why a folder cannot be a workspace.
@@ -44,8 +32,8 @@ pub enum WorkspaceError {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The operating system refuses.
-    #[error("the workspace `{}` cannot be opened", path.display())]
+    /// The operating system refuses; it may also be a folder opened besides the workspace.
+    #[error("the folder `{}` cannot be opened", path.display())]
     Unreachable {
         /// The path that was given.
         path: PathBuf,
@@ -56,78 +44,35 @@ pub enum WorkspaceError {
 }
 
 impl Workspace {
-    /// Opens the folder; links in `path` itself are followed.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
-        let path = path.as_ref();
-        Folder::open(path)
-            .map(|folder| Self {
-                folder: Arc::new(folder),
-            })
-            .map_err(|cause| {
-                let path = path.to_owned();
-                match cause.kind() {
-                    io::ErrorKind::NotFound => WorkspaceError::Missing { path },
-                    io::ErrorKind::NotADirectory => WorkspaceError::NotAFolder { path },
-                    _ => WorkspaceError::Unreachable { path, cause },
-                }
-            })
-    }
-
-    /// The absolute path of the folder, without links.
-    pub fn path(&self) -> &Path {
-        &self.folder.canonical
-    }
-
-    /// The place that a model's `path` names: relative to the workspace, or absolute and inside it.
-    pub(crate) fn locate(&self, path: &str) -> Result<Place<'_>, FileError> {
-        if path.contains('\0') {
-            return Err(FileError::UnusablePath {
-                problem: "it contains a NUL character",
-            });
-        }
-        if path.len() > LONGEST_PATH_BYTES {
-            return Err(FileError::UnusablePath {
-                problem: "it is longer than 4096 bytes",
-            });
-        }
-        let inside = self
-            .relative(Path::new(path))
-            .ok_or_else(|| FileError::Outside {
-                path: show::name(path.as_ref()),
-            })?;
-        let normal: PathBuf = inside
-            .components()
-            .filter(|part| *part != Component::CurDir)
-            .collect();
-        let named = if normal.as_os_str().is_empty() {
-            PathBuf::from(".")
-        } else {
-            normal
-        };
-        Ok(Place::new(&self.folder.handle, named))
-    }
-
-    fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        if path.is_relative() {
-            return Some(path);
-        }
-        let Folder {
-            canonical, given, ..
-        } = &*self.folder;
-        path.strip_prefix(canonical)
-            .or_else(|_| path.strip_prefix(given))
-            .ok()
-    }
-}
-
-impl Folder {
-    fn open(path: &Path) -> io::Result<Self> {
-        let canonical = path.canonicalize()?;
-        let handle = Dir::open_ambient_dir(&canonical, ambient_authority())?;
+    /// Opens the folders of the policy; links in its paths are followed. Folders opened besides the workspace that are
+    /// not there now cannot be reached later.
+    pub fn open(policy: Policy) -> Result<Self, WorkspaceError> {
+        let roots = Roots::open(policy).map_err(|(path, cause)| match cause.kind() {
+            io::ErrorKind::NotFound => WorkspaceError::Missing { path },
+            io::ErrorKind::NotADirectory => WorkspaceError::NotAFolder { path },
+            _ => WorkspaceError::Unreachable { path, cause },
+        })?;
         Ok(Self {
-            handle,
-            canonical,
-            given: std::path::absolute(path)?,
+            roots: Arc::new(roots),
         })
+    }
+
+    /// The absolute path of the folder the agents work in, without links.
+    pub fn path(&self) -> &Path {
+        self.roots.workspace()
+    }
+
+    /// The policy, without links in its paths as far as they exist.
+    pub fn policy(&self) -> &Policy {
+        self.roots.policy()
+    }
+
+    /// The place that a model's `path` names: relative to the workspace, or absolute.
+    pub(crate) fn locate(&self, path: &str) -> Result<Place<'_>, FileError> {
+        Place::new(&self.roots, path)
+    }
+
+    pub(crate) fn roots(&self) -> &Roots {
+        &self.roots
     }
 }

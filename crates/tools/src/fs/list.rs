@@ -6,6 +6,7 @@
 use super::{call_text, looking_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
+use crate::folder::Folder;
 use crate::kind::Kind;
 use crate::place::Place;
 use crate::show;
@@ -43,7 +44,8 @@ fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileE
     let skip = arguments.skip.unwrap_or(0);
     let place = workspace.locate(path)?;
     let folder = place.open_folder()?;
-    let listing = Listing::read(&folder, skip).map_err(|error| place.explain(error))?;
+    let listing = Listing::read(&folder, skip)
+        .map_err(|error| FileError::explain(place.shown(), None, error))?;
     let total = listing.total();
     if skip > 0 && skip >= total {
         let content = if total == 1 {
@@ -60,7 +62,7 @@ fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileE
 
     let mut text = listing.summary(&place);
     for entry in &listing.shown {
-        text.push_str(&entry.line(&folder));
+        text.push_str(&entry.line(folder.dir()));
         text.push('\n');
     }
     let next = skip + listing.shown.len() as u64;
@@ -90,7 +92,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn read(folder: &Dir, skip: u64) -> io::Result<Self> {
+    fn read(folder: &Folder<'_>, skip: u64) -> io::Result<Self> {
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let kept = skip.saturating_add(SHOWN_ENTRIES);
         let mut listing = Self::default();

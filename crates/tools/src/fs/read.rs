@@ -39,7 +39,8 @@ struct ReadArguments {
 
 fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<String, FileError> {
     let place = workspace.locate(&arguments.path)?;
-    let (file, size) = place.open_file()?;
+    let spot = place.target()?;
+    let (file, size) = spot.open_file()?;
     let start = Position {
         line: arguments.first_line.map_or(1, NonZeroU64::get),
         skip_bytes: arguments.skip_bytes.map_or(0, NonZeroU64::get),
@@ -66,7 +67,7 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<String, FileE
             line: start.line,
             limit: show::size(page::SCANNED_BYTES),
         },
-        Stop::Failed(error) => place.explain(error),
+        Stop::Failed(error) => spot.explain(error),
     })?;
     Ok(page_with_note(page, start, size, &place.shown(), arguments))
 }

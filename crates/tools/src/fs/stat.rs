@@ -25,10 +25,10 @@ struct StatArguments {
 }
 
 fn stat(workspace: &Workspace, arguments: StatArguments) -> Result<String, FileError> {
-    let place = workspace.locate(&arguments.path)?;
-    let metadata = place.metadata()?;
+    let entry = workspace.locate(&arguments.path)?.entry()?;
+    let metadata = entry.metadata()?;
     let kind = Kind::from(metadata.file_type());
-    let mut lines = vec![place.shown(), format!("kind: {kind}")];
+    let mut lines = vec![entry.shown().to_owned(), format!("kind: {kind}")];
     match kind {
         Kind::File => {
             let bytes = metadata.len();
@@ -41,7 +41,7 @@ fn stat(workspace: &Workspace, arguments: StatArguments) -> Result<String, FileE
         Kind::Link => {
             lines.push(format!(
                 "target: {}",
-                show::name(place.link_target()?.as_os_str())
+                show::name(entry.link_target()?.as_os_str())
             ));
         }
         _ => {}

@@ -1,8 +1,9 @@
 //! No path leads out of the workspace.
 
 use crate::support::{Bench, SECRET};
+use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
-use lango_tools::{Workspace, file_tools};
+use lango_tools::{Trash, Workspace, file_tools};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -136,12 +137,12 @@ fn a_workspace_given_by_a_link_is_known_by_both_paths() {
     let bench = Bench::new();
     bench.write("real/a.txt", "inside");
     bench.link("alias", "real");
-    let workspace = Workspace::open(bench.inside("alias")).unwrap();
+    let workspace = Workspace::open(Policy::of(bench.inside("alias"))).unwrap();
     assert_eq!(
         workspace.path(),
         bench.inside("real").canonicalize().unwrap()
     );
-    let stat = Arc::clone(&file_tools(&workspace)[2]);
+    let stat = Arc::clone(&file_tools(&workspace, &Trash::at("nowhere"))[2]);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();

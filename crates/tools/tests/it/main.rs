@@ -5,10 +5,15 @@
 mod command_bench;
 mod confined;
 mod exec;
+mod edit;
 mod list;
+mod policy;
 mod read;
 mod skill_find;
+mod search;
 mod spec;
 mod special;
 mod stat;
 mod support;
+mod trash;
+mod write;

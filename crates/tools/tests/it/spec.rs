@@ -1,17 +1,28 @@
 //! What the tools say of themselves.
 
 use crate::support::Bench;
-use lango_core::{Effect, Risk};
+use lango_core::{Effect, Risk, Subject};
+use lango_sandbox::Policy;
 use lango_tools::{Workspace, WorkspaceError};
 use serde_json::json;
 
 #[test]
-fn every_file_tool_is_pure_and_safe() {
+fn every_file_tool_says_what_it_does_to_the_world_and_that_its_path_matters() {
     let bench = Bench::new();
-    for name in ["fs_list", "fs_read", "fs_stat"] {
+    for (name, effect, risk) in [
+        ("fs_list", Effect::Pure, Risk::Safe),
+        ("fs_read", Effect::Pure, Risk::Safe),
+        ("fs_stat", Effect::Pure, Risk::Safe),
+        ("fs_search", Effect::Pure, Risk::Safe),
+        ("fs_write", Effect::Idempotent, Risk::Moderate),
+        ("fs_edit", Effect::Effect, Risk::Moderate),
+        ("fs_mkdir", Effect::Idempotent, Risk::Moderate),
+        ("fs_delete", Effect::Effect, Risk::Moderate),
+    ] {
         let tool = bench.tool(name);
-        assert_eq!(tool.spec().effect, Effect::Pure, "{name}");
-        assert_eq!(tool.spec().risk, Risk::Safe, "{name}");
+        assert_eq!(tool.spec().effect, effect, "{name}");
+        assert_eq!(tool.spec().risk, risk, "{name}");
+        assert_eq!(tool.spec().subject, Subject::Path, "{name}");
     }
 }
 
@@ -71,11 +82,11 @@ fn arguments_left_out_may_also_be_null() {
 fn a_workspace_that_is_missing_or_no_folder_is_refused() {
     let bench = Bench::new();
     bench.write("file", "");
-    let missing = Workspace::open(bench.inside("nowhere")).unwrap_err();
+    let missing = Workspace::open(Policy::of(bench.inside("nowhere"))).unwrap_err();
     assert!(
         matches!(missing, WorkspaceError::Missing { .. }),
         "{missing}"
     );
-    let file = Workspace::open(bench.inside("file")).unwrap_err();
+    let file = Workspace::open(Policy::of(bench.inside("file"))).unwrap_err();
     assert!(matches!(file, WorkspaceError::NotAFolder { .. }), "{file}");
 }

@@ -1,8 +1,9 @@
 //! A workspace in a folder of its own, beside a secret that no tool may reach.
 
 use lango_core::{Tool, ToolError};
+use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
-use lango_tools::{Workspace, file_tools};
+use lango_tools::{Trash, TrashError, Trashed, Workspace, file_tools};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,23 +14,55 @@ use tempfile::TempDir;
 /// What is written in the file outside the workspace.
 pub const SECRET: &str = "the secret outside";
 
-/// A folder `workspace` and, beside it, `outside/secret.txt`.
+/// A folder `workspace` and, beside it, `outside/secret.txt`; the trash is elsewhere.
 pub struct Bench {
     folder: TempDir,
+    _trash_folder: TempDir,
+    workspace: Workspace,
+    trash: Trash,
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Bench {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("workspace")).unwrap();
-        std::fs::create_dir(folder.path().join("outside")).unwrap();
-        std::fs::write(folder.path().join("outside/secret.txt"), SECRET).unwrap();
-        let workspace = Workspace::open(folder.path().join("workspace")).unwrap();
+        Self::with_policy(|_, _| {})
+    }
+
+    /// With a policy that is changed first; it is told the folder that everything lies in.
+    pub fn with_policy(change: impl FnOnce(&mut Policy, &Path)) -> Self {
+        let (folder, trash) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        Self::in_folder(folder, trash, change)
+    }
+
+    /// With the trash in another folder, which may be on another file system.
+    pub fn in_folder(
+        folder: TempDir,
+        trash_folder: TempDir,
+        change: impl FnOnce(&mut Policy, &Path),
+    ) -> Self {
+        let path = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(path.join("workspace")).unwrap();
+        std::fs::create_dir(path.join("outside")).unwrap();
+        std::fs::write(path.join("outside/secret.txt"), SECRET).unwrap();
+        let mut policy = Policy::of(path.join("workspace"));
+        change(&mut policy, &path);
+        let workspace = Workspace::open(policy).unwrap();
+        let trash = Trash::at(trash_folder.path().join("trash"));
         Self {
-            tools: file_tools(&workspace),
+            tools: file_tools(&workspace, &trash),
+            workspace,
+            trash,
             folder,
+            _trash_folder: trash_folder,
         }
+    }
+
+    pub fn trash(&self) -> &Trash {
+        &self.trash
+    }
+
+    pub fn restore(&self, id: &str) -> Result<Trashed, TrashError> {
+        self.trash.restore(&self.workspace, id)
     }
 
     /// The path of something in the workspace.
@@ -40,6 +73,14 @@ impl Bench {
     /// The path of something beside the workspace.
     pub fn outside(&self, name: &str) -> PathBuf {
         self.folder.path().join("outside").join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.inside(name)).unwrap()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.inside(name).symlink_metadata().is_ok()
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
@@ -70,6 +111,14 @@ impl Bench {
         receiver
             .recv_timeout(Duration::from_secs(60))
             .expect("the tool hangs or panicked")
+    }
+
+    /// What a person is shown before the call.
+    pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(self.tool(tool).preview(Arc::new(arguments)))
     }
 
     pub fn text(&self, tool: &str, arguments: Value) -> String {

@@ -2,16 +2,20 @@
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::hands;
 use crate::hold::Hold;
 use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
 use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
 use lango_engine::{
-    Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, TopologyError, Tree,
-    TreeError, TreeSettings,
+    Action, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
+    TopologyError, Tree, TreeError, TreeSettings,
 };
+use lango_sandbox::{Launcher, Strength};
 use lango_store::{MemoryStore, SqliteStore};
-use lango_tools::Workspace;
+use lango_tools::{
+    CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
+};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,6 +33,14 @@ pub struct App {
     pub tree: Arc<Tree>,
     /// The folder the agents work in.
     pub workspace: Workspace,
+    /// How well commands are held here.
+    pub strength: Strength,
+    /// The skills that were found, and those that are broken.
+    pub skills: Skills,
+    /// What was deleted.
+    pub trash: Trash,
+    /// What starts commands.
+    pub launcher: Launcher,
     env: BTreeMap<OsString, OsString>,
     /// None for a single agent.
     topology: Option<Topology>,
@@ -57,11 +69,32 @@ impl Sessions {
 
 impl App {
     /// Reads the configuration and builds what follows from it. The store is opened when it is needed.
-    pub fn load(flags: Vec<String>) -> Result<Self, Failure> {
+    pub async fn load(flags: Vec<String>) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
-        let workspace = Workspace::open(&surroundings.cwd)?;
-        let tools = lango_tools::file_tools(&workspace);
+        let policy = hands::policy(&loaded, &surroundings.cwd, surroundings.home());
+        let workspace = Workspace::open(policy)?;
+        let trash = Trash::at(loaded.paths.trash());
+        let launcher = hands::launcher(loaded.paths.trash());
+        let strength = hands::strength(&launcher, &loaded.paths.state).await;
+        let launcher = launcher.with_strength(strength.clone());
+        let mut folders = loaded.paths.skills(workspace.path());
+        folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
+            path: path.clone(),
+            whose: Whose::User,
+        }));
+        let skills = Skills::find(&folders);
+        let commands = Commands::open(CommandSetup {
+            launcher: launcher.clone(),
+            policy: workspace.policy().clone(),
+            outputs: loaded.paths.outputs(),
+            limits: command_limits(&loaded),
+        })?;
+        let mut tools = lango_tools::file_tools(&workspace, &trash);
+        if !matches!(strength, Strength::None { .. }) {
+            tools.extend(lango_tools::command_tools(&commands));
+        }
+        tools.extend(skills.tools(&commands));
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
@@ -78,6 +111,10 @@ impl App {
             loaded,
             tree: Arc::new(tree),
             workspace,
+            strength,
+            skills,
+            trash,
+            launcher,
             env: surroundings.env,
             topology,
             tools,
@@ -96,7 +133,22 @@ impl App {
 
     /// Which calls run, which are asked for, which never run.
     fn rules(&self) -> Rules {
-        Rules::new(self.loaded.settings.approval.rules.rules.clone())
+        let mut rules = self.loaded.settings.approval.rules.rules.clone();
+        if let Strength::Degraded { missing } = &self.strength {
+            rules.extend(["exec*", "skill_*"].map(|tool| {
+                Rule {
+                    action: Action::AskEachTime,
+                    agent: None,
+                    tool: Some(tool.to_owned()),
+                    matching: None,
+                    origin: format!(
+                        "the sandbox is degraded ({missing}), so every command is asked for"
+                    )
+                    .into(),
+                }
+            }));
+        }
+        Rules::new(rules)
     }
 
     /// The person on the command line.
@@ -195,21 +247,68 @@ impl App {
         }
     }
 
+    /// Tools that are not here on this machine, and why.
+    pub fn absent_tools(&self) -> Option<String> {
+        match &self.strength {
+            Strength::Full | Strength::Degraded { .. } => None,
+            Strength::None { why } => Some(format!(
+                "exec, exec_bg, exec_status, exec_stop (commands cannot be held here: {why})"
+            )),
+        }
+    }
+
     /// What a person should know before the first turn.
     pub fn warnings(&self) -> Vec<String> {
-        if self.tree.unmatched.is_empty() {
-            return Vec::new();
+        let mut warnings = Vec::new();
+        if !self.tree.unmatched.is_empty() {
+            let names = self.tree.unmatched.iter().map(|name| name.as_str());
+            let names: Vec<&str> = names.collect();
+            warnings.push(format!(
+                "no agent holds these tools, so they cannot run: {}",
+                names.join(", ")
+            ));
         }
-        let names: Vec<&str> = self
-            .tree
-            .unmatched
-            .iter()
-            .map(|name| name.as_str())
-            .collect();
-        vec![format!(
-            "no agent holds these tools, so they cannot run: {}",
-            names.join(", ")
-        )]
+        match &self.strength {
+            Strength::Full => {}
+            Strength::Degraded { missing } => {
+                warnings.push(format!("every command is asked for: {missing}"));
+            }
+            Strength::None { why } => warnings.push(format!("commands cannot run: {why}")),
+        }
+        let broken = self.skills.broken.iter();
+        warnings.extend(broken.map(|skill| {
+            format!(
+                "the skill {} is left out: {}",
+                skill.path.display(),
+                skill.problem
+            )
+        }));
+        warnings.extend(self.unheard());
+        warnings
+    }
+
+    /// What a project's file says and what is not heard, because nobody trusts the file.
+    fn unheard(&self) -> Option<String> {
+        let keys = self.loaded.ignored.iter();
+        let keys = keys.map(|ignored| format!("{} ({})", ignored.key, ignored.origin));
+        let rules = self.loaded.settings.approval.rules.ignored.iter();
+        let unheard: Vec<String> = keys.chain(rules.map(ToString::to_string)).collect();
+        (!unheard.is_empty()).then(|| {
+            format!(
+                "not heard, because the project's file is not trusted: {}; `lango config trust` trusts it as it is",
+                unheard.join(", ")
+            )
+        })
+    }
+}
+
+fn command_limits(loaded: &Loaded) -> CommandLimits {
+    // A little less than the call may take, so that the command is stopped in order and tells what it printed.
+    let time = loaded.settings.agent.tool_timeout.mul_f64(0.95);
+    CommandLimits {
+        time,
+        command: hands::limits(loaded),
+        ..CommandLimits::default()
     }
 }
 

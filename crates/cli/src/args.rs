@@ -76,6 +76,18 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<ApprovalsCommand>,
     },
+    /// Which skills the agents can use, and what is wrong with the others
+    Skills {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What agents deleted, and getting it back
+    Trash {
+        /// What to do; the list if nothing is said.
+        #[command(subcommand)]
+        command: Option<TrashCommand>,
+    },
     /// Which models can be asked, and which one answers now
     Models {
         /// Print JSON.
@@ -188,6 +200,27 @@ pub enum SessionsCommand {
         /// The session; the beginning of its id is enough.
         id: String,
     },
+}
+
+/// What can be done with what was deleted.
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  lango trash\n  lango trash restore zfb5dq\n  lango trash empty"
+)]
+pub enum TrashCommand {
+    /// What is in the trash, the latest first
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put something back where it was
+    Restore {
+        /// Its id, as the list shows it.
+        id: String,
+    },
+    /// Delete everything in it for good
+    Empty,
 }
 
 /// What can be done with approvals.

@@ -6,6 +6,7 @@ pub mod args;
 pub mod commands;
 pub mod config;
 pub mod exit;
+pub mod hands;
 pub mod hold;
 pub mod markdown;
 pub mod model_choice;

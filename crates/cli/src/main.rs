@@ -3,9 +3,14 @@
 use clap::Parser;
 use clap::error::ErrorKind;
 use lango_cli::args::Arguments;
+use lango_cli::hands::SANDBOX_MARK;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut typed = std::env::args_os().skip(1);
+    if typed.next().is_some_and(|mark| mark == SANDBOX_MARK) {
+        lango_sandbox::enter(typed);
+    }
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
     let arguments = Arguments::try_parse_from(typed).unwrap_or_else(|error| refuse(&error));
     let runtime = tokio::runtime::Builder::new_current_thread()

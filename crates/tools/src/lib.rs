@@ -23,8 +23,8 @@
 //! Who may call a tool, with which approval and for how long is decided before the call reaches this crate.
 
 mod declaration;
-mod exec;
 mod diff;
+mod exec;
 mod file_error;
 mod folder;
 mod fs;

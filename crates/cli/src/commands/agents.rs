@@ -20,16 +20,26 @@ use std::sync::Arc;
 const LARGEST_LIST_KIB: u64 = 1024;
 
 /// Runs the command.
-pub fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, Failure> {
-    let app = App::load(config)?;
+pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, Failure> {
+    let app = App::load(config).await?;
     let tree = match &arguments.tools {
         Some(file) => Arc::new(try_tools(&app, file)?),
         None => Arc::clone(&app.tree),
     };
     let text = match &arguments.instruction {
         Some(name) => instruction_of(&tree, name)?,
-        None if arguments.json => screen::json(&as_json(&tree), Layout::Indented)?,
-        None => sanitize(&as_text(&tree)).into_owned(),
+        None if arguments.json => {
+            let mut tree = as_json(&tree);
+            tree["absent_tools"] = json!(app.absent_tools());
+            screen::json(&tree, Layout::Indented)?
+        }
+        None => {
+            let mut text = as_text(&tree);
+            if let Some(absent) = app.absent_tools() {
+                let _ = write!(text, "\ntools not here: {absent}");
+            }
+            sanitize(&text).into_owned()
+        }
     };
     screen::print(&text)?;
     Ok(Exit::Ok)

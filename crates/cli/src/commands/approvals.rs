@@ -16,7 +16,7 @@ pub async fn approvals(
     config: Vec<String>,
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {
-    let app = App::load(config)?;
+    let app = App::load(config).await?;
     let sessions = app.past_sessions()?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,

@@ -13,7 +13,7 @@ use line::{Line, LineInput};
 
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
-    let app = App::load(config)?;
+    let app = App::load(config).await?;
     let sessions = app.sessions()?;
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());

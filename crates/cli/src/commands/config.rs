@@ -19,7 +19,7 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
             screen::print(config::show(&loaded, layout).trim_end())?;
         }
         ConfigCommand::Check => {
-            let app = App::load(flags)?;
+            let app = App::load(flags).await?;
             let model = app.choose_model().await?.model;
             screen::print(&format!(
                 "ok: {} keys, {} agents, {}",

@@ -6,8 +6,9 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout};
 use lango_models::Offline;
+use lango_sandbox::{Network, Strength};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One thing that was looked at.
 struct Finding {
@@ -18,7 +19,7 @@ struct Finding {
 
 /// Runs the command.
 pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
-    let findings = match App::load(config) {
+    let findings = match App::load(config).await {
         Ok(app) => examine(&app).await,
         Err(failure) => vec![Finding {
             name: "configuration",
@@ -67,6 +68,8 @@ async fn examine(app: &App) -> Vec<Finding> {
         well("user file", file(&paths.user_file)),
         well("project file", project),
         well("workspace", app.workspace.path().display().to_string()),
+        examine_sandbox(app).await,
+        well("reach", describe_reach(app)),
         examine_model(app).await,
         well("agents", describe_agents(app)),
     ];
@@ -114,6 +117,57 @@ async fn examine_store(app: &App) -> Finding {
             detail: failure.to_string(),
         },
     }
+}
+
+/// Tries the sandbox for real, whatever was remembered.
+async fn examine_sandbox(app: &App) -> Finding {
+    let test = app.launcher.self_test().await;
+    let limits = format!(
+        "limits: processes by {}; memory by {}; disk by {}",
+        test.limits.processes, test.limits.memory, test.limits.disk
+    );
+    let failed = test.checks.iter().filter(|check| !check.passed);
+    let failed: String = failed
+        .map(|check| format!("\n✗ {}: {}", check.name, check.detail))
+        .collect();
+    let tried = test.checks.len();
+    let (is_well, detail) = match &test.strength {
+        Strength::Full => (true, format!("full ({tried} checks tried)\n{limits}")),
+        Strength::Degraded { missing } => (
+            false,
+            format!("degraded, so every command is asked for: {missing}{failed}\n{limits}"),
+        ),
+        Strength::None { why } => (
+            false,
+            format!("none, so commands cannot run: {why}{failed}"),
+        ),
+    };
+    Finding {
+        name: "sandbox",
+        is_well,
+        detail,
+    }
+}
+
+/// What agents can touch besides the workspace.
+fn describe_reach(app: &App) -> String {
+    let policy = app.workspace.policy();
+    let list = |paths: &[PathBuf]| match paths {
+        [] => "nothing more".to_owned(),
+        paths => {
+            let paths = paths.iter().map(|path| path.display().to_string());
+            paths.collect::<Vec<_>>().join(", ")
+        }
+    };
+    let network = match policy.network {
+        Network::None => "closed",
+        Network::Host => "open (tools.exec.network)",
+    };
+    format!(
+        "read: {}; write: {}; network: {network}",
+        list(&policy.read),
+        list(&policy.write)
+    )
 }
 
 async fn examine_model(app: &App) -> Finding {

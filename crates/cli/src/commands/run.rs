@@ -37,7 +37,7 @@ pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, F
 }
 
 async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
-    let app = App::load(config)?;
+    let app = App::load(config).await?;
     let question = input::question(&arguments.prompt, arguments.quiet).await?;
     if !arguments.quiet {
         app.warnings()

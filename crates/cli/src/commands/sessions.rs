@@ -11,7 +11,7 @@ use lango_engine::SystemClock;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
-    let app = App::load(config)?;
+    let app = App::load(config).await?;
     let sessions = app.past_sessions()?;
     match command {
         SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,

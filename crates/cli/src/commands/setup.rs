@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Runs the command.
 pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
-    let app = App::load(config)?;
+    let app = App::load(config).await?;
     let path = app.loaded.paths.user_file.clone();
     if path.exists() && !arguments.force {
         let message = format!("`{}` is there already", path.display());

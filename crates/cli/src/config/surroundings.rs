@@ -7,6 +7,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use lango_tools::{SkillFolder, Whose};
+
 use super::problem::{Problem, Problems};
 
 /// The name of a configuration file, the project's and the user's.
@@ -38,7 +40,7 @@ impl Surroundings {
     }
 
     /// The home of the user, if there is one.
-    pub(super) fn home(&self) -> Option<&Path> {
+    pub fn home(&self) -> Option<&Path> {
         self.folder("HOME")
     }
 
@@ -74,6 +76,32 @@ impl Paths {
     /// The database of the default store.
     pub fn database(&self) -> PathBuf {
         self.data.join("lango.db")
+    }
+
+    /// Where deleted files go.
+    pub fn trash(&self) -> PathBuf {
+        self.data.join("trash")
+    }
+
+    /// Where the whole output of commands is kept.
+    pub fn outputs(&self) -> PathBuf {
+        self.data.join("outputs")
+    }
+
+    /// The folders with skills: the person's own, and the project's.
+    pub fn skills(&self, workspace: &Path) -> Vec<SkillFolder> {
+        let own = self.user_file.with_file_name("skills");
+        let project = self.project_file.as_deref().and_then(Path::parent);
+        let project = project.unwrap_or(workspace);
+        let of_project = [".lango/skills", ".agents/skills"].map(|name| SkillFolder {
+            path: project.join(name),
+            whose: Whose::Project,
+        });
+        let own = SkillFolder {
+            path: own,
+            whose: Whose::User,
+        };
+        std::iter::once(own).chain(of_project).collect()
     }
 
     /// The lines typed into the chat.

@@ -42,14 +42,14 @@ impl Progress {
                 status,
                 output,
             } => {
-                let (shown, began) = self.running.remove(call).unwrap_or_default();
-                let time = event.time.0.saturating_sub(began.0);
-                let first = output.lines().next().unwrap_or_default();
-                Some(format!(
-                    "  {who} {} {shown}  {time} ms  {}",
-                    mark(*status),
-                    one_line(first, 60)
-                ))
+                let first = one_line(output.lines().next().unwrap_or_default(), 60);
+                // What never ran took no time.
+                let ran = self.running.remove(call).map(|(shown, began)| {
+                    let time = event.time.0.saturating_sub(began.0);
+                    format!("{shown}  {time} ms  ")
+                });
+                let ran = ran.unwrap_or_default();
+                Some(format!("  {who} {} {ran}{first}", mark(*status)))
             }
             EventBody::RemoteReturned { status, .. } => {
                 Some(format!("  {who} {} (remote)", mark(*status)))

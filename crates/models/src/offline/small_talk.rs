@@ -37,10 +37,16 @@ pub(super) fn answer(text: &str, table: Option<&Table<'_>>) -> Option<String> {
     if heard.len() > 6 {
         return None;
     }
-    let says = |phrases: &[&str]| phrases.iter().any(|phrase| has_phrase(&heard, phrase));
-    if says(QUESTIONS) {
+    if QUESTIONS.iter().any(|phrase| has_phrase(&heard, phrase)) {
         return Some(introduction(table));
     }
+    // Further inside, as in "search for hello", such a word is no greeting.
+    let says = |phrases: &[&str]| {
+        let beginning = |phrase: &str| &heard[..heard.len().min(words(phrase).len())];
+        phrases
+            .iter()
+            .any(|phrase| has_phrase(beginning(phrase), phrase))
+    };
     if says(GREETINGS) {
         return Some(format!("Hello! {}", introduction(table)));
     }

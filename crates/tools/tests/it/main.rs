@@ -4,13 +4,13 @@
 
 mod command_bench;
 mod confined;
-mod exec;
 mod edit;
+mod exec;
 mod list;
 mod policy;
 mod read;
-mod skill_find;
 mod search;
+mod skill_find;
 mod spec;
 mod special;
 mod stat;

@@ -1,0 +1,66 @@
+//! `lango skills`: which skills the agents can use, and what is wrong with the others.
+
+use crate::app::App;
+use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
+use crate::screen::{self, Layout, one_line};
+use lango_tools::Whose;
+use serde_json::json;
+
+/// Runs the command.
+pub async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
+    let app = App::load(config).await?;
+    let word = |whose: Whose| match whose {
+        Whose::User => "yours",
+        Whose::Project => "project",
+    };
+    if as_json {
+        let good: Vec<_> = app
+            .skills
+            .good
+            .iter()
+            .map(|skill| {
+                json!({
+                    "name": skill.name,
+                    "tool": format!("skill_{}", skill.name),
+                    "description": skill.description,
+                    "folder": skill.folder,
+                    "whose": word(skill.whose),
+                })
+            })
+            .collect();
+        let broken: Vec<_> = app
+            .skills
+            .broken
+            .iter()
+            .map(|skill| json!({ "path": skill.path, "problem": skill.problem }))
+            .collect();
+        let all = json!({ "skills": good, "broken": broken });
+        screen::print(&screen::json(&all, Layout::Indented)?)?;
+        return Ok(Exit::Ok);
+    }
+    for skill in &app.skills.good {
+        screen::print(&format!(
+            "{}  {}  {}",
+            skill.name,
+            word(skill.whose),
+            one_line(&skill.description, 100)
+        ))?;
+    }
+    for skill in &app.skills.broken {
+        let line = format!("broken: {}: {}", skill.path.display(), skill.problem);
+        screen::print(&sanitize(&line))?;
+    }
+    if app.skills.good.is_empty() && app.skills.broken.is_empty() {
+        let folders = app.loaded.paths.skills(app.workspace.path());
+        let folders: Vec<String> = folders
+            .iter()
+            .map(|folder| folder.path.display().to_string())
+            .collect();
+        screen::print(&format!(
+            "no skills; looked in {}, each a folder with a SKILL.md",
+            folders.join(", ")
+        ))?;
+    }
+    Ok(Exit::Ok)
+}

@@ -2,7 +2,7 @@
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
-use crate::hands;
+use crate::hands::{self, Held};
 use crate::hold::Hold;
 use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
@@ -34,7 +34,7 @@ pub struct App {
     /// The folder the agents work in.
     pub workspace: Workspace,
     /// How well commands are held here.
-    pub strength: Strength,
+    pub held: Held,
     /// The skills that were found, and those that are broken.
     pub skills: Skills,
     /// What was deleted.
@@ -76,8 +76,8 @@ impl App {
         let workspace = Workspace::open(policy)?;
         let trash = Trash::at(loaded.paths.trash());
         let launcher = hands::launcher(loaded.paths.trash());
-        let strength = hands::strength(&launcher, &loaded.paths.state).await;
-        let launcher = launcher.with_strength(strength.clone());
+        let held = Held::find(&launcher, &loaded.paths.state).await;
+        let launcher = launcher.with_strength(held.strength.clone());
         let mut folders = loaded.paths.skills(workspace.path());
         folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
             path: path.clone(),
@@ -91,7 +91,7 @@ impl App {
             limits: command_limits(&loaded),
         })?;
         let mut tools = lango_tools::file_tools(&workspace, &trash);
-        if !matches!(strength, Strength::None { .. }) {
+        if !matches!(held.strength, Strength::None { .. }) {
             tools.extend(lango_tools::command_tools(&commands));
         }
         tools.extend(skills.tools(&commands));
@@ -111,7 +111,7 @@ impl App {
             loaded,
             tree: Arc::new(tree),
             workspace,
-            strength,
+            held,
             skills,
             trash,
             launcher,
@@ -134,7 +134,7 @@ impl App {
     /// Which calls run, which are asked for, which never run.
     fn rules(&self) -> Rules {
         let mut rules = self.loaded.settings.approval.rules.rules.clone();
-        if let Strength::Degraded { missing } = &self.strength {
+        if let Strength::Degraded { missing } = &self.held.strength {
             rules.extend(["exec*", "skill_*"].map(|tool| {
                 Rule {
                     action: Action::AskEachTime,
@@ -156,7 +156,7 @@ impl App {
         UserId::from("local")
     }
 
-    /// Opens the store.
+    /// Opens the store, for turns.
     pub fn sessions(&self) -> Result<Sessions, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
         let store = Arc::new(SqliteStore::open(path, self.tree.root.name.clone())?);
@@ -249,7 +249,7 @@ impl App {
 
     /// Tools that are not here on this machine, and why.
     pub fn absent_tools(&self) -> Option<String> {
-        match &self.strength {
+        match &self.held.strength {
             Strength::Full | Strength::Degraded { .. } => None,
             Strength::None { why } => Some(format!(
                 "exec, exec_bg, exec_status, exec_stop (commands cannot be held here: {why})"
@@ -268,7 +268,7 @@ impl App {
                 names.join(", ")
             ));
         }
-        match &self.strength {
+        match &self.held.strength {
             Strength::Full => {}
             Strength::Degraded { missing } => {
                 warnings.push(format!("every command is asked for: {missing}"));

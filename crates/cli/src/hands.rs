@@ -5,7 +5,8 @@ use crate::config::{Loaded, StoreLocation};
 use lango_sandbox::{Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The first argument of this program when it starts itself again inside the sandbox.
@@ -107,25 +108,60 @@ pub fn launcher(trash: PathBuf) -> Launcher {
     Launcher::new(helper).with_trash(trash)
 }
 
-/// How well commands are held here. It is tried for real; that all is well is remembered as long as neither this machine's
-/// start, its kernel, bubblewrap nor this program has changed. Whatever was remembered, a command only starts when all
-/// its layers are up.
-pub async fn strength(launcher: &Launcher, state: &Path) -> Strength {
-    let file = state.join("sandbox.json");
-    let here = Surrounding::look();
-    let remembered = std::fs::read(&file).ok();
-    let remembered = remembered.and_then(|text| serde_json::from_slice::<Surrounding>(&text).ok());
-    if remembered.is_some_and(|remembered| remembered == here) {
-        return Strength::Full;
+/// How well commands are held here, and what to remember of it.
+#[derive(Debug)]
+pub struct Held {
+    /// How well.
+    pub strength: Strength,
+    /// Where this was found, if it is worth remembering and not remembered yet.
+    news: Option<Surrounding>,
+    file: PathBuf,
+}
+
+impl Held {
+    /// Tries it for real, unless all was well before and neither this machine's start, its kernel, bubblewrap nor this
+    /// program has changed since. Whatever is remembered, a command only starts when all its layers are up.
+    pub async fn find(launcher: &Launcher, state: &Path) -> Self {
+        let file = state.join("sandbox.json");
+        let here = Surrounding::look();
+        let remembered = std::fs::read(&file).ok();
+        let remembered: Option<Surrounding> =
+            remembered.and_then(|text| serde_json::from_slice(&text).ok());
+        if remembered.as_ref() == Some(&here) {
+            return Self {
+                strength: Strength::Full,
+                news: None,
+                file,
+            };
+        }
+        let SelfTest { strength, .. } = launcher.self_test().await;
+        let news = (strength == Strength::Full).then_some(here);
+        Self {
+            strength,
+            news,
+            file,
+        }
     }
-    let SelfTest { strength, .. } = launcher.self_test().await;
-    if strength == Strength::Full
-        && let Ok(text) = serde_json::to_vec(&here)
-    {
-        // Not being able to remember costs time at the next start, and nothing else.
-        let _ = std::fs::create_dir_all(state).and_then(|()| std::fs::write(&file, text));
+
+    /// Remembers it for the next start. Not being able to costs time then, and nothing else.
+    pub fn remember(&self) {
+        let Some(text) = self
+            .news
+            .as_ref()
+            .and_then(|news| serde_json::to_vec(news).ok())
+        else {
+            return;
+        };
+        let write = || {
+            let folder = self.file.parent().unwrap_or(Path::new("/"));
+            let mut folders = std::fs::DirBuilder::new();
+            folders.recursive(true).mode(0o700).create(folder)?;
+            let mut options = std::fs::OpenOptions::new();
+            options.create(true).truncate(true).write(true).mode(0o600);
+            options.open(&self.file)?.write_all(&text)
+        };
+        let _: std::io::Result<()> = write();
     }
-    strength
 }
 
 /// What the result of the self-test depends on.

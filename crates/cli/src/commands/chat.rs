@@ -15,6 +15,7 @@ use line::{Line, LineInput};
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let sessions = app.sessions()?;
+    app.held.remember();
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
     talk(&app, &sessions, conversation, model.name()).await

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::args::ConfigCommand;
-use crate::config::{self, Layout, Surroundings, Trust};
+use crate::config::{self, Layout, Paths, Surroundings, Trust};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 
@@ -38,12 +38,12 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
 
 /// Trusts the project's file as it is now, or takes that back.
 fn trust(flags: Vec<String>, revoke: bool) -> Result<(), Failure> {
-    let loaded = config::load(&Surroundings::from_process(flags)?)?;
-    let Some(file) = &loaded.paths.project_file else {
+    let paths = Paths::locate(&Surroundings::from_process(flags)?)?;
+    let Some(file) = &paths.project_file else {
         let message = "there is no lango.toml in this folder or above it";
         return Err(Failure::new(Exit::Usage, message));
     };
-    let mut trust = Trust::read(&loaded.paths.data);
+    let mut trust = Trust::read(&paths.data);
     let failed = |error: std::io::Error| {
         let message = format!("`{}` cannot be trusted: {error}", file.display());
         Failure::new(Exit::Failed, message)

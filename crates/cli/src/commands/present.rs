@@ -110,13 +110,16 @@ pub fn waits(waiting: &[Waiting]) -> String {
             )
         })
         .collect();
-    if let Some(first) = waiting.first() {
-        lines.push(format!(
-            "  next: lango approvals answer {} yes (or no)",
-            first.request.id
-        ));
-    }
+    lines.push(format!("  next: {}", how_to_answer(waiting)));
     lines.join("\n")
+}
+
+/// The command that answers the first of these.
+pub fn how_to_answer(waiting: &[Waiting]) -> String {
+    let id = waiting
+        .first()
+        .map_or("ID", |first| first.request.id.as_str());
+    format!("lango approvals answer {id} yes (or no)")
 }
 
 fn style() -> markdown::Style {

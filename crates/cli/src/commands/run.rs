@@ -2,12 +2,12 @@
 
 use super::ask::Asker;
 use super::input;
-use super::present::{Presentation, waits};
+use super::present::{Presentation, how_to_answer};
 use super::watch::{Given, watch};
 use crate::app::App;
 use crate::args::RunArguments;
 use crate::exit::{Exit, Failure};
-use crate::screen::{self, Layout};
+use crate::screen::{self, Layout, subject_line};
 use lango_core::Waiting;
 use lango_engine::{Conversation, TurnEnd};
 use serde_json::json;
@@ -49,6 +49,9 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     } else {
         app.sessions()?
     };
+    if !arguments.ephemeral {
+        app.held.remember();
+    }
     let choice = app.choose_model().await?;
     let runner = app.runner(&sessions, &choice.model)?;
     let (mut conversation, _hold) = match &arguments.session {
@@ -88,11 +91,10 @@ async fn finish_what_waits(
     folder: &str,
 ) -> Result<(), Failure> {
     let waiting = |waiting: &[Waiting]| {
-        let message = format!(
-            "the session has to wait for an answer\n  {}",
-            waits(waiting).replace('\n', "\n  ")
-        );
-        Failure::new(Exit::Denied, message)
+        let message = "the session has to wait for an answer to what is asked for here";
+        let subject = waiting.first().map(|first| subject_line(&first.request));
+        let message = format!("{message}: {}", subject.unwrap_or_default());
+        Failure::new(Exit::Denied, message).next(how_to_answer(waiting))
     };
     if asker != Asker::Terminal {
         return Err(waiting(conversation.waiting()));

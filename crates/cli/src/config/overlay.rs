@@ -246,13 +246,17 @@ impl<'a> Overlay<'a> {
             folder: &self.surroundings.cwd,
             home: self.surroundings.home(),
         };
-        let as_toml = DeValue::parse(text)
-            .ok()
-            .map(|value| self.set(key, value.get_ref(), &base));
-        if as_toml.as_ref().is_some_and(Result::is_ok) {
-            return;
-        }
-        if let Err(expected) = self.set(key, &DeValue::String(text.into()), &base) {
+        let parsed = DeValue::parse(text).ok();
+        let as_toml = parsed
+            .as_ref()
+            .map(|value| (value.get_ref(), self.set(key, value.get_ref(), &base)));
+        let result = match as_toml {
+            Some((_, Ok(()))) => return,
+            // What is written as a list is meant as one.
+            Some((DeValue::Array(_) | DeValue::Table(_), result)) => result,
+            _ => self.set(key, &DeValue::String(text.into()), &base),
+        };
+        if let Err(expected) = result {
             self.refuse(&key.name(), quote::shortened(text), expected, origin);
         }
     }

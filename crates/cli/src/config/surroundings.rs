@@ -110,7 +110,10 @@ impl Paths {
     }
 
     /// Finds them: all in `LANGO_HOME`, or else each where XDG wants it.
-    pub(super) fn locate(surroundings: &Surroundings) -> Result<Self, Problem> {
+    ///
+    /// # Errors
+    /// Nothing says where files belong.
+    pub fn locate(surroundings: &Surroundings) -> Result<Self, Problems> {
         let all = surroundings
             .variable("LANGO_HOME")
             .map(|folder| surroundings.cwd.join(folder));
@@ -118,7 +121,8 @@ impl Paths {
             let own = || surroundings.folder(variable).map(Path::to_path_buf);
             let usual = || surroundings.home().map(|home| home.join(below_home));
             let xdg = || own().or_else(usual).map(|folder| folder.join("lango"));
-            all.clone().or_else(xdg).ok_or(Problem::NoHome)
+            let found = all.clone().or_else(xdg);
+            found.ok_or_else(|| Problems::from(Problem::NoHome))
         };
         let user_file = place("XDG_CONFIG_HOME", ".config")?.join(FILE_NAME);
         Ok(Self {

@@ -10,6 +10,9 @@ const SIX: &str = r#"[
     "search_web", "memory_store", {"name": "teleport"}
 ]"#;
 
+/// The tools of the operator.
+const TOOLS: &str = "fs_list, fs_read, fs_stat, fs_write, fs_edit, fs_mkdir, fs_delete, fs_search, exec, exec_bg, exec_status, exec_stop";
+
 fn tree(lango: &Lango, arguments: &[&str]) -> Value {
     let arguments = [arguments, &["agents", "--json"]].concat();
     lango.run(&arguments).ok().json()
@@ -31,7 +34,15 @@ fn with_tools(lango: &Lango, list: impl AsRef<[u8]>) -> Ran {
 
 #[track_caller]
 fn has_exactly_its_keys(tree: &Value) {
-    let all = ["agents", "mode", "root", "skipped", "topology", "unmatched"];
+    let all = [
+        "absent_tools",
+        "agents",
+        "mode",
+        "root",
+        "skipped",
+        "topology",
+        "unmatched",
+    ];
     assert_eq!(keys(tree), BTreeSet::from(all));
     assert_eq!(keys(&tree["root"]), BTreeSet::from(["name", "tools"]));
     for agent in tree["agents"].as_array().unwrap() {
@@ -53,8 +64,13 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
     assert_eq!(tree["root"], root);
     assert_eq!(names(&tree["agents"]), ["operator", "planner"]);
     let operator = &tree["agents"][0];
-    assert_eq!(operator["tools"], json!(["fs_list", "fs_read", "fs_stat"]));
-    assert_eq!(operator["capabilities"], json!(["file operations"]));
+    assert_eq!(
+        operator["tools"],
+        json!(TOOLS.split(", ").collect::<Vec<_>>())
+    );
+    let capabilities = json!(["command execution", "file operations"]);
+    assert_eq!(operator["capabilities"], capabilities);
+    assert_eq!(tree["absent_tools"], Value::Null);
     assert_eq!(operator["remote"], false);
     let skipped = ["navigator", "vault", "librarian", "chronicler"];
     assert_eq!(names(&tree["skipped"]), skipped);
@@ -70,7 +86,7 @@ fn the_classic_orchestrator_holds_the_tools_as_well() {
     assert_eq!(names(&tree["agents"]), ["executor", "planner"]);
     assert_eq!(names(&tree["skipped"]), ["researcher", "memory-manager"]);
     assert_eq!(tree["root"]["tools"], tree["agents"][0]["tools"]);
-    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 12);
 }
 
 #[test]
@@ -79,7 +95,7 @@ fn a_single_agent_holds_all_tools() {
     has_exactly_its_keys(&tree);
     assert_eq!(tree["mode"], "single");
     assert_eq!(tree["root"]["name"], "lango-agent");
-    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 12);
     assert_eq!(tree["agents"], json!([]));
 }
 
@@ -114,13 +130,15 @@ fn a_tool_list_can_come_from_standard_input() {
 fn the_text_shows_the_tree_and_names_who_is_missing_and_what_nobody_holds() {
     let lango = Lango::new();
     let shown = lango.run(&["agents"]).ok().stdout;
-    let expected = "\
+    let expected = format!(
+        "\
 lango-orchestrator (specialists topology)
-├─ operator  Works on this machine with shell commands, files and skills. Can do: file operations.
-│    tools: fs_list, fs_read, fs_stat
+├─ operator  Works on this machine with shell commands, files and skills. Can do: command execution, file operations.
+│    tools: {TOOLS}
 └─ planner  Thinks a task through and breaks it into steps.
 not here: navigator, vault, librarian, chronicler (no tools)
-";
+"
+    );
     assert_eq!(shown, expected);
     lango.file("tools.json", SIX);
     let shown = lango.run(&["agents", "--tools", "tools.json"]).ok().stdout;

@@ -10,8 +10,12 @@ use std::process::Command;
 fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
     let lango = Lango::new();
     let shown = lango.run(&["doctor"]).ok().stdout;
-    assert!(shown.lines().all(|line| line.starts_with("✓ ")), "{shown}");
+    let is_well = |line: &str| line.starts_with("✓ ") || line.starts_with("      ");
+    assert!(shown.lines().all(is_well), "{shown}");
     for part in [
+        "✓ sandbox        full (",
+        "limits: processes by ",
+        "✓ reach          read: nothing more; write: nothing more; network: closed\n",
         "✓ model          offline/rules (built-in rules, not an AI model)\n",
         "✓ agents         operator, planner; not here: navigator, vault, librarian, chronicler (no tools)\n",
         "lango.toml (none, not needed)\n",
@@ -66,6 +70,8 @@ fn a_doctor_prints_json() {
         "user file",
         "project file",
         "workspace",
+        "sandbox",
+        "reach",
         "model",
         "agents",
         "sessions",
@@ -117,7 +123,7 @@ fn origins_name_the_layer_and_the_line() {
 fn a_check_says_that_all_is_well_or_what_is_not() {
     let lango = Lango::new();
     let ran = lango.run(&["config", "check"]).ok();
-    assert_eq!(ran.stdout, "ok: 16 keys, 3 agents, offline/rules\n");
+    assert_eq!(ran.stdout, "ok: 23 keys, 3 agents, offline/rules\n");
     let ran = lango.run(&["-c", "agent.topology=nix", "config", "check"]);
     ran.refused(3, &["`nix`", "specialists, classic"]);
     let ran = lango.run(&["-c", "agent.model=x", "config", "check"]);
@@ -185,6 +191,6 @@ fn the_shown_configuration_is_json_with_every_origin() {
     let Value::Object(keys) = shown else {
         panic!("{shown}");
     };
-    assert_eq!(keys.len(), 16);
+    assert_eq!(keys.len(), 23);
     assert!(keys.values().all(|value| value["origin"] == "default"));
 }

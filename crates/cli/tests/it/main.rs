@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod agents;
+mod approvals;
 mod bad_config;
 mod bad_input;
 mod bad_store;

@@ -18,6 +18,7 @@ fn hello_is_answered_by_the_orchestrator_with_one_model_call_and_three_events() 
         "answer",
         "author",
         "cost_usd",
+        "denied",
         "error",
         "limit",
         "model",

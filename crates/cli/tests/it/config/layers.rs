@@ -1,11 +1,12 @@
 //! Which layer wins, where files are looked for, and what the values mean.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lango_cli::config::{KEYS, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology};
 use lango_core::Limits;
+use lango_engine::Action;
 
 use super::{Place, origin_of};
 
@@ -61,10 +62,30 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         stream = false
         [session]
         store = "sqlite:/other.db"
+        [[approval.rules]]
+        action = "deny"
+        tool = "exec"
         "#,
     );
-    let place = place
-        .user_file("[providers.mine]\nbaseUrl = \"http://127.0.0.1:1\"\napiKeyEnv = \"MY_KEY\"\n");
+    let place = place.user_file(
+        r#"
+        [providers.mine]
+        baseUrl = "http://127.0.0.1:1"
+        apiKeyEnv = "MY_KEY"
+        [[approval.rules]]
+        action = "allow"
+        agent = "operator"
+        match = "notes/*"
+        [tools.exec]
+        read = ["/data"]
+        write = ["/out", "~/more"]
+        network = true
+        maxProcesses = 9
+        maxMemoryMb = 10
+        [skill]
+        dirs = "skills"
+        "#,
+    );
     let loaded = place.load();
     let agent = &loaded.settings.agent;
     assert!(!agent.multi_agent && agent.strict_tools);
@@ -95,6 +116,22 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         loaded.settings.session.store,
         StoreLocation::Sqlite("/other.db".into())
     );
+    let [allow, deny] = loaded.settings.approval.rules.rules.as_slice() else {
+        panic!(
+            "the rules of both files hold: {:?}",
+            loaded.settings.approval
+        );
+    };
+    assert_eq!((allow.action, deny.action), (Action::Allow, Action::Deny));
+    assert_eq!(allow.agent.as_deref(), Some("operator"));
+    assert_eq!(allow.matching.as_deref(), Some("notes/*"));
+    assert_eq!(deny.tool.as_deref(), Some("exec"));
+    let exec = &loaded.settings.tools.exec;
+    assert_eq!(exec.read, [Path::new("/data")]);
+    assert_eq!(exec.write, [PathBuf::from("/out"), place.path("home/more")]);
+    assert!(exec.network && (exec.max_processes, exec.max_memory_mb) == (9, 10));
+    let skills = place.path("home/.config/lango/skills");
+    assert_eq!(loaded.settings.skill.dirs, [skills]);
     assert_eq!(loaded.values.len(), KEYS.len());
     assert!(
         loaded

@@ -1,0 +1,320 @@
+//! Asking before something is done: at a terminal, with nobody there, by rules, later and from elsewhere.
+
+use crate::lango::{Lango, each, of_type, text};
+use crate::terminal::Terminal;
+use serde_json::Value;
+use std::fs;
+
+const CREATE: &str = "create notes/a.md with the word hi";
+const ALLOW: &str = r#"approval.rules=[{action="allow",tool="fs_write"}]"#;
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+fn written(lango: &Lango, path: &str) -> Option<String> {
+    fs::read_to_string(lango.workspace().join(path)).ok()
+}
+
+/// A terminal in which one question runs, at the point where the person is asked.
+fn asked(lango: &Lango, question: &str) -> (Terminal, String) {
+    let mut terminal = Terminal::start(lango, 100, &["run", question], &[]);
+    let shown = terminal.prompt();
+    (terminal, shown)
+}
+
+/// The events of the only session.
+fn only_log(lango: &Lango) -> Vec<Value> {
+    let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    lango.events(text(&listed[0]["id"]))
+}
+
+fn waiting(lango: &Lango) -> Vec<Value> {
+    let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
+    listed["waiting"].as_array().unwrap().clone()
+}
+
+#[test]
+fn without_anybody_to_ask_a_write_is_denied_with_exit_code_4_and_the_rule_that_would_allow_it() {
+    let lango = Lango::new();
+    let ran = lango.run(&["run", CREATE]).exits(4);
+    assert!(ran.stdout.contains("nobody could be asked"), "{ran:#?}");
+    let rule = r#"next: allow it with -c 'approval.rules=[{action="allow",tool="fs_write",match="notes/*"}]'"#;
+    assert!(
+        ran.stderr.contains("denied: operator wanted fs_write"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains(rule), "{ran:#?}");
+    assert_eq!(written(&lango, "notes/a.md"), None);
+    let log = only_log(&lango);
+    let answered = of_type(&log, "approval.answered");
+    assert_eq!(
+        (text(&answered[0]["answer"]), text(&answered[0]["by"])),
+        ("no", "nobody")
+    );
+    assert_eq!(of_type(&log, "approval.requested")[0]["agent"], "operator");
+    let summary = lango.run(&["run", "--json", CREATE]).exits(4).json();
+    assert_eq!(summary["outcome"], "answered");
+    assert_eq!(summary["denied"][0]["tool"], "fs_write");
+}
+
+#[test]
+fn the_rule_that_is_named_does_allow_it() {
+    let lango = Lango::new();
+    let ran = lango.run(&["run", CREATE]).exits(4);
+    let (_, rule) = ran.stderr.split_once("-c '").unwrap();
+    let (rule, _) = rule.split_once("'\n").unwrap();
+    lango.run(&["run", "-c", rule, CREATE]).ok();
+    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+    let other = "create elsewhere.md with the word hi";
+    lango.run(&["run", "-c", rule, other]).exits(4);
+}
+
+#[test]
+fn a_rule_in_a_flag_or_in_the_persons_file_lets_it_run() {
+    let lango = Lango::new();
+    lango.run(&["-c", ALLOW, "run", CREATE]).ok();
+    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'allow'\ntool = 'fs_*'\n",
+    );
+    lango.run(&["run", CREATE]).ok();
+    assert!(written(&lango, "notes/a.md").is_some());
+    let deny = r#"approval.rules=[{action="deny",match="*.md"}]"#;
+    let ran = lango.run(&["-c", deny, "run", "create b.md with the word hi"]);
+    let ran = ran.ok();
+    assert!(
+        ran.stdout.contains("forbids it") && written(&lango, "b.md").is_none(),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_projects_file_can_forbid_and_cannot_allow_until_it_is_trusted() {
+    let lango = Lango::new();
+    lango.file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'allow'\n[tools.exec]\nnetwork = true\n",
+    );
+    let ran = lango.run(&["run", CREATE]).exits(4);
+    for part in ["not heard", "tools.exec.network", "lango config trust"] {
+        assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");
+    }
+    lango.run(&["config", "trust"]).ok();
+    lango.run(&["run", CREATE]).ok();
+    let reach = lango.run(&["doctor"]).ok().stdout;
+    assert!(
+        reach.contains("network: open (tools.exec.network)"),
+        "{reach}"
+    );
+    lango.file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'allow'\n# changed\n",
+    );
+    lango.run(&["run", CREATE]).exits(4);
+    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--revoke"]).ok();
+    lango.run(&["run", CREATE]).exits(4);
+    lango.file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'deny'\ntool = 'fs_list'\n",
+    );
+    let ran = lango.run(&["run", "what files are here?"]).ok();
+    assert!(ran.stdout.contains("forbids it"), "{ran:#?}");
+}
+
+#[test]
+fn a_terminal_shows_the_difference_and_a_yes_lets_it_run_once() {
+    let lango = Lango::new();
+    lango.file("notes/a.md", "old\n");
+    let (mut terminal, shown) = asked(&lango, CREATE);
+    for part in [
+        "operator wants to use fs_write",
+        "-old",
+        "+hi",
+        "why: it changes something, and no rule allows it",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("old\n"));
+    terminal.press("y\r");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+    let log = only_log(&lango);
+    let answered = of_type(&log, "approval.answered");
+    assert_eq!(
+        (text(&answered[0]["answer"]), text(&answered[0]["by"])),
+        ("once", "person")
+    );
+    assert_eq!(answered[0]["author"], "user");
+    assert_eq!(of_type(&log, "tool.called").len(), 1);
+}
+
+#[test]
+fn a_no_is_no_and_its_reason_goes_to_the_agent() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, CREATE);
+    terminal.press("n\r");
+    assert_eq!(
+        terminal.end().0,
+        Some(0),
+        "a person said no: nothing is amiss"
+    );
+    assert_eq!(written(&lango, "notes/a.md"), None);
+    let (mut terminal, _) = asked(&lango, CREATE);
+    terminal.press("e\r");
+    terminal.wait_for("why not?");
+    terminal.press("not in this folder\r");
+    let (_, shown) = terminal.end();
+    assert!(
+        shown.contains("the user said no: not in this folder"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn always_stores_the_pattern_that_is_shown_and_can_be_edited_until_it_is_revoked() {
+    let lango = Lango::new();
+    let (mut terminal, shown) = asked(&lango, CREATE);
+    assert!(!shown.contains("for calls like"), "{shown}");
+    terminal.press("p\r");
+    terminal.wait_for("for calls like > ");
+    terminal.press("\u{15}notes/*.md\r");
+    assert_eq!(terminal.end().0, Some(0));
+    lango
+        .run(&["run", "create notes/b.md with the word two"])
+        .ok();
+    lango
+        .run(&["run", "create notes/b.txt with the word two"])
+        .exits(4);
+    let listed = lango.run(&["approvals"]).ok().stdout;
+    assert!(
+        listed.contains("fs_write notes/*.md always in "),
+        "{listed}"
+    );
+    let id = listed
+        .split_whitespace()
+        .find(|word| word.starts_with("p_"))
+        .unwrap();
+    lango.run(&["approvals", "revoke", id]).ok();
+    lango
+        .run(&["run", "create notes/c.md with the word three"])
+        .exits(4);
+    lango
+        .run(&["approvals", "revoke", id])
+        .refused(2, &["nothing of the id"]);
+}
+
+#[test]
+fn a_turn_that_waits_survives_the_end_of_its_process_and_the_tool_runs_once() {
+    let lango = Lango::new();
+    let (terminal, _) = asked(&lango, "run `echo ran >> count.txt`");
+    // Dropping it kills the process while it waits.
+    drop(terminal);
+    let waiting = waiting(&lango);
+    assert_eq!((waiting.len(), text(&waiting[0]["tool"])), (1, "exec"));
+    let session = text(&waiting[0]["session"]);
+    let behind = lango.run(&["run", "--session", session, "hello"]);
+    behind.refused(4, &["has to wait", "lango approvals answer p_"]);
+    let id = text(&waiting[0]["id"]);
+    let ran = lango.run(&["approvals", "answer", id, "yes"]).ok();
+    assert!(ran.stdout.contains("exit code 0"), "{ran:#?}");
+    assert_eq!(written(&lango, "count.txt").as_deref(), Some("ran\n"));
+    let again = lango.run(&["approvals", "answer", id, "yes"]);
+    again.refused(2, &["nothing of the id"]);
+    assert_eq!(written(&lango, "count.txt").as_deref(), Some("ran\n"));
+    let log = lango.events(session);
+    let kinds = each(&log, "type");
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == "tool.called").count(),
+        1
+    );
+    lango.run(&["run", "--session", session, "hello"]).ok();
+}
+
+#[test]
+fn what_waits_can_be_denied_with_a_reason_or_granted_with_a_pattern_from_elsewhere() {
+    let lango = Lango::new();
+    for (answer, code) in [
+        (vec!["no", "--because", "too early"], None),
+        (vec!["always", "--pattern", "notes/*"], Some("hi\n")),
+    ] {
+        let (mut terminal, _) = asked(&lango, CREATE);
+        terminal.press(CTRL_D);
+        let (exit, shown) = terminal.end();
+        assert_eq!(exit, Some(4), "{shown}");
+        assert!(shown.contains("next: lango approvals answer p_"), "{shown}");
+        let id = text(&waiting(&lango)[0]["id"]).to_owned();
+        let arguments = [vec!["approvals", "answer", &id], answer].concat();
+        let ran = lango.run(&arguments).ok();
+        assert_eq!(written(&lango, "notes/a.md").as_deref(), code, "{ran:#?}");
+    }
+    lango.run(&["run", CREATE]).ok();
+}
+
+#[test]
+fn ctrl_c_at_the_question_stops_the_turn() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, CREATE);
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.end().0, Some(130));
+    assert!(waiting(&lango).is_empty());
+    let log = only_log(&lango);
+    assert_eq!(log.last().unwrap()["outcome"], "cancelled");
+    assert_eq!(of_type(&log, "approval.answered")[0]["by"], "end");
+}
+
+#[test]
+fn a_chat_asks_goes_on_and_asks_again_when_it_is_resumed() {
+    let lango = Lango::new();
+    let mut terminal = Terminal::start(&lango, 100, &[], &[]);
+    terminal.prompt();
+    let shown = terminal.say("delete notes.md");
+    assert!(shown.contains("operator wants to use fs_delete"), "{shown}");
+    terminal.press("y\r");
+    terminal.wait_for("1 tool call");
+    terminal.prompt();
+    assert_eq!(written(&lango, "notes.md"), None);
+    terminal.say("delete budget.csv");
+    terminal.press(CTRL_D);
+    terminal.wait_for("waiting: p_");
+    terminal.prompt();
+    terminal.press(CTRL_D);
+    let (_, shown) = terminal.end();
+    let (_, session) = shown.split_once("sessions resume ").unwrap();
+    let session = session.trim();
+    let mut terminal = Terminal::start(&lango, 100, &["sessions", "resume", session], &[]);
+    let shown = terminal.prompt();
+    assert!(shown.contains("waits for your answer"), "{shown}");
+    assert!(written(&lango, "budget.csv").is_some());
+    terminal.press("y\r");
+    terminal.wait_for("1 tool call");
+    terminal.prompt();
+    assert_eq!(written(&lango, "budget.csv"), None);
+    let listed = lango.run(&["trash", "list", "--json"]).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
+    lango
+        .run(&["trash", "restore", text(&listed[0]["id"])])
+        .ok();
+    assert!(written(&lango, "budget.csv").is_some());
+}
+
+#[test]
+fn rules_that_make_no_sense_are_said_to() {
+    let lango = Lango::new();
+    for (rules, expected) in [
+        ("7", "a list of rules"),
+        ("[7]", "a list of rules"),
+        ("[{tool='x'}]", "whose `action` is"),
+        ("[{action='maybe'}]", "whose `action` is"),
+        ("[{action='deny', tols='x'}]", "the fields"),
+        ("[{action='deny', tool=7}]", "text that is not empty"),
+    ] {
+        let flag = format!("approval.rules={rules}");
+        lango
+            .run(&["-c", &flag, "run", "hello"])
+            .refused(2, &[expected]);
+    }
+}

@@ -150,6 +150,11 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// A number of seconds to sleep by which a process is known among those of all tests that run now.
+pub fn mark(number: &str) -> String {
+    format!("{number}.{}", std::process::id())
+}
+
 /// Whether a process of this machine has this text among its arguments.
 pub fn is_running(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

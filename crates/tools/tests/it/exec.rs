@@ -1,6 +1,6 @@
 //! Commands in the foreground: what runs is what was shown, and what comes back is what happened.
 
-use crate::command_bench::{Ask, CommandBench, is_running, wait_until};
+use crate::command_bench::{Ask, CommandBench, is_running, mark, wait_until};
 use lango_core::{Effect, Risk, Subject};
 use lango_testkit::tool::caller;
 use lango_tools::CommandLimits;
@@ -211,26 +211,27 @@ fn what_a_person_is_asked_shows_everything_that_decides() {
 fn a_command_that_takes_too_long_is_stopped_and_what_it_printed_is_kept() {
     let bench = CommandBench::new();
     let start = Instant::now();
-    let text = bench.text(
-        "exec",
-        json!({"command": "echo begun; sleep 4711.1", "timeout_s": 1}),
-    );
+    let mark = mark("4711");
+    let command = format!("echo begun; sleep {mark}");
+    let text = bench.text("exec", json!({"command": command, "timeout_s": 1}));
     assert!(start.elapsed() < Duration::from_secs(15));
     let printed = after_headline(&text, "stopped after ");
     assert!(text.contains(": it may run for 1 s\n"), "{text}");
     assert_eq!(printed, "begun\n");
-    wait_until("the process is gone", || !is_running("4711.1"));
+    wait_until("the process is gone", || !is_running(&mark));
 }
 
 #[test]
 fn a_call_that_is_dropped_takes_all_processes_with_it() {
     let bench = CommandBench::new();
-    let command = "sleep 4712.1 & setsid sleep 4712.2 & (nohup sleep 4712.3 &) ; sleep 4712.4";
+    let marks = ["47121", "47122", "47123", "47124"].map(mark);
+    let [a, b, c, d] = &marks;
+    let command = format!("sleep {a} & setsid sleep {b} & (nohup sleep {c} &) ; sleep {d}");
     let tool = bench.tool("exec");
     let who = caller();
     let mut call = tool.run(&who, Arc::new(json!({"command": command})));
     bench.runtime.block_on(async {
-        for mark in ["4712.1", "4712.2", "4712.3", "4712.4"] {
+        for mark in &marks {
             let begun = async {
                 while !is_running(mark) {
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -244,7 +245,9 @@ fn a_call_that_is_dropped_takes_all_processes_with_it() {
         }
         drop(call);
     });
-    wait_until("all of them are gone", || !is_running("4712."));
+    wait_until("all of them are gone", || {
+        !marks.iter().any(|mark| is_running(mark))
+    });
     let status = bench.text("exec_status", json!({"job": "run_1"}));
     assert!(
         status.starts_with("run_1: ended with the call that waited for it"),

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod attacks;
 mod command_bench;
 mod confined;
 mod exec;
+mod jobs;
 mod list;
 mod read;
 mod skill_find;

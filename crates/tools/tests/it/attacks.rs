@@ -236,3 +236,23 @@ fn a_command_writes_in_the_workspace_and_where_it_was_opened() {
         "b\n"
     );
 }
+
+#[test]
+fn the_network_is_open_only_if_the_policy_says_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let connect = format!(
+        "import socket; socket.create_connection(('127.0.0.1', {}), 5); print('connected')",
+        listener.local_addr().unwrap().port()
+    );
+    let arguments = json!({"argv": ["python3", "-c", connect]});
+    let closed = CommandBench::new().text("exec", arguments.clone());
+    assert!(
+        closed.starts_with("exit code 1 ") && closed.contains("Error: "),
+        "{closed}"
+    );
+    let open = CommandBench::with(Ask {
+        policy: Some(|policy, _| policy.network = lango_sandbox::Network::Host),
+        ..Ask::default()
+    });
+    assert!(open.text("exec", arguments).ends_with("\nconnected\n"));
+}

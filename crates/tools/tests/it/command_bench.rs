@@ -19,7 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct CommandBench {
     pub tools: Vec<Arc<dyn Tool>>,
-    pub skills: Skills,
     pub runtime: Runtime,
     root: PathBuf,
     _folder: TempDir,
@@ -74,7 +73,7 @@ impl CommandBench {
         tools.extend(skills.tools(&commands));
         Self {
             tools,
-            skills,
+
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)
                 .enable_all()

@@ -10,6 +10,7 @@ mod jobs;
 mod list;
 mod read;
 mod skill_find;
+mod skill_use;
 mod spec;
 mod special;
 mod stat;

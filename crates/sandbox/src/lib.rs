@@ -2,6 +2,8 @@
 
 mod child;
 mod command;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod ended;
 mod error;
 #[cfg(target_os = "linux")]

@@ -160,7 +160,7 @@ fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {
         return refuse("a variable has no name, or `=` in it".to_string());
     }
     let cwd = &command.cwd;
-    if !cwd.is_absolute() || !(view.shows(cwd) || cwd.starts_with("/tmp")) {
+    if !cwd.is_absolute() || !(view.shows(cwd) || cwd == Path::new("/tmp")) {
         let shown = cwd.display();
         return refuse(format!(
             "it cannot start in `{shown}`, which it may not see"

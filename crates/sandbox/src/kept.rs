@@ -82,6 +82,7 @@ impl Snapshot {
     }
 
     /// The things that are kept.
+    #[cfg(target_os = "linux")]
     pub(crate) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
         let named = self.entries.keys();
         named
@@ -102,7 +103,7 @@ impl Snapshot {
             .iter()
             .filter_map(|(path, identity)| Some((path, identity.2.as_ref()?)));
         for (path, target) in links {
-            let whole_way = path.parent().is_some_and(|folder| is_free_of_links(folder));
+            let whole_way = path.parent().is_some_and(is_free_of_links);
             let missing = fs::symlink_metadata(path).is_err();
             if whole_way && missing && std::os::unix::fs::symlink(target, path).is_ok() {
                 removed.push(path.clone());

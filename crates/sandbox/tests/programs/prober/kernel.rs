@@ -1,5 +1,10 @@
 //! Calls to the kernel that lead out: namespaces, mounts, devices, and its darker corners.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one comment stands for a whole table"
+)]
+
 use crate::{Attempt, possible, refused};
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};

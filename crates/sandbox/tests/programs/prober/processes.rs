@@ -1,5 +1,10 @@
 //! Other processes, and what this one has and knows.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one comment stands for a whole table"
+)]
+
 use crate::{Attempt, answer, number, possible, refused};
 use std::fs;
 

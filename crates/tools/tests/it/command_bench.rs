@@ -140,6 +140,13 @@ impl CommandBench {
     }
 }
 
+/// What comes after the first line, which must begin so.
+pub fn after_headline<'a>(text: &'a str, headline: &str) -> &'a str {
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert!(first.starts_with(headline), "{text}");
+    rest
+}
+
 /// Waits until something is true of the machine.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -1,11 +1,12 @@
-//! The file tools, run through their seam on real files.
+//! The tools, run through their seam on real files and in the real sandbox.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-mod attacks;
 mod command_bench;
 mod confined;
 mod exec;
+mod exec_attacks;
+mod exec_output;
 mod jobs;
 mod list;
 mod read;

@@ -305,7 +305,7 @@ fn a_person_sees_the_command_and_the_start_of_the_script() {
     let refused = bench
         .preview("skill_pdf", json!({"script": "nowhere.sh"}))
         .unwrap();
-    assert!(refused.starts_with("nothing will run: "), "{refused}");
+    assert!(refused.starts_with("This call will fail: "), "{refused}");
 }
 
 #[test]

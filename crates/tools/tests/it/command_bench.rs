@@ -2,7 +2,7 @@
 
 use crate::support::SECRET;
 use lango_core::{Caller, Tool, ToolError};
-use lango_sandbox::{Helper, Launcher, Policy};
+use lango_sandbox::{Helper, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Whose, command_tools,
@@ -29,6 +29,7 @@ pub struct CommandBench {
 pub struct Ask {
     pub limits: CommandLimits,
     pub policy: Option<fn(&mut Policy, &Path)>,
+    pub layers: Layers,
     /// Skills of the user's, by name: the files of each, besides a `SKILL.md` that is made if it is not among them.
     pub skills: Vec<(&'static str, Vec<(&'static str, String)>)>,
 }
@@ -59,7 +60,7 @@ impl CommandBench {
             arguments: Vec::new(),
         };
         let commands = Commands::open(CommandSetup {
-            launcher: Launcher::new(helper),
+            launcher: Launcher::new(helper).with_layers(ask.layers),
             policy,
             outputs: root.join("data/outputs"),
             limits: ask.limits,

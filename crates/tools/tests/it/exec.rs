@@ -2,6 +2,7 @@
 
 use crate::command_bench::{Ask, CommandBench, after_headline, is_running, mark, wait_until};
 use lango_core::{Effect, Risk, Subject};
+use lango_sandbox::{Layer, Layers};
 use lango_testkit::tool::caller;
 use serde_json::json;
 use std::sync::Arc;
@@ -77,6 +78,34 @@ fn how_it_ended_is_the_first_line_and_a_failure_is_a_result() {
     after_headline(&killed, "ended by signal 11 after ");
     let missing = bench.text("exec", json!({"argv": ["no-such-program-anywhere"]}));
     after_headline(&missing, "exit code 127 after ");
+}
+
+#[test]
+fn without_a_sandbox_nothing_runs_and_that_is_an_error() {
+    let bench = CommandBench::with(Ask {
+        layers: Layers {
+            bubblewrap: Layer::Failing,
+            ..Layers::default()
+        },
+        skills: vec![("touch", vec![("scripts/a.sh", "touch ran".into())])],
+        ..Ask::default()
+    });
+    let command = json!({"command": "touch ran"});
+    let script = json!({"script": "a.sh"});
+    for (tool, arguments) in [
+        ("exec", &command),
+        ("exec_bg", &command),
+        ("skill_touch", &script),
+    ] {
+        let error = bench.error(tool, arguments.clone());
+        assert!(
+            error.starts_with("the command could not be run in the sandbox: "),
+            "{tool}: {error}"
+        );
+    }
+    assert!(!bench.inside("ran").exists());
+    let list = bench.text("exec_status", json!({}));
+    assert!(!list.contains("running"), "{list}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ const ATTACKS: [&str; 36] = [
     "cat /proc/self/root$O/secret.txt",
     "cat /proc/1/root$O/secret.txt",
     "for p in /proc/[0-9]*; do cat $p/root$O/secret.txt $p/cwd/../outside/secret.txt; done",
-    "cat /proc/$H/root$O/secret.txt /proc/$H/environ /proc/*/environ | grep -a CARGO_MANIFEST",
+    "cat /proc/$H/root$O/secret.txt; cat /proc/$H/environ /proc/*/environ | grep -ao CARGO_MANIFEST",
     "cat /proc/self/fd/*/../secret.txt; for f in /proc/*/fd/*; do cat $f/outside/secret.txt $f/../outside/secret.txt; done",
     "kill -0 $H && echo the secret outside; kill -9 $H",
     // Lango's own folder and the machine's secrets.

@@ -217,12 +217,15 @@ fn a_link_put_in_the_place_of_a_skill_leads_nowhere() {
     std::fs::rename(&skill, bench.path("skills/away")).unwrap();
     std::fs::create_dir(bench.path("outside/references")).unwrap();
     std::fs::write(bench.path("outside/references/secret.txt"), SECRET).unwrap();
-    symlink(bench.path("outside"), &skill).unwrap();
-    let error = bench.error("skill_pdf", json!({"file": "references/secret.txt"}));
-    assert!(
-        error.starts_with("the folder of the skill `pdf` cannot be opened any more"),
-        "{error}"
-    );
+    for target in [bench.path("outside"), "../outside".into(), "away".into()] {
+        symlink(&target, &skill).unwrap();
+        let error = bench.error("skill_pdf", json!({"file": "references/secret.txt"}));
+        assert!(
+            error.starts_with("the folder of the skill `pdf` cannot be opened any more"),
+            "{error}"
+        );
+        std::fs::remove_file(&skill).unwrap();
+    }
 }
 
 #[test]

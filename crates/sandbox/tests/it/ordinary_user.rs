@@ -27,7 +27,7 @@ fn an_ordinary_user_is_held_as_well() {
     copy(program("sandbox-prober"), "sandbox-prober");
     let tests = copy(std::env::current_exe().unwrap(), "tests");
     let output = Command::new(tests)
-        .args(["everyone::", "--nocapture", "--test-threads=2"])
+        .args(["everyone::", "--nocapture", "--test-threads=4"])
         .env("LANGO_TEST_PROGRAMS", folder.path())
         .current_dir(folder.path())
         .uid(USER)

@@ -18,7 +18,7 @@ pub(crate) struct World {
     host_file: tempfile::NamedTempFile,
     port: TcpListener,
     abstract_name: String,
-    _open: Vec<Box<dyn std::any::Any + Send>>,
+    _open: Vec<Box<dyn std::any::Any + Send + Sync>>,
     pub(crate) policy: Policy,
     pub(crate) launcher: Launcher,
 }

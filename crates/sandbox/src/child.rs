@@ -2,7 +2,6 @@
 
 use crate::{Ended, LaunchError};
 use std::io;
-use std::os::fd::OwnedFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
 
@@ -21,9 +20,14 @@ pub struct Child {
 }
 
 /// How it ended, or why the sandbox did not hold.
-type Outcome = Result<Ended, String>;
+pub(crate) type Outcome = Result<Ended, String>;
 /// What the helper inside and the keeper outside see break.
-type Lifeline = (OwnedFd, oneshot::Sender<()>);
+pub(crate) type Lifeline = (Line, oneshot::Sender<()>);
+/// The end of a pipe to the helper, where there is one.
+#[cfg(target_os = "linux")]
+type Line = std::os::fd::OwnedFd;
+#[cfg(not(target_os = "linux"))]
+type Line = ();
 
 impl Child {
     pub(crate) fn new(

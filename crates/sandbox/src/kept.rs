@@ -25,17 +25,16 @@ pub(crate) struct Snapshot {
     taken_ns: i128,
     folders: HashMap<PathBuf, Folder>,
     entries: HashMap<PathBuf, Identity>,
-    /// Where links of a kept name lead.
-    links: HashMap<PathBuf, PathBuf>,
     /// What a kept entry points to, and is kept for that.
     targets: Vec<PathBuf>,
 }
 
-type Identity = (u64, u64);
+/// A thing's numbers on its disk; and where it leads if it is a link, as those can be deleted and their numbers used again.
+type Identity = (u64, u64, Option<PathBuf>);
 
 #[derive(Debug, Clone)]
 struct Folder {
-    identity: Identity,
+    numbers: (u64, u64),
     folders: Vec<PathBuf>,
 }
 
@@ -61,8 +60,8 @@ impl Snapshot {
                 snapshot.record(path);
             }
             waiting.extend(folders.iter().cloned());
-            let identity = identity(&metadata);
-            snapshot.folders.insert(path, Folder { identity, folders });
+            let numbers = (metadata.dev(), metadata.ino());
+            snapshot.folders.insert(path, Folder { numbers, folders });
         }
         for path in policy.kept.iter().chain(&policy.hidden) {
             snapshot.record(path.clone());
@@ -83,6 +82,7 @@ impl Snapshot {
     }
 
     /// The things that are kept.
+    #[cfg(target_os = "linux")]
     pub(crate) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
         let named = self.entries.keys();
         named
@@ -98,8 +98,12 @@ impl Snapshot {
                 removed.push(path);
             }
         }
-        for (path, target) in &self.links {
-            let whole_way = path.parent().is_some_and(|folder| is_free_of_links(folder));
+        let links = self
+            .entries
+            .iter()
+            .filter_map(|(path, identity)| Some((path, identity.2.as_ref()?)));
+        for (path, target) in links {
+            let whole_way = path.parent().is_some_and(is_free_of_links);
             let missing = fs::symlink_metadata(path).is_err();
             if whole_way && missing && std::os::unix::fs::symlink(target, path).is_ok() {
                 removed.push(path.clone());
@@ -111,27 +115,15 @@ impl Snapshot {
     }
 
     fn record(&mut self, path: PathBuf) {
-        let Ok(metadata) = fs::symlink_metadata(&path) else {
-            return;
-        };
-        if metadata.is_symlink()
-            && let Ok(target) = fs::read_link(&path)
-        {
-            self.links.insert(path.clone(), target);
+        if let Some(identity) = identity(&path) {
+            self.entries.insert(path, identity);
         }
-        self.entries.insert(path, identity(&metadata));
-    }
-
-    /// Whether this is the very thing that was there before, though perhaps moved along with a folder.
-    fn knows(&self, metadata: &Metadata, known: &HashSet<Identity>) -> bool {
-        known.contains(&identity(metadata))
     }
 
     fn made_since(&self, policy: &Policy) -> Vec<PathBuf> {
-        let known: HashSet<Identity> = self.entries.values().copied().collect();
-        let is_new = |path: &Path| {
-            fs::symlink_metadata(path).is_ok_and(|metadata| !self.knows(&metadata, &known))
-        };
+        // The very thing that was there before is not new, though it may have moved along with a folder.
+        let known: HashSet<&Identity> = self.entries.values().collect();
+        let is_new = |path: &Path| identity(path).is_some_and(|found| !known.contains(&found));
         let mut made = Vec::new();
         let mut seen = 0;
         let mut visited = HashSet::new();
@@ -169,12 +161,14 @@ impl Snapshot {
     fn is_unchanged(&self, folder: &Folder, metadata: &Metadata) -> bool {
         let changed =
             i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
-        folder.identity == identity(metadata) && changed < self.taken_ns - CLOCK_TICK_NS
+        folder.numbers == (metadata.dev(), metadata.ino())
+            && changed < self.taken_ns - CLOCK_TICK_NS
     }
 }
 
-fn identity(metadata: &Metadata) -> Identity {
-    (metadata.dev(), metadata.ino())
+fn identity(path: &Path) -> Option<Identity> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino(), fs::read_link(path).ok()))
 }
 
 /// The folders in a folder, and its kept things. Hidden folders are not looked into.

@@ -1,5 +1,12 @@
 //! What starts commands.
 
+#[cfg(target_os = "linux")]
+use crate::linux as platform;
+#[cfg(target_os = "macos")]
+use crate::macos as platform;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+use crate::nowhere as platform;
+
 use crate::layers::Layers;
 use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use std::ffi::OsString;
@@ -17,11 +24,13 @@ pub struct Helper {
 /// Starts commands in a sandbox.
 #[derive(Debug, Clone)]
 pub struct Launcher {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     pub(crate) helper: Helper,
     pub(crate) strength: Strength,
     pub(crate) trash: Option<PathBuf>,
     pub(crate) layers: Layers,
-    bubblewrap: Option<PathBuf>,
+    /// The program that makes the outer layer.
+    pub(crate) outer_program: Option<PathBuf>,
 }
 
 impl Launcher {
@@ -32,7 +41,7 @@ impl Launcher {
             strength: Strength::Full,
             trash: None,
             layers: Layers::default(),
-            bubblewrap: crate::linux::bubblewrap::find(),
+            outer_program: platform::find(),
         }
     }
 
@@ -57,44 +66,13 @@ impl Launcher {
 
     /// Tries for real what a command could do: starts probes the way commands are started.
     pub async fn self_test(&self) -> SelfTest {
-        crate::linux::self_test::run(self).await
+        platform::self_test(self).await
     }
 
     /// Starts a command. Nothing runs if a layer cannot be set up. Must be called inside of a tokio runtime.
     ///
     /// It looks through the writable folders first, which takes a few milliseconds if they are large.
     pub fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, LaunchError> {
-        use crate::linux::{mode_for, spawn};
-        let mode = mode_for(self)?;
-        spawn(self, mode, policy, command, crate::plan::Work::Command)
-    }
-}
-
-#[cfg(target_os = "linux")]
-mod layers_here {
-    use super::Launcher;
-    use crate::LaunchError;
-    use crate::inner::{LEAST_ABI, kernel_abi};
-    use crate::layers::Layer;
-    use crate::linux::Mode;
-    use std::path::PathBuf;
-
-    impl Launcher {
-        /// Whether the kernel has rules about files.
-        pub(crate) fn has_landlock(&self) -> bool {
-            self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI
-        }
-
-        /// Bubblewrap, if it is to be used.
-        pub(crate) fn bubblewrap_for(&self, mode: Mode) -> Result<Option<PathBuf>, LaunchError> {
-            match (mode, self.layers.bubblewrap) {
-                (Mode::LandlockOnly, _) | (_, Layer::LeftOut) => Ok(None),
-                (_, Layer::Failing) => Err(LaunchError::NoBubblewrap),
-                (_, Layer::Used) => {
-                    let program = self.bubblewrap.clone();
-                    program.map(Some).ok_or(LaunchError::NoBubblewrap)
-                }
-            }
-        }
+        platform::spawn(self, policy, command)
     }
 }

@@ -4,25 +4,26 @@
 //! things pass between them besides the command's own input and output: the plan, the helper's reports, and a lifeline,
 //! a pipe whose breaking tells the helper that the command is to end, even if lango was killed.
 
-pub(crate) mod bubblewrap;
+mod bubblewrap;
 mod carve;
-pub(crate) mod cgroup;
+mod cgroup;
 mod keeper;
-mod scratch;
-pub(crate) mod self_test;
+mod self_test;
 mod start;
+mod view;
 
+use crate::inner::{LEAST_ABI, kernel_abi};
 use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::{Plan, Work};
-use crate::view::{self, Show, View};
-use crate::{Child, Command, LaunchError, Network, Policy, Strength};
+use crate::scratch::Scratch;
+use crate::{Child, Command, LaunchError, Network, Policy, SelfTest, Strength};
 use cgroup::Group;
 use keeper::Aftermath;
-use scratch::Scratch;
 use start::{Program, Start};
 use std::path::{Path, PathBuf};
+use view::{Show, View};
 
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +33,28 @@ pub(crate) enum Mode {
     LandlockOnly,
 }
 
-/// Starts a command, or the helper's own attempts to get out.
+/// Where bubblewrap is.
+pub(crate) fn find() -> Option<PathBuf> {
+    bubblewrap::find()
+}
+
+/// Starts a command with the layers that the strength known calls for.
 pub(crate) fn spawn(
+    launcher: &Launcher,
+    policy: &Policy,
+    command: Command,
+) -> Result<Child, LaunchError> {
+    let mode = mode_for(launcher)?;
+    spawn_in(launcher, mode, policy, command, Work::Command)
+}
+
+/// Tries what works here.
+pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
+    self_test::run(launcher).await
+}
+
+/// Starts a command, or the helper's own attempts to get out.
+fn spawn_in(
     launcher: &Launcher,
     mode: Mode,
     policy: &Policy,
@@ -43,7 +64,7 @@ pub(crate) fn spawn(
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| LaunchError::Command {
         problem: "it was started outside of a tokio runtime".to_string(),
     })?;
-    view::check(policy)?;
+    crate::check::policy(policy)?;
     let found = Snapshot::take(policy)?;
     let view = View::of(policy, &found);
     check_command(&view, &command)?;
@@ -134,7 +155,7 @@ pub(crate) fn spawn(
 }
 
 /// The layers to use for a strength.
-pub(crate) fn mode_for(launcher: &Launcher) -> Result<Mode, LaunchError> {
+fn mode_for(launcher: &Launcher) -> Result<Mode, LaunchError> {
     match &launcher.strength {
         Strength::Full => Ok(Mode::Both),
         // One layer works and one does not; if the kernel has rules about files, the other one is missing.
@@ -160,7 +181,7 @@ fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {
         return refuse("a variable has no name, or `=` in it".to_string());
     }
     let cwd = &command.cwd;
-    if !cwd.is_absolute() || !(view.shows(cwd) || cwd.starts_with("/tmp")) {
+    if !cwd.is_absolute() || !(view.shows(cwd) || cwd == Path::new("/tmp")) {
         let shown = cwd.display();
         return refuse(format!(
             "it cannot start in `{shown}`, which it may not see"
@@ -178,4 +199,23 @@ fn rules(view: &View) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let writes = view.paths(Show::Write).cloned();
     let own = bubblewrap::in_memory(view).map(PathBuf::from);
     (reads.collect(), writes.chain(own).collect())
+}
+
+impl Launcher {
+    /// Whether the kernel has rules about files.
+    fn has_landlock(&self) -> bool {
+        self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI
+    }
+
+    /// Bubblewrap, if it is to be used.
+    fn bubblewrap_for(&self, mode: Mode) -> Result<Option<PathBuf>, LaunchError> {
+        match (mode, self.layers.bubblewrap) {
+            (Mode::LandlockOnly, _) | (_, Layer::LeftOut) => Ok(None),
+            (_, Layer::Failing) => Err(LaunchError::NoBubblewrap),
+            (_, Layer::Used) => {
+                let program = self.outer_program.clone();
+                program.map(Some).ok_or(LaunchError::NoBubblewrap)
+            }
+        }
+    }
 }

@@ -20,6 +20,9 @@
 //! # }
 //! ```
 //!
+//! [`command_tools`] run programs, each in the sandbox, and [`Skills`] makes a tool of each skill it finds; their scripts
+//! are run the same way. What both may touch is said by one policy.
+//!
 //! Who may call a tool, with which approval and for how long is decided before the call reaches this crate.
 
 mod declaration;

@@ -12,6 +12,8 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+/// The watchdog acts at the limit itself and says why; the kernel a little above it.
+const SLACK: u64 = 16;
 /// How many files a process may have open.
 const OPEN_FILES: u64 = 4096;
 
@@ -58,7 +60,8 @@ fn confine(plan: &Plan) -> Result<(), String> {
     rustix::stdio::dup2_stdin(stdin).map_err(explain("connect the input"))?;
     rustix::stdio::dup2_stdout(stdout).map_err(explain("connect the output"))?;
     rustix::stdio::dup2_stderr(stderr).map_err(explain("connect the complaints"))?;
-    close_the_rest()?;
+    // The one to the guard is needed until the command begins.
+    crate::descriptors::close_on_exec().map_err(explain("close descriptors"))?;
     let _ = rustix::process::setsid();
     std::env::set_current_dir(&plan.cwd)
         .map_err(|error| format!("enter `{}`: {error}", plan.cwd.display()))?;
@@ -78,27 +81,6 @@ fn confine(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Has all descriptors but the first three closed when the command begins; the one to the guard is needed until then.
-fn close_the_rest() -> Result<(), String> {
-    const FIRST: libc::c_uint = 3;
-    // SAFETY: marks descriptors of this process, and changes nothing else.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            FIRST,
-            libc::c_uint::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(format!(
-            "close descriptors: {}",
-            std::io::Error::last_os_error()
-        )),
-    }
-}
-
 fn limit(plan: &Plan) -> rustix::io::Result<()> {
     let limits = &plan.limits;
     let mut wanted = vec![
@@ -109,7 +91,7 @@ fn limit(plan: &Plan) -> rustix::io::Result<()> {
     ];
     if plan.namespaces {
         // Counted in the namespace alone. Elsewhere all processes of the user count, whoever started them.
-        wanted.push((Resource::Nproc, u64::from(limits.processes) + 1));
+        wanted.push((Resource::Nproc, u64::from(limits.processes) + SLACK));
     }
     if !plan.memory_group {
         wanted.push((Resource::Data, limits.memory_bytes));

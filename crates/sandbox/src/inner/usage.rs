@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 /// A process whose account is closed to the guard may stay so for this many looks.
 const CLOSED_LOOKS: u32 = 20;
 
+/// A command stops writing before a disk is full: with less room than this left, of which it may have taken so much.
+const RESERVE: u64 = 512 << 20;
+const TAKEN: u64 = 64 << 20;
+
 /// The account of one command.
 pub(super) struct Usage {
     limits: crate::Limits,
@@ -21,6 +25,8 @@ pub(super) struct Usage {
     written: u64,
     lost: u64,
     closed_looks: u32,
+    /// The folders on disk that it writes in, and the room that was left there.
+    room: Vec<(PathBuf, u64)>,
     /// What the guard had written before the command began.
     written_before: u64,
 }
@@ -36,8 +42,13 @@ struct Process {
 impl Usage {
     pub(super) fn new(plan: &Plan) -> Self {
         let own = rustix::process::getpid().as_raw_nonzero().get();
+        let on_disk = plan
+            .write
+            .iter()
+            .filter(|path| !plan.in_memory.contains(path));
         Self {
             limits: plan.limits,
+            room: on_disk.map(|path| (path.clone(), room(path))).collect(),
             in_memory: plan.in_memory.clone(),
             own,
             written: 0,
@@ -57,8 +68,13 @@ impl Usage {
         if self.holds_too_much(&below) {
             return Some(Stopped::Memory);
         }
-        (self.written(&below) > self.limits.written_bytes || self.closed_looks > CLOSED_LOOKS)
-            .then_some(Stopped::Disk)
+        let writes_too_much = self.written(&below) > self.limits.written_bytes
+            || self.closed_looks > CLOSED_LOOKS
+            || self
+                .room
+                .iter()
+                .any(|(path, before)| is_running_out(*before, room(path)));
+        writes_too_much.then_some(Stopped::Disk)
     }
 
     /// The processes below this one.
@@ -167,6 +183,16 @@ fn account(pid: i32) -> Option<u64> {
     line.trim().parse().ok()
 }
 
+/// How much can still be written there.
+fn room(path: &Path) -> u64 {
+    rustix::fs::statvfs(path).map_or(u64::MAX, |numbers| numbers.f_bavail * numbers.f_frsize)
+}
+
+/// Whether a disk is filling up while the command runs. Who fills it cannot be told; the command is what can be ended.
+fn is_running_out(before: u64, now: u64) -> bool {
+    now < RESERVE && before.saturating_sub(now) > TAKEN
+}
+
 /// How much of a file system is in use.
 fn used(path: &Path) -> u64 {
     rustix::fs::statvfs(path).map_or(0, |numbers| {
@@ -184,4 +210,24 @@ fn segments() -> u64 {
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_was_full_before_is_no_reason_to_end_a_command() {
+        assert!(is_running_out(10 << 30, 100 << 20));
+        assert!(!is_running_out(100 << 20, 99 << 20));
+        assert!(!is_running_out(10 << 30, 5 << 30));
+        assert!(!is_running_out(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn sizes_are_read_in_kilobytes() {
+        let text = "Name:\tx\nRssAnon:\t     12 kB\nRssShmem: 3 kB\n";
+        assert_eq!(kilobytes(text, "RssAnon:"), Some(12 << 10));
+        assert_eq!(kilobytes(text, "RssFile:"), None);
+    }
 }

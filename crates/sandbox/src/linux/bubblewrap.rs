@@ -1,7 +1,7 @@
 //! The outer layer: bubblewrap's arguments for a view. It gives the command namespaces of its own and a disk that holds
 //! nothing but what the view shows.
 
-use crate::view::{Show, View};
+use super::view::{Show, View};
 use crate::{Limits, Network};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -2,7 +2,7 @@
 //! anything back; so a folder that holds something kept or hidden is opened entry by entry, those left out. New files
 //! can then be made in the folders opened, and not beside what is kept.
 
-use crate::view::{Show, View};
+use super::view::{Show, View};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,10 @@
 //! What stays with a command until it is gone: a task that hears the helper out, and cleans up.
 
 use super::cgroup::Group;
-use super::scratch::Scratch;
 use super::start::Started;
 use crate::kept::Snapshot;
 use crate::report::Outcome;
+use crate::scratch::Scratch;
 use crate::{Child, Ended, Limits, Policy, Stopped};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -3,12 +3,12 @@
 //! All layers are tried together first. If that fails, the one layer that may do without the other is tried by itself.
 
 use super::cgroup::{self, Group};
-use super::scratch::Scratch;
-use super::{Mode, spawn};
+use super::{Mode, spawn_in};
 use crate::inner::probe::{HIDDEN_FILE, KEPT_FILE, OUTSIDE_FILE, Targets};
 use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::Work;
+use crate::scratch::Scratch;
 use crate::{Check, Command, LaunchError, Limits, LimitsBy, Policy, SelfTest, Strength};
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ const TIME: Duration = Duration::from_secs(10);
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
 /// Tries what works here.
-pub(crate) async fn run(launcher: &Launcher) -> SelfTest {
+pub(super) async fn run(launcher: &Launcher) -> SelfTest {
     cgroup::remove_stale();
     let limits = limits_by(launcher);
     let (checks, failure) = try_mode(launcher, Mode::Both).await;
@@ -108,7 +108,7 @@ async fn probe(launcher: &Launcher, mode: Mode) -> io::Result<Vec<Check>> {
     policy.hidden = vec![workspace.join(HIDDEN_FILE)];
     let mut command = Command::new(targets.to_arguments(), workspace);
     command.limits.time = Some(TIME);
-    let mut child = spawn(launcher, mode, &policy, command, Work::Probe)?;
+    let mut child = spawn_in(launcher, mode, &policy, command, Work::Probe)?;
     let mut printed = String::new();
     if let Some(stdout) = child.stdout.take() {
         stdout

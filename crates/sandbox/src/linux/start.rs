@@ -131,6 +131,8 @@ fn prepare(command: &mut tokio::process::Command, inherited: &[OwnedFd], doors: 
             // SAFETY: the caller holds the descriptors until the process has started.
             rustix::io::write(unsafe { BorrowedFd::borrow_raw(*door) }, b"0")?;
         }
+        // What others left open is not meant for it.
+        crate::descriptors::close_on_exec()?;
         for fd in &inherited {
             // SAFETY: as above.
             rustix::io::fcntl_setfd(unsafe { BorrowedFd::borrow_raw(*fd) }, FdFlags::empty())?;

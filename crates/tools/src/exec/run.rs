@@ -52,7 +52,7 @@ impl Commands {
         Ok(job)
     }
 
-    /// Starts a command. Called on a thread of the runtime, because a command ends with the thread that started it.
+    /// Starts a command. Called inside of the runtime, which from then on watches it.
     fn start(
         &self,
         caller: &Caller,

@@ -215,7 +215,7 @@ impl Tool for ExecTool {
     fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
         let shown = match self.request(&arguments) {
             Ok(request) => preview(&request),
-            Err(error) => format!("nothing will run: {error}\n"),
+            Err(error) => format!("This call will fail: {error}\n"),
         };
         Box::pin(std::future::ready(Some(shown)))
     }

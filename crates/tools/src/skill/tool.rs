@@ -117,7 +117,7 @@ impl Tool for SkillTool {
                     preview(&script.request),
                     script.beginning
                 )),
-                Err(error) => Some(format!("nothing will run: {error}\n")),
+                Err(error) => Some(format!("This call will fail: {error}\n")),
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::support::SECRET;
 use lango_core::{Caller, Tool, ToolError};
-use lango_sandbox::{Helper, Launcher, Policy};
+use lango_sandbox::{Helper, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Whose, command_tools,
@@ -19,7 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct CommandBench {
     pub tools: Vec<Arc<dyn Tool>>,
-    pub skills: Skills,
     pub runtime: Runtime,
     root: PathBuf,
     _folder: TempDir,
@@ -30,6 +29,7 @@ pub struct CommandBench {
 pub struct Ask {
     pub limits: CommandLimits,
     pub policy: Option<fn(&mut Policy, &Path)>,
+    pub layers: Layers,
     /// Skills of the user's, by name: the files of each, besides a `SKILL.md` that is made if it is not among them.
     pub skills: Vec<(&'static str, Vec<(&'static str, String)>)>,
 }
@@ -60,7 +60,7 @@ impl CommandBench {
             arguments: Vec::new(),
         };
         let commands = Commands::open(CommandSetup {
-            launcher: Launcher::new(helper),
+            launcher: Launcher::new(helper).with_layers(ask.layers),
             policy,
             outputs: root.join("data/outputs"),
             limits: ask.limits,
@@ -74,7 +74,7 @@ impl CommandBench {
         tools.extend(skills.tools(&commands));
         Self {
             tools,
-            skills,
+
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)
                 .enable_all()
@@ -141,6 +141,13 @@ impl CommandBench {
     }
 }
 
+/// What comes after the first line, which must begin so.
+pub fn after_headline<'a>(text: &'a str, headline: &str) -> &'a str {
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert!(first.starts_with(headline), "{text}");
+    rest
+}
+
 /// Waits until something is true of the machine.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -148,6 +155,11 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(start.elapsed() < PATIENCE, "it never came: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A number of seconds to sleep by which a process is known among those of all tests that run now.
+pub fn mark(number: &str) -> String {
+    format!("{number}.{}", std::process::id())
 }
 
 /// Whether a process of this machine has this text among its arguments.

@@ -1,4 +1,4 @@
-//! The file tools, run through their seam on real files.
+//! The tools, run through their seam on real files and in the real sandbox.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -6,11 +6,15 @@ mod command_bench;
 mod confined;
 mod edit;
 mod exec;
+mod exec_attacks;
+mod exec_output;
+mod jobs;
 mod list;
 mod policy;
 mod read;
 mod search;
 mod skill_find;
+mod skill_use;
 mod spec;
 mod special;
 mod stat;

@@ -1,0 +1,244 @@
+//! Starting a command on macOS: `sandbox-exec` with a profile made for the policy.
+//!
+//! This is one layer, and without namespaces: the command's processes are found by their group, which a process can
+//! leave; limits are those of each process, and the time. So the strength is never full here.
+
+use crate::child::Outcome;
+use crate::kept::Snapshot;
+use crate::launcher::Launcher;
+use crate::scratch::Scratch;
+use crate::{Check, Child, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Policy};
+use crate::{SelfTest, Stdin, Stopped, Strength, check, seatbelt};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tokio::sync::oneshot;
+
+const PROGRAM: &str = "/usr/bin/sandbox-exec";
+
+/// Where the system's own launcher is.
+pub(crate) fn find() -> Option<PathBuf> {
+    Some(PathBuf::from(PROGRAM)).filter(|program| program.is_file())
+}
+
+/// Starts a command.
+pub(crate) fn spawn(
+    launcher: &Launcher,
+    policy: &Policy,
+    command: Command,
+) -> Result<Child, LaunchError> {
+    if let Strength::None { why } = &launcher.strength {
+        return Err(LaunchError::NoSandbox { why: why.clone() });
+    }
+    let program = launcher
+        .outer_program
+        .as_ref()
+        .ok_or_else(|| LaunchError::NoSandbox {
+            why: format!("`{PROGRAM}` is missing"),
+        })?;
+    let runtime = tokio::runtime::Handle::try_current().map_err(|_| LaunchError::Command {
+        problem: "it was started outside of a tokio runtime".to_string(),
+    })?;
+    if command.argv.is_empty() {
+        let problem = "it names no program".to_string();
+        return Err(LaunchError::Command { problem });
+    }
+    check::policy(policy)?;
+    let found = Snapshot::take(policy)?;
+    let scratch = Scratch::make()?;
+    let limits = command.limits;
+    let mut process = tokio::process::Command::new(program);
+    process
+        .arg("-p")
+        .arg(seatbelt::profile(policy, scratch.path()))
+        .arg("--")
+        .args(&command.argv)
+        .env_clear()
+        .envs(environment(scratch.path()))
+        .envs(command.env)
+        .current_dir(&command.cwd)
+        .stdin(match command.stdin {
+            Stdin::Null => Stdio::null(),
+            Stdin::Piped => Stdio::piped(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+    unsafe { process.pre_exec(move || limit(&limits)) };
+    let mut process = process
+        .spawn()
+        .map_err(LaunchError::system("start `sandbox-exec`"))?;
+    let stdin = process.stdin.take();
+    let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) else {
+        return Err(LaunchError::Layer {
+            what: "there are no pipes".to_string(),
+        });
+    };
+    let (sender, ended) = oneshot::channel();
+    let (lifeline, cut) = oneshot::channel::<()>();
+    let (policy, trash) = (policy.clone(), launcher.trash.clone());
+    runtime.spawn(async move {
+        let outcome = keep(process, limits, cut).await;
+        let clean = tokio::task::spawn_blocking(move || {
+            drop(scratch);
+            found.sweep(&policy, trash.as_deref())
+        });
+        let removed = clean.await.unwrap_or_default();
+        let _ = sender.send(outcome.map(|ended| Ended { removed, ..ended }));
+    });
+    Ok(Child::new((stdin, stdout, stderr), ((), lifeline), ended))
+}
+
+/// Stays with the command until it is gone.
+async fn keep(
+    mut process: tokio::process::Child,
+    limits: Limits,
+    cut: oneshot::Receiver<()>,
+) -> Outcome {
+    let group = process.id().and_then(|id| i32::try_from(id).ok());
+    let over = async {
+        match limits.time {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+    };
+    let (status, stopped) = tokio::select! {
+        status = process.wait() => (Some(status), None),
+        _ = cut => (None, None),
+        () = over => (None, Some(Stopped::Time)),
+    };
+    if let Some(group) = group {
+        // SAFETY: signals the processes of the command's own group, whose number its first process still holds or held
+        // a moment ago.
+        unsafe { libc::killpg(group, libc::SIGKILL) };
+    }
+    let status = match status {
+        Some(status) => status,
+        None => process.wait().await,
+    };
+    let status = status.map_err(|error| error.to_string())?;
+    let signal = status.signal().map(ExitKind::Signal);
+    Ok(Ended {
+        exit: signal.unwrap_or(ExitKind::Code(status.code().unwrap_or(-1))),
+        stopped,
+        removed: Vec::new(),
+    })
+}
+
+fn environment(scratch: &Path) -> [(&'static str, String); 5] {
+    let scratch = scratch.to_string_lossy().into_owned();
+    [
+        (
+            "PATH",
+            "/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".to_string(),
+        ),
+        ("HOME", scratch.clone()),
+        ("TMPDIR", scratch),
+        ("LANG", "C.UTF-8".to_string()),
+        ("TERM", "dumb".to_string()),
+    ]
+}
+
+fn limit(limits: &Limits) -> io::Result<()> {
+    for (resource, most) in [
+        (libc::RLIMIT_CORE, 0),
+        (libc::RLIMIT_FSIZE, limits.file_bytes),
+    ] {
+        let both = libc::rlimit {
+            rlim_cur: most,
+            rlim_max: most,
+        };
+        // SAFETY: reads a value that lives.
+        if unsafe { libc::setrlimit(resource, &raw const both) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Tries with real commands whether the profile holds.
+pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
+    let limits = LimitsBy {
+        processes: "nothing; macOS has no limit for the processes of a command".to_string(),
+        memory: "nothing; macOS has no limit for the memory of a command".to_string(),
+        disk: "a limit per file".to_string(),
+    };
+    let (strength, checks) = match probe(launcher).await {
+        Err(error) => (
+            Strength::None {
+                why: error.to_string(),
+            },
+            Vec::new(),
+        ),
+        Ok(checks) => match checks.iter().find(|check| !check.passed) {
+            Some(check) => (
+                Strength::None {
+                    why: format!("{} does not hold", check.name),
+                },
+                checks,
+            ),
+            None => {
+                let missing =
+                    "macOS has one layer, and limits only for the time and the length of files";
+                (
+                    Strength::Degraded {
+                        missing: missing.to_string(),
+                    },
+                    checks,
+                )
+            }
+        },
+    };
+    SelfTest {
+        strength,
+        checks,
+        limits,
+    }
+}
+
+async fn probe(launcher: &Launcher) -> io::Result<Vec<Check>> {
+    let scratch = Scratch::make()?;
+    let workspace = scratch.path().join("workspace");
+    let outside = scratch.path().join("secret");
+    std::fs::create_dir(&workspace)?;
+    std::fs::write(&outside, "secret")?;
+    std::fs::write(workspace.join(".env"), "kept")?;
+    let policy = Policy::of(workspace.clone());
+    let secret = outside.display();
+    let attempts = [
+        (
+            "a file in the workspace can be written",
+            "echo x > new".to_string(),
+            true,
+        ),
+        (
+            "a file outside cannot be read",
+            format!("cat '{secret}'"),
+            false,
+        ),
+        (
+            "a file outside cannot be written",
+            format!("echo x > '{secret}'"),
+            false,
+        ),
+        (
+            "a kept file cannot be changed",
+            "echo x > .env".to_string(),
+            false,
+        ),
+    ];
+    let mut checks = Vec::new();
+    for (name, script, must_work) in attempts {
+        let command = Command::new(["/bin/sh", "-c", &script], workspace.clone());
+        let ended = spawn(launcher, &policy, command)?.wait().await?;
+        checks.push(Check {
+            name: name.to_string(),
+            passed: (ended.exit == ExitKind::Code(0)) == must_work,
+            detail: format!("{:?}", ended.exit),
+        });
+    }
+    Ok(checks)
+}

@@ -1,0 +1,173 @@
+//! The profile for macOS's own sandbox, which `sandbox-exec` reads. A text made from a policy, and nothing else; so it
+//! can be tested on every system.
+//!
+//! Later rules win over earlier ones. What is kept can be refused by its name here, whether it exists or not.
+
+use crate::{Network, Policy};
+use std::path::Path;
+
+/// What programs need to start.
+const READ: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/System",
+    "/Library/Apple",
+    "/Library/Developer/CommandLineTools",
+    "/opt/homebrew",
+    "/private/var/db/dyld",
+    "/private/var/db/timezone",
+    "/private/etc/localtime",
+    "/private/etc/passwd",
+    "/private/etc/group",
+];
+
+const NETWORK_READ: &[&str] = &[
+    "/private/etc/hosts",
+    "/private/etc/resolv.conf",
+    "/private/etc/ssl",
+];
+
+const DEVICES: &[&str] = &["null", "zero", "random", "urandom", "tty", "dtracehelper"];
+
+/// The names that [`is_kept_name`](crate::is_kept_name) knows, as whole parts of a path in any case.
+const KEPT_NAMES: &[&str] = &[
+    "[.][gG][iI][tT](/|$)",
+    "[.][lL][aA][nN][gG][oO](/|$)",
+    "[lL][aA][nN][gG][oO][.][tT][oO][mM][lL](/|$)",
+    "[.][eE][nN][vV]",
+];
+
+/// The profile for a policy. Short-lived files go to a folder of the command's own.
+pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
+    let mut lines = vec![
+        "(version 1)".to_string(),
+        "(deny default)".to_string(),
+        "(allow process-exec process-fork)".to_string(),
+        "(allow signal (target same-sandbox))".to_string(),
+        "(allow sysctl-read)".to_string(),
+        "(allow file-read-metadata (literal \"/\"))".to_string(),
+    ];
+    let network = NETWORK_READ
+        .iter()
+        .filter(|_| policy.network == Network::Host);
+    let system = READ.iter().chain(network).map(Path::new);
+    for path in system.chain(policy.read.iter().map(|path| path.as_path())) {
+        lines.push(rule("allow file-read*", path));
+    }
+    for device in DEVICES {
+        let device = quote(&Path::new("/dev").join(device));
+        lines.push(format!(
+            "(allow file-read* file-write-data (literal {device}))"
+        ));
+    }
+    let writable = policy.writable().map(|path| path.as_path());
+    for path in writable.chain([scratch]) {
+        // A path is found by looking at each folder on the way.
+        for folder in path.ancestors().skip(1) {
+            lines.push(format!(
+                "(allow file-read-metadata (literal {}))",
+                quote(folder)
+            ));
+        }
+        lines.push(rule("allow file-read* file-write*", path));
+    }
+    for root in policy.writable() {
+        for name in KEPT_NAMES {
+            let root = escape_for_regex(root);
+            lines.push(format!(
+                "(deny file-write* (regex #\"^{root}/(.*/)?{name}\"))"
+            ));
+        }
+    }
+    for path in &policy.kept {
+        lines.push(rule("deny file-write*", path));
+    }
+    for path in &policy.hidden {
+        lines.push(rule("deny file-read* file-write*", path));
+    }
+    if policy.network == Network::Host {
+        lines.push("(allow network-outbound network-inbound (remote ip) (local ip))".to_string());
+        lines.push("(allow mach-lookup (global-name \"com.apple.dnssd.service\"))".to_string());
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn rule(what: &str, path: &Path) -> String {
+    format!("({what} (subpath {}))", quote(path))
+}
+
+/// A path as a string of the profile's language.
+fn quote(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A path that stands for itself in an expression. Whatever is not plain is matched by its place alone.
+fn escape_for_regex(path: &Path) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '_' | '-');
+    path.to_string_lossy()
+        .chars()
+        .map(|letter| match plain(letter) {
+            true => letter.to_string(),
+            false => ".".to_string(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Policy {
+        let mut policy = Policy::of("/Users/ada/my \"work\"".into());
+        policy.read = vec!["/opt/data".into()];
+        policy.kept = vec!["/Users/ada/settings".into()];
+        policy.hidden = vec!["/Users/ada/.ssh".into()];
+        policy
+    }
+
+    fn place(profile: &str, line: &str) -> usize {
+        let found = profile.lines().position(|other| other == line);
+        found.unwrap_or_else(|| panic!("`{line}` is not in:\n{profile}"))
+    }
+
+    #[test]
+    fn all_is_refused_but_what_the_policy_opens() {
+        let profile = profile(&policy(), Path::new("/private/tmp/own"));
+        assert_eq!(place(&profile, "(deny default)"), 1);
+        place(&profile, "(allow file-read* (subpath \"/opt/data\"))");
+        place(
+            &profile,
+            "(allow file-read* file-write* (subpath \"/private/tmp/own\"))",
+        );
+        assert!(!profile.contains("network"));
+        assert!(!profile.contains("(subpath \"/\")"));
+        assert!(!profile.contains("/etc/hosts"));
+    }
+
+    #[test]
+    fn what_is_kept_or_hidden_is_refused_after_the_workspace_is_opened() {
+        let profile = profile(&policy(), Path::new("/private/tmp/own"));
+        let workspace = "(allow file-read* file-write* (subpath \"/Users/ada/my \\\"work\\\"\"))";
+        let opened = place(&profile, workspace);
+        let refused = [
+            "(deny file-write* (subpath \"/Users/ada/settings\"))",
+            "(deny file-read* file-write* (subpath \"/Users/ada/.ssh\"))",
+            "(deny file-write* (regex #\"^/Users/ada/my..work./(.*/)?[.][gG][iI][tT](/|$)\"))",
+        ];
+        for line in refused {
+            assert!(place(&profile, line) > opened, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_network_is_opened_only_when_asked_for() {
+        let mut policy = policy();
+        policy.network = Network::Host;
+        let profile = profile(&policy, Path::new("/private/tmp/own"));
+        assert!(profile.contains("(allow network-outbound"));
+        assert!(profile.contains("/private/etc/resolv.conf"));
+    }
+}

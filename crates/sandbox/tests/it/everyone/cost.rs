@@ -1,0 +1,27 @@
+//! What the sandbox costs. Printed, not asserted: it depends on the machine and on what else it does.
+
+use crate::world::World;
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 30;
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+#[tokio::test]
+async fn the_cost_of_a_command_is_printed() {
+    let world = World::new();
+    let (mut bare, mut inside) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let started = Instant::now();
+        tokio::process::Command::new("true").status().await.unwrap();
+        bare.push(started.elapsed());
+        let started = Instant::now();
+        world.run(world.command(&["true"])).await;
+        inside.push(started.elapsed());
+    }
+    let (bare, inside) = (median(bare), median(inside));
+    println!("`true`: {bare:?} bare, {inside:?} in the sandbox, median of {RUNS}");
+}

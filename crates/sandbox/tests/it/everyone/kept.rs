@@ -1,0 +1,118 @@
+//! What is kept stays, and what comes to be in its place is taken away, without ever reaching out of the workspace.
+
+use crate::world::World;
+use lango_sandbox::ExitKind;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[tokio::test]
+async fn what_was_made_goes_to_the_trash_and_is_named() {
+    let mut world = World::new();
+    let trash = world.path("trash");
+    world.launcher = world.launcher.clone().with_trash(trash.clone());
+    let done = world
+        .run(world.shell("mkdir new && git init -q new && echo x > deep.txt && echo y > .ENV"))
+        .await;
+    assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
+    let expected = [
+        world.path("workspace/.ENV"),
+        world.path("workspace/new/.git"),
+    ];
+    assert_eq!(done.ended.removed, expected);
+    assert!(world.path("workspace/deep.txt").exists());
+    let mut names: Vec<String> = fs::read_dir(trash)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(
+        names[0].starts_with(".ENV") && names[1].starts_with(".git"),
+        "{names:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_folder_does_not_lead_the_sweep_out() {
+    let world = World::new();
+    fs::create_dir_all(world.path("outside/folder/.git")).unwrap();
+    fs::create_dir_all(world.path("workspace/a/folder")).unwrap();
+    let done = world
+        .run(world.shell("rm -r a && ln -s {out} a && ln -s {out}/folder b"))
+        .await;
+    assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
+    assert_eq!(done.ended.removed, Vec::<PathBuf>::new());
+    assert!(world.path("outside/folder/.git").exists());
+}
+
+#[tokio::test]
+async fn a_kept_link_is_put_back() {
+    let world = World::new();
+    let link = world.path("workspace/.env.shared");
+    std::os::unix::fs::symlink("file", &link).unwrap();
+    let done = world
+        .run(world.shell("rm .env.shared && echo x > .env.shared"))
+        .await;
+    assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
+    assert_eq!(fs::read_link(&link).unwrap(), PathBuf::from("file"));
+    assert_eq!(done.ended.removed, [link]);
+    // What it leads to is what it stands for.
+    let done = world.run(world.shell("echo x >> file")).await;
+    assert_ne!(done.ended.exit, ExitKind::Code(0));
+}
+
+#[tokio::test]
+async fn a_path_that_is_kept_or_hidden_cannot_be_made_either() {
+    let mut world = World::new();
+    world.policy.kept.push(world.path("workspace/agents"));
+    world.policy.hidden.push(world.path("workspace/data"));
+    let done = world
+        .run(world.shell("mkdir agents data && echo x > agents/new"))
+        .await;
+    assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
+    assert!(!world.path("workspace/agents").exists());
+    assert!(!world.path("workspace/data").exists());
+}
+
+#[tokio::test]
+async fn nothing_is_left_on_the_disk_by_the_sandbox_itself() {
+    let world = World::new();
+    let list = || {
+        let mut paths: Vec<PathBuf> = walk(world.path("workspace"));
+        paths.sort();
+        paths
+    };
+    let before = list();
+    world.run(world.command(&["true"])).await;
+    assert_eq!(list(), before);
+}
+
+fn walk(folder: PathBuf) -> Vec<PathBuf> {
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.flat_map(|entry| walk(entry.path())).collect();
+    paths.push(folder);
+    paths
+}
+
+#[tokio::test]
+async fn the_cost_of_a_large_workspace_is_printed() {
+    let world = World::new();
+    for folder in 0..20 {
+        let folder = world.path(&format!("workspace/many/{folder}"));
+        fs::create_dir_all(&folder).unwrap();
+        for file in 0..100 {
+            fs::write(folder.join(file.to_string()), "").unwrap();
+        }
+    }
+    let mut times: Vec<_> = Vec::new();
+    for _ in 0..9 {
+        let started = Instant::now();
+        world.run(world.command(&["true"])).await;
+        times.push(started.elapsed());
+    }
+    times.sort();
+    println!(
+        "`true` in a workspace of 2,000 files: {:?}, median of 9",
+        times[4]
+    );
+}

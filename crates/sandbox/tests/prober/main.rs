@@ -1,3 +1,0 @@
-//! Tries to get out of the sandbox.
-
-fn main() {}

@@ -1,0 +1,121 @@
+//! Using up more than there is to use. An attempt that comes to its end has got out; those that are ended say nothing.
+
+use crate::{Attempt, answer, number, refused};
+use std::fs::File;
+use std::io::Write;
+
+const CHUNK: usize = 1 << 20;
+
+pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
+    let megabytes: usize = number(arguments, 0);
+    Some(match name {
+        "fork-bomb" => fork_bomb(),
+        "threads" => threads(megabytes),
+        "heap" => heap(megabytes),
+        "shared-memory" => shared(megabytes),
+        "shared-segment" => segment(megabytes),
+        "memory-file" => memory_file(megabytes),
+        "fill" => fill(arguments.get(1)?, megabytes, usize::MAX),
+        "fill-many" => fill(arguments.get(1)?, megabytes, 8),
+        "sleep" => {
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Ok("it slept".into())
+        }
+        _ => return None,
+    })
+}
+
+fn fork_bomb() -> Attempt {
+    loop {
+        // SAFETY: this program has one thread, and parent and child do the same from here on.
+        unsafe { libc::fork() };
+    }
+}
+
+fn threads(count: usize) -> Attempt {
+    let mut handles = Vec::new();
+    for _ in 0..count {
+        let thread = std::thread::Builder::new().stack_size(64 * 1024);
+        handles.push(
+            thread.spawn(|| std::thread::park_timeout(std::time::Duration::from_millis(300)))?,
+        );
+    }
+    Ok(format!("{count} threads"))
+}
+
+fn heap(megabytes: usize) -> Attempt {
+    let mut held = Vec::new();
+    for _ in 0..megabytes {
+        let mut chunk: Vec<u8> = Vec::new();
+        chunk
+            .try_reserve_exact(CHUNK)
+            .map_err(std::io::Error::other)?;
+        chunk.resize(CHUNK, 1);
+        held.push(chunk);
+    }
+    Ok(format!("{} MiB", std::hint::black_box(&held).len()))
+}
+
+fn shared(megabytes: usize) -> Attempt {
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    for _ in 0..megabytes {
+        // SAFETY: new memory, written only where it is.
+        unsafe {
+            let place = libc::mmap(std::ptr::null_mut(), CHUNK, both, flags, -1, 0);
+            if place == libc::MAP_FAILED {
+                return Err(std::io::Error::last_os_error());
+            }
+            std::ptr::write_bytes(place.cast::<u8>(), 1, CHUNK);
+        }
+    }
+    Ok(format!("{megabytes} MiB"))
+}
+
+fn segment(megabytes: usize) -> Attempt {
+    for _ in 0..megabytes.div_ceil(16) {
+        let size = 16 * CHUNK;
+        // SAFETY: a new segment, written only where it is, and let go of but not removed.
+        unsafe {
+            let id = libc::shmget(libc::IPC_PRIVATE, size, 0o600);
+            answer(id.into())?;
+            let place = libc::shmat(id, std::ptr::null(), 0);
+            answer(place as libc::c_long)?;
+            std::ptr::write_bytes(place.cast::<u8>(), 1, size);
+            libc::shmdt(place);
+        }
+    }
+    Ok(format!("{megabytes} MiB"))
+}
+
+/// Files in memory that are written and never mapped.
+fn memory_file(megabytes: usize) -> Attempt {
+    let mut files = Vec::new();
+    for _ in 0..megabytes.div_ceil(16) {
+        // SAFETY: makes a file, whose descriptor is this program's own.
+        let mut file = unsafe {
+            let fd = answer(libc::memfd_create(c"m".as_ptr(), 0).into())?;
+            <File as std::os::fd::FromRawFd>::from_raw_fd(fd as i32)
+        };
+        for _ in 0..16 {
+            file.write_all(&[1; CHUNK])?;
+        }
+        files.push(file);
+    }
+    Ok(format!("{} files", files.len()))
+}
+
+fn fill(folder: &str, megabytes: usize, per_file: usize) -> Attempt {
+    let chunk = vec![1_u8; CHUNK];
+    let mut file = File::create(format!("{folder}/filler-0"))?;
+    for written in 0..megabytes {
+        if written > 0 && written % per_file == 0 {
+            file = File::create(format!("{folder}/filler-{written}"))?;
+        }
+        file.write_all(&chunk)?;
+    }
+    match megabytes {
+        0 => refused("nothing to write"),
+        _ => Ok(format!("{megabytes} MiB")),
+    }
+}

@@ -1,0 +1,75 @@
+//! Sockets of every kind.
+
+use crate::{Attempt, answer, number, possible, refused};
+use std::io::Read;
+use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+
+pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
+    Some(match name {
+        "tcp" => {
+            TcpStream::connect(("127.0.0.1", number(arguments, 0))).map(|_| "connected".into())
+        }
+        "tcp6" => socket(libc::AF_INET6, libc::SOCK_STREAM, 0),
+        "udp" => socket(libc::AF_INET, libc::SOCK_DGRAM, 0),
+        "raw" => socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
+        "packet" => socket(libc::AF_PACKET, libc::SOCK_RAW, 0),
+        "netlink" => socket(libc::AF_NETLINK, libc::SOCK_RAW, 0),
+        "vsock" => socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0),
+        "crypto" => socket(libc::AF_ALG, libc::SOCK_SEQPACKET, 0),
+        "unix" => read_from(UnixStream::connect(arguments.first()?)),
+        "abstract" => read_from(
+            SocketAddr::from_abstract_name(arguments.first()?)
+                .and_then(|address| UnixStream::connect_addr(&address)),
+        ),
+        "descriptor-from-outside" => descriptor(arguments.first()?),
+        "unix-inside" => unix_inside(arguments.first()?),
+        _ => return None,
+    })
+}
+
+fn socket(family: i32, kind: i32, protocol: i32) -> Attempt {
+    // SAFETY: makes a socket and touches no memory.
+    possible(unsafe { libc::socket(family, kind, protocol) }.into())
+}
+
+fn read_from(stream: std::io::Result<UnixStream>) -> Attempt {
+    stream.map(|_| "connected".to_string())
+}
+
+/// Has a program outside hand over an open file.
+fn descriptor(path: &str) -> Attempt {
+    let stream = UnixStream::connect(path)?;
+    let mut data = [0_u8; 8];
+    let mut space = [0_u8; 64];
+    let mut part = libc::iovec {
+        iov_base: data.as_mut_ptr().cast(),
+        iov_len: data.len(),
+    };
+    // SAFETY: a zeroed header is a valid empty one.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = space.as_mut_ptr().cast();
+    header.msg_controllen = space.len() as _;
+    let socket = std::os::fd::AsRawFd::as_raw_fd(&stream);
+    // SAFETY: the header points to live buffers of the lengths given.
+    answer(unsafe { libc::recvmsg(socket, &raw mut header, 0) } as libc::c_long)?;
+    match header.msg_controllen {
+        0 => refused("no descriptor came"),
+        _ => Ok("a descriptor came".to_string()),
+    }
+}
+
+/// Two ends of one socket, both inside.
+fn unix_inside(path: &str) -> Attempt {
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    let mut client = UnixStream::connect(path)?;
+    let (mut server, _) = listener.accept()?;
+    std::io::Write::write_all(&mut server, b"hello")?;
+    drop(server);
+    let mut text = String::new();
+    client.read_to_string(&mut text)?;
+    Ok(text)
+}

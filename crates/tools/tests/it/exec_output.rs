@@ -1,0 +1,191 @@
+//! What commands print: shown at its start and its end, kept within limits, read page by page.
+
+use crate::command_bench::{Ask, CommandBench, after_headline};
+use lango_sandbox::{Helper, Launcher, Policy};
+use lango_tools::{CommandLimits, CommandSetup, Commands};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn a_long_output_has_its_start_and_its_end_and_the_rest_is_paged_through() {
+    let bench = CommandBench::new();
+    let text = bench.text("exec", json!({"command": "seq 1 20000"}));
+    assert!(text.len() < 26_000, "{}", text.len());
+    let printed = after_headline(&text, "exit code 0 after ");
+    assert!(
+        printed.starts_with("1\n2\n3\n") && printed.ends_with("\n19999\n20000\n"),
+        "{text}"
+    );
+    let remark = printed
+        .lines()
+        .find(|line| line.starts_with("[… "))
+        .unwrap();
+    let call = remark
+        .split_once("exec_status ")
+        .unwrap()
+        .1
+        .trim_end_matches(" …]");
+    let mut arguments: serde_json::Value = serde_json::from_str(call).unwrap();
+    let head: String = printed
+        .split_inclusive('\n')
+        .take_while(|line| !line.starts_with('['))
+        .collect();
+    let mut whole = head;
+    loop {
+        let page = bench.text("exec_status", arguments.clone());
+        assert!(page.len() < 40_000);
+        let body = page.splitn(3, '\n').nth(2).unwrap();
+        whole.extend(
+            body.split_inclusive('\n')
+                .filter(|line| !line.starts_with('[')),
+        );
+        let Some((_, next)) = body.split_once("[read on with exec_status ") else {
+            break;
+        };
+        arguments = serde_json::from_str(next.trim_end().trim_end_matches(']')).unwrap();
+    }
+    let wanted: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
+    assert_eq!(whole, wanted);
+}
+
+#[test]
+fn a_line_longer_than_any_page_is_paged_through_too() {
+    let bench = CommandBench::new();
+    let text = bench.text(
+        "exec",
+        json!({"command": "head -c 100000 /dev/zero | tr '\\0' x"}),
+    );
+    let call = text
+        .split_once("exec_status ")
+        .unwrap()
+        .1
+        .split_once(" …]")
+        .unwrap()
+        .0;
+    let arguments: serde_json::Value = serde_json::from_str(call).unwrap();
+    let skipped = arguments["skip_bytes"].as_u64().unwrap();
+    let page = bench.text("exec_status", arguments);
+    let next = page
+        .split_once("\"skip_bytes\":")
+        .unwrap()
+        .1
+        .split_once('}')
+        .unwrap()
+        .0;
+    assert_eq!(next.parse::<u64>().unwrap(), skipped + 32 * 1024);
+}
+
+#[test]
+fn an_output_past_its_limit_keeps_its_start_and_its_end_and_says_so() {
+    let limits = CommandLimits {
+        output_bytes: 100_000,
+        ..CommandLimits::default()
+    };
+    let bench = CommandBench::with(Ask {
+        limits,
+        ..Ask::default()
+    });
+    let text = bench.text("exec", json!({"command": "seq 1 200000"}));
+    assert!(
+        text.ends_with(
+            "199999\n200000\n[only the first 100.0 KB and the end of the output are kept]\n"
+        ),
+        "{text}"
+    );
+    let files: Vec<_> = std::fs::read_dir(bench.path("data/outputs"))
+        .unwrap()
+        .flatten()
+        .collect();
+    assert_eq!(files.len(), 1);
+    assert!(files[0].metadata().unwrap().len() < 140_000);
+    let kept = std::fs::read_to_string(files[0].path()).unwrap();
+    assert!(kept.contains(" of the output left out here]\n"));
+}
+
+#[test]
+fn what_is_not_text_is_made_visible() {
+    let bench = CommandBench::new();
+    let text = bench.text(
+        "exec",
+        json!({"command": "printf 'a\\033[1mb\\000c\\377d\\r\\ne\\n'"}),
+    );
+    assert_eq!(after_headline(&text, "exit code 0"), "a␛[1mb␀c�d\ne\n");
+}
+
+#[test]
+fn outputs_are_files_of_lango_alone_and_the_oldest_make_room() {
+    let limits = CommandLimits {
+        kept_outputs: 3,
+        ..CommandLimits::default()
+    };
+    let bench = CommandBench::with(Ask {
+        limits,
+        ..Ask::default()
+    });
+    for number in 1..=5 {
+        bench.text("exec", json!({"command": format!("echo {number}")}));
+    }
+    let folder = bench.path("data/outputs");
+    assert_eq!(
+        folder.metadata().unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    let mut texts = Vec::new();
+    for file in std::fs::read_dir(&folder).unwrap().flatten() {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        texts.push(std::fs::read_to_string(file.path()).unwrap());
+    }
+    texts.sort();
+    assert_eq!(texts, ["3\n", "4\n", "5\n"]);
+    let list = bench.text("exec_status", json!({}));
+    assert!(
+        !list.contains("run_2:") && list.contains("run_5:"),
+        "{list}"
+    );
+    let gone = bench.error("exec_status", json!({"job": "run_1"}));
+    assert!(gone.starts_with("there is no job \"run_1\""), "{gone}");
+}
+
+#[test]
+fn what_an_earlier_run_left_makes_room_too_and_other_files_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let outputs = folder.path().join("data/outputs");
+    std::fs::create_dir_all(&outputs).unwrap();
+    std::fs::write(outputs.join("notes.txt"), "mine").unwrap();
+    let now = std::time::SystemTime::now();
+    for (name, age, size) in [("a", 40, 10), ("b", 30, 10), ("c", 20, 600), ("d", 10, 600)] {
+        let file = std::fs::File::create(outputs.join(format!("{name}.out"))).unwrap();
+        file.set_len(size).unwrap();
+        file.set_modified(now - std::time::Duration::from_secs(age))
+            .unwrap();
+    }
+    let names = || {
+        let entries = std::fs::read_dir(&outputs).unwrap().flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let open = |kept_outputs, kept_bytes| {
+        let helper = Helper {
+            program: "/nonexistent".into(),
+            arguments: Vec::new(),
+        };
+        Commands::open(CommandSetup {
+            launcher: Launcher::new(helper),
+            policy: Policy::of(folder.path().to_owned()),
+            outputs: outputs.clone(),
+            limits: CommandLimits {
+                kept_outputs,
+                kept_bytes,
+                ..CommandLimits::default()
+            },
+        })
+        .unwrap();
+    };
+    open(3, 1_000_000);
+    assert_eq!(names(), ["b.out", "c.out", "d.out", "notes.txt"]);
+    open(3, 1_000);
+    assert_eq!(names(), ["d.out", "notes.txt"]);
+}

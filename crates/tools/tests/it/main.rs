@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod attacked;
+mod attacks;
+mod canary;
 mod confined;
 mod edit;
 mod list;
 mod policy;
+mod race;
+mod random;
 mod read;
 mod search;
 mod spec;

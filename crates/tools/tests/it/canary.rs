@@ -23,6 +23,15 @@ pub fn of_protected(policy: &Policy) -> Snapshot {
     snapshot
 }
 
+/// Panics with the entries that differ, if there are any.
+pub fn assert_same(before: &Snapshot, after: &Snapshot, what: &str) {
+    let differs = |(path, entry): &(&PathBuf, &String)| {
+        before.get(*path) != Some(*entry) || after.get(*path) != Some(*entry)
+    };
+    let changed: Vec<_> = before.iter().chain(after).filter(differs).collect();
+    assert!(changed.is_empty(), "{what} changed {changed:#?}");
+}
+
 fn add(snapshot: &mut Snapshot, path: &Path) {
     let metadata = path.symlink_metadata().unwrap();
     let content = if metadata.is_symlink() {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod attacked;
+mod attacks;
+mod canary;
 mod command_bench;
 mod confined;
 mod edit;
@@ -11,6 +14,8 @@ mod exec_output;
 mod jobs;
 mod list;
 mod policy;
+mod race;
+mod random;
 mod read;
 mod search;
 mod skill_find;

@@ -61,6 +61,22 @@ pub(crate) const ROWS: &[Row] = &[
         "write into a hidden folder",
         Shell("echo x > {ws}/private/new"),
     ),
+    held(
+        "move a hidden folder",
+        Prober("rename {ws}/deep/down/private {ws}/seen"),
+    ),
+    held(
+        "move what a hidden folder lies in",
+        Prober("rename {ws}/deep/down {ws}/seen"),
+    ),
+    held(
+        "move all that a hidden folder lies in",
+        Prober("rename {ws}/deep {ws}/seen"),
+    ),
+    held(
+        "move what the policy keeps",
+        Prober("rename {ws}/team {ws}/other"),
+    ),
     held("read the password file", Shell("cat /etc/shadow")),
     held(
         "read through a symbolic link",

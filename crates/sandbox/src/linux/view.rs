@@ -18,7 +18,7 @@ pub(crate) enum Show {
     Write,
     /// To be read and run, though what it lies in may be changed.
     Keep,
-    /// As what it lies in, but not to be moved, for something below it is named by its path.
+    /// As what it lies in, but not to be moved, for something kept or hidden is below it.
     Pin,
     /// An empty folder in its place.
     HideFolder,
@@ -114,7 +114,8 @@ impl View {
         for path in &policy.hidden {
             view.hide(path);
         }
-        for path in policy.hidden.iter().chain(&policy.kept) {
+        let kept: Vec<PathBuf> = view.paths(Show::Keep).cloned().collect();
+        for path in policy.hidden.iter().chain(&kept) {
             view.pin(path);
         }
         view
@@ -137,8 +138,8 @@ impl View {
         )
     }
 
-    /// Holds in place the folders on the way to something that the policy names. Otherwise a command could move one of
-    /// them, and the policy would name nothing any more.
+    /// Holds in place the folders on the way to something kept or hidden. Otherwise a command could move one of them, and
+    /// the next command would find the thing by another path, or something else by this one.
     fn pin(&mut self, path: &Path) {
         if !self.items.contains_key(path) {
             return;

@@ -271,6 +271,10 @@ pub(crate) const ROWS: &[Row] = &[
         Shell("mkdir sub/.git/hooks"),
     ),
     held(
+        "replace a nested repository with its folder",
+        Prober("rename {ws}/sub {ws}/gone"),
+    ),
+    held(
         "change a linked repository's inside",
         Shell("echo x >> gitdirs/tree/config"),
     ),
@@ -300,12 +304,15 @@ pub(crate) const ROWS: &[Row] = &[
         "workspace/.env.local",
         Shell("ln -s /etc/passwd .env.local"),
     ),
-    undone(
-        "replace a nested repository with its folder",
-        "workspace/sub/.git/hooks",
-        Shell("mv sub gone && mkdir -p sub/.git/hooks"),
-    ),
     // What must work.
+    works(
+        "write beside what is hidden",
+        Shell("echo x > deep/down/new && mkdir team/new && mv team/new deep/down"),
+    ),
+    works(
+        "move a file between folders",
+        Shell("mv src/code sub && mv sub/code src"),
+    ),
     works(
         "write the workspace",
         Shell("echo x > new && mkdir -p d/e && mv new d/e && rm -r d"),

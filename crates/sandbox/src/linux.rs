@@ -7,6 +7,7 @@
 mod bubblewrap;
 mod carve;
 mod cgroup;
+pub(crate) mod fixed;
 mod keeper;
 mod self_test;
 mod start;
@@ -109,6 +110,10 @@ fn spawn_in(
             None => Vec::new(),
         },
         network: policy.network == Network::Host,
+        fixed: match bubblewrap {
+            Some(_) => fixed::note(&view)?,
+            None => Vec::new(),
+        },
         unix_sockets: mode != Mode::LandlockOnly,
         limits,
         landlock,

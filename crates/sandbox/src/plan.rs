@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) write: Vec<PathBuf>,
     /// Folders of its own that lie in memory.
     pub(crate) in_memory: Vec<PathBuf>,
+    /// What must be in its place before the command is started.
+    pub(crate) fixed: Vec<Fixed>,
     pub(crate) network: bool,
     /// Whether sockets of this machine's own kind can be made; without a view of its own they reach other programs.
     pub(crate) unix_sockets: bool,
@@ -34,6 +36,16 @@ pub(crate) struct Plan {
     /// What becomes the command's input, output and complaints, and the pipe that breaks when lango is gone.
     pub(crate) stdio: [RawFd; 3],
     pub(crate) lifeline: RawFd,
+}
+
+/// Something that must be in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fixed {
+    pub(crate) path: PathBuf,
+    /// Which one it is: the number of its disk and its own.
+    pub(crate) numbers: Option<(u64, u64)>,
+    /// Whether nothing may be written there.
+    pub(crate) is_closed: bool,
 }
 
 /// What is done once all layers hold.
@@ -61,6 +73,15 @@ impl Plan {
                 .iter()
                 .map(|path| path.as_os_str().as_bytes()),
         );
+        out.number(self.fixed.len() as u64);
+        for place in &self.fixed {
+            out.bytes(place.path.as_os_str().as_bytes());
+            out.number(place.numbers.is_some().into());
+            let (disk, own) = place.numbers.unwrap_or_default();
+            out.number(disk);
+            out.number(own);
+            out.number(place.is_closed.into());
+        }
         out.number(self.network.into());
         out.number(self.unix_sockets.into());
         let limits = &self.limits;
@@ -98,6 +119,8 @@ impl Plan {
         let read = input.list()?.into_iter().map(path).collect();
         let write = input.list()?.into_iter().map(path).collect();
         let in_memory = input.list()?.into_iter().map(path).collect();
+        let places = input.number()?;
+        let fixed = (0..places).map(|_| input.fixed()).collect::<Option<_>>()?;
         let network = input.number()? != 0;
         let unix_sockets = input.number()? != 0;
         let limits = Limits {
@@ -118,6 +141,7 @@ impl Plan {
             read,
             write,
             in_memory,
+            fixed,
             network,
             unix_sockets,
             limits,
@@ -183,6 +207,17 @@ impl Reader<'_> {
         })
     }
 
+    fn fixed(&mut self) -> Option<Fixed> {
+        let path = PathBuf::from(OsString::from_vec(self.bytes()?));
+        let is_known = self.number()? != 0;
+        let numbers = (self.number()?, self.number()?);
+        Some(Fixed {
+            path,
+            numbers: is_known.then_some(numbers),
+            is_closed: self.number()? != 0,
+        })
+    }
+
     fn descriptor(&mut self) -> Option<RawFd> {
         self.number()?.try_into().ok()
     }
@@ -202,6 +237,11 @@ mod tests {
             read: vec!["/usr".into(), "/bin".into()],
             write: vec![],
             in_memory: vec!["/tmp".into()],
+            fixed: vec![Fixed {
+                path: "/w/.git".into(),
+                numbers: Some((1, 2)),
+                is_closed: true,
+            }],
             network: true,
             unix_sockets: false,
             limits: Limits {

@@ -38,6 +38,7 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
         false => set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(explain("become the parent of orphans"))?,
     }
+    crate::linux::fixed::verify(&plan.fixed)?;
     // SAFETY: the launcher passed this descriptor on for this one use.
     let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(explain("pipe"))?;

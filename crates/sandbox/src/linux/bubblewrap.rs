@@ -95,7 +95,7 @@ impl Build<'_> {
 
     fn place(&self, arguments: &mut Arguments, path: &Path, place: Place) {
         match place {
-            Place::Shown(Show::Write) => arguments.bind("--bind", path),
+            Place::Shown(Show::Write | Show::Pin) => arguments.bind("--bind", path),
             Place::Shown(Show::Keep) => arguments.bind("--ro-bind", path),
             Place::Shown(Show::Read) => match std::fs::read_link(path) {
                 // The folders of programs are links into `/usr` on most systems.

@@ -18,6 +18,8 @@ pub(crate) enum Show {
     Write,
     /// To be read and run, though what it lies in may be changed.
     Keep,
+    /// As what it lies in, but not to be moved, for something kept or hidden is below it.
+    Pin,
     /// An empty folder in its place.
     HideFolder,
     /// Something unreadable in its place.
@@ -112,6 +114,10 @@ impl View {
         for path in &policy.hidden {
             view.hide(path);
         }
+        let kept: Vec<PathBuf> = view.paths(Show::Keep).cloned().collect();
+        for path in policy.hidden.iter().chain(&kept) {
+            view.pin(path);
+        }
         view
     }
 
@@ -126,7 +132,27 @@ impl View {
     /// Whether a command can see this path.
     pub(crate) fn shows(&self, path: &Path) -> bool {
         let nearest = path.ancestors().find_map(|folder| self.items.get(folder));
-        matches!(nearest, Some(Show::Read | Show::Write | Show::Keep))
+        matches!(
+            nearest,
+            Some(Show::Read | Show::Write | Show::Keep | Show::Pin)
+        )
+    }
+
+    /// Holds in place the folders on the way to something kept or hidden. Otherwise a command could move one of them, and
+    /// the next command would find the thing by another path, or something else by this one.
+    fn pin(&mut self, path: &Path) {
+        if !self.items.contains_key(path) {
+            return;
+        }
+        for folder in path.ancestors().skip(1) {
+            let above = folder.ancestors().find_map(|above| self.items.get(above));
+            match (self.items.contains_key(folder), above) {
+                (false, Some(Show::Write | Show::Pin)) => {
+                    self.items.insert(folder.to_path_buf(), Show::Pin);
+                }
+                _ => return,
+            }
+        }
     }
 
     /// Takes a path and all below it out of sight. What no one sees needs no mask, and one that does not exist cannot

@@ -80,8 +80,15 @@ impl World {
         }
         let mut policy = Policy::of(workspace.clone());
         policy.read = vec![program("sandbox-prober")];
-        policy.kept = vec![workspace.join("settings.toml")];
-        policy.hidden = vec![outside.clone(), workspace.join("private")];
+        policy.kept = vec![
+            workspace.join("settings.toml"),
+            workspace.join("team/agents"),
+        ];
+        policy.hidden = vec![
+            outside.clone(),
+            workspace.join("private"),
+            workspace.join("deep/down/private"),
+        ];
         let abstract_name = root.path().display().to_string();
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let secret = fs::File::open(outside.join("secret")).unwrap();
@@ -179,6 +186,8 @@ const FILES: &[(&str, &str)] = &[
     ("workspace/.env", "TOKEN=1\n"),
     ("workspace/settings.toml", "a = 1\n"),
     ("workspace/private/lango.db", "sessions"),
+    ("workspace/deep/down/private/key", "key"),
+    ("workspace/team/agents/one.toml", "a = 1"),
     ("workspace/sub/.git/config", "[core]\n"),
     ("workspace/tree/.git", "gitdir: ../gitdirs/tree\n"),
     ("workspace/gitdirs/tree/config", "[core]\n"),

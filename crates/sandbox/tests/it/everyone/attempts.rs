@@ -61,6 +61,22 @@ pub(crate) const ROWS: &[Row] = &[
         "write into a hidden folder",
         Shell("echo x > {ws}/private/new"),
     ),
+    held(
+        "move a hidden folder",
+        Prober("rename {ws}/deep/down/private {ws}/seen"),
+    ),
+    held(
+        "move what a hidden folder lies in",
+        Prober("rename {ws}/deep/down {ws}/seen"),
+    ),
+    held(
+        "move all that a hidden folder lies in",
+        Prober("rename {ws}/deep {ws}/seen"),
+    ),
+    held(
+        "move what the policy keeps",
+        Prober("rename {ws}/team {ws}/other"),
+    ),
     held("read the password file", Shell("cat /etc/shadow")),
     held(
         "read through a symbolic link",
@@ -255,6 +271,10 @@ pub(crate) const ROWS: &[Row] = &[
         Shell("mkdir sub/.git/hooks"),
     ),
     held(
+        "replace a nested repository with its folder",
+        Prober("rename {ws}/sub {ws}/gone"),
+    ),
+    held(
         "change a linked repository's inside",
         Shell("echo x >> gitdirs/tree/config"),
     ),
@@ -284,12 +304,15 @@ pub(crate) const ROWS: &[Row] = &[
         "workspace/.env.local",
         Shell("ln -s /etc/passwd .env.local"),
     ),
-    undone(
-        "replace a nested repository with its folder",
-        "workspace/sub/.git/hooks",
-        Shell("mv sub gone && mkdir -p sub/.git/hooks"),
-    ),
     // What must work.
+    works(
+        "write beside what is hidden",
+        Shell("echo x > deep/down/new && mkdir team/new && mv team/new deep/down"),
+    ),
+    works(
+        "move a file between folders",
+        Shell("mv src/code sub && mv sub/code src"),
+    ),
     works(
         "write the workspace",
         Shell("echo x > new && mkdir -p d/e && mv new d/e && rm -r d"),

@@ -1,8 +1,9 @@
 //! Nothing outlives its call, whatever ends it.
 
-use crate::world::{World, program};
+use crate::world::{World, is_root, program};
 use lango_sandbox::{Command, ExitKind, Layer, Layers, Stdin};
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
@@ -89,13 +90,7 @@ async fn when_a_child_is_dropped_its_orphans_are_gone() {
 #[tokio::test]
 async fn when_lango_is_killed_its_commands_are_gone() {
     let world = World::new();
-    let mut lango = std::process::Command::new(program("sandbox-stand-in"))
-        .arg("launch")
-        .arg(world.workspace())
-        .arg(format!("{WITH_ORPHAN} sleep 600"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut lango = launch(&world, &format!("{WITH_ORPHAN} sleep 600"));
     let mut line = String::new();
     BufReader::new(lango.stdout.take().unwrap())
         .read_line(&mut line)
@@ -151,23 +146,62 @@ async fn a_command_outlives_the_thread_that_started_it() {
     assert_eq!(child.wait().await.unwrap().exit, ExitKind::Code(0));
 }
 
+/// The control groups that a process made and that are still there.
+fn groups_of(process: u32) -> Vec<PathBuf> {
+    let own = format!("lango-{process}-");
+    let text = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let folders = text.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        Some(format!("/sys/fs/cgroup/{controllers}{path}"))
+    });
+    let entries =
+        folders.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&own))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn launch(world: &World, script: &str) -> std::process::Child {
+    std::process::Command::new(program("sandbox-stand-in"))
+        .arg("launch")
+        .arg(world.workspace())
+        .arg(script)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 #[tokio::test]
 async fn no_control_group_is_left_behind() {
     let world = World::new();
-    world.run(world.command(&["true"])).await;
-    let own = format!("lango-{}-", std::process::id());
-    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap();
-    for line in groups.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next().unwrap(), fields.next().unwrap());
-        let folder = format!("/sys/fs/cgroup/{controllers}{path}");
-        let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let left: Vec<_> = names
-            .map(|entry| entry.file_name().into_string().unwrap())
-            .filter(|name| name.starts_with(&own))
-            .collect();
-        // Other tests of this process may have commands at this moment; theirs are gone when they are.
-        println!("{controllers}: {} groups in use", left.len());
-        assert!(left.len() < 16, "{left:?}");
+    let mut lango = launch(&world, "true");
+    assert!(lango.wait().unwrap().success());
+    assert_eq!(groups_of(lango.id()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn the_groups_of_a_killed_lango_are_removed_by_the_next_self_test() {
+    let world = World::new();
+    let mut lango = launch(&world, &format!("{WITH_ORPHAN} sleep 600"));
+    let mut line = String::new();
+    BufReader::new(lango.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(
+        groups_of(lango.id()).is_empty(),
+        !is_root(),
+        "as root there is a group"
+    );
+    lango.kill().unwrap();
+    lango.wait().unwrap();
+    wait_until_free(&world.path("workspace/src/lock")).await;
+    let started = Instant::now();
+    while !groups_of(lango.id()).is_empty() {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "a group is left"
+        );
+        world.launcher.self_test().await;
     }
 }

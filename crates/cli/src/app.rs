@@ -84,12 +84,12 @@ impl App {
             whose: Whose::User,
         }));
         let skills = Skills::find(&folders);
-        let commands = Commands::open(CommandSetup {
+        let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
             limits: command_limits(&loaded),
-        })?;
+        });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
         if !matches!(held.strength, Strength::None { .. }) {
             tools.extend(lango_tools::command_tools(&commands));

@@ -3,7 +3,7 @@
 use crate::config::{Problem, Problems};
 use lango_core::{Outcome, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
-use lango_tools::{CommandsError, TrashError, WorkspaceError};
+use lango_tools::{TrashError, WorkspaceError};
 use std::fmt;
 
 /// The exit codes, as the documentation lists them.
@@ -207,13 +207,6 @@ impl From<TreeError> for Failure {
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
         Self::of(Exit::Config, error, None)
-    }
-}
-
-impl From<CommandsError> for Failure {
-    fn from(error: CommandsError) -> Self {
-        let next = "set LANGO_HOME to a folder that can be written";
-        Self::of(Exit::Config, error, Some(next))
     }
 }
 

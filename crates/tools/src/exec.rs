@@ -20,7 +20,6 @@ use lango_core::Tool;
 use lango_sandbox::{Launcher, Limits, Policy};
 use outputs::{Outputs, Room};
 pub(crate) use preview::preview;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,43 +96,24 @@ struct Inner {
     jobs: Jobs,
 }
 
-/// Why commands cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum CommandsError {
-    /// The folder for what they print cannot be used.
-    #[error("the folder `{}` for the output of commands cannot be used", path.display())]
-    Outputs {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        cause: io::Error,
-    },
-}
-
 impl Commands {
-    /// Opens the folder of outputs and removes from it what is too old. Nothing is run yet.
-    pub fn open(setup: CommandSetup) -> Result<Self, CommandsError> {
+    /// Nothing is run, and nothing touched, before the first command.
+    pub fn new(setup: CommandSetup) -> Self {
         let limits = setup.limits;
         let room = Room {
             output_bytes: limits.output_bytes,
             files: limits.kept_outputs,
             bytes: limits.kept_bytes,
         };
-        let outputs =
-            Outputs::open(setup.outputs.clone(), room).map_err(|cause| CommandsError::Outputs {
-                path: setup.outputs,
-                cause,
-            })?;
-        Ok(Self {
+        Self {
             inner: Arc::new(Inner {
                 launcher: setup.launcher,
                 policy: setup.policy,
                 limits,
-                outputs,
+                outputs: Outputs::at(setup.outputs, room),
                 jobs: Jobs::new(limits.jobs, limits.kept_outputs),
             }),
-        })
+        }
     }
 
     /// What its commands may touch.

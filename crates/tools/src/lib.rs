@@ -43,7 +43,7 @@ mod tree;
 mod walk;
 mod workspace;
 
-pub use exec::{CommandLimits, CommandSetup, Commands, CommandsError, command_tools};
+pub use exec::{CommandLimits, CommandSetup, Commands, command_tools};
 pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
 pub use trash::{Trash, TrashError, Trashed};

@@ -269,7 +269,7 @@ fn sessions_are_kept_where_the_store_says() {
     let key = "session.store=sqlite:data/mine.db";
     let summary = run(&lango, &[key], "hello").ok().json();
     assert!(lango.workspace().join("data/mine.db").is_file());
-    assert!(!lango.home().exists());
+    assert!(!lango.database().exists());
     let listed = lango.run(&["-c", key, "sessions", "list", "--json"]);
     assert_eq!(listed.ok().json()[0]["id"], summary["session"]);
     let elsewhere = lango.run(&["sessions", "list", "--json"]);

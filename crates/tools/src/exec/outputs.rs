@@ -29,8 +29,8 @@ pub(crate) struct Room {
 pub(crate) struct Outputs {
     folder: PathBuf,
     room: Room,
-    /// The files there are, the oldest first.
-    kept: Mutex<VecDeque<Kept>>,
+    /// The files there are, the oldest first; nothing until the folder is first used.
+    kept: Mutex<Option<VecDeque<Kept>>>,
 }
 
 #[derive(Debug)]
@@ -41,32 +41,23 @@ struct Kept {
 }
 
 impl Outputs {
-    /// Opens the folder, which is made if it is not there, and closed to other users of the machine.
-    pub(crate) fn open(folder: PathBuf, room: Room) -> io::Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)?;
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-        let kept = files_of(&folder)?
-            .into_iter()
-            .map(|path| Kept {
-                path,
-                output: Weak::new(),
-            })
-            .collect();
-        let outputs = Self {
+    /// The outputs in this folder. It is made when the first one is created, and closed to other users of the machine.
+    pub(crate) fn at(folder: PathBuf, room: Room) -> Self {
+        Self {
             folder,
             room,
-            kept: Mutex::new(kept),
-        };
-        outputs.make_room(0)?;
-        Ok(outputs)
+            kept: Mutex::new(None),
+        }
     }
 
     /// A new output, named after the call.
     pub(crate) fn create(&self, caller: &Caller) -> io::Result<Arc<Output>> {
-        self.make_room(1)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = match &mut *kept {
+            Some(kept) => kept,
+            None => kept.insert(self.open()?),
+        };
+        self.make_room(kept)?;
         let stem = format!(
             "{}-{}",
             plain(caller.turn.as_str()),
@@ -91,20 +82,33 @@ impl Outputs {
             }
         };
         let output = Arc::new(Output::new(path.clone(), file, self.room.output_bytes));
-        let kept = Kept {
+        let new = Kept {
             path,
             output: Arc::downgrade(&output),
         };
-        self.kept().push_back(kept);
+        kept.push_back(new);
         Ok(output)
     }
 
-    /// Removes the oldest outputs until `files` more fit. Those of running commands stay.
-    fn make_room(&self, files: usize) -> io::Result<()> {
-        let mut kept = self.kept();
+    /// Makes the folder, or finds what an earlier run left there.
+    fn open(&self) -> io::Result<VecDeque<Kept>> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)?;
+        fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700))?;
+        let left = files_of(&self.folder)?.into_iter().map(|path| Kept {
+            path,
+            output: Weak::new(),
+        });
+        Ok(left.collect())
+    }
+
+    /// Removes the oldest outputs until one more fits. Those of running commands stay.
+    fn make_room(&self, kept: &mut VecDeque<Kept>) -> io::Result<()> {
         let mut bytes: u64 = kept.iter().map(Kept::size).sum();
         let mut at = 0;
-        while at < kept.len() && (kept.len() + files > self.room.files || bytes > self.room.bytes) {
+        while at < kept.len() && (kept.len() + 1 > self.room.files || bytes > self.room.bytes) {
             if kept[at].is_growing() {
                 at += 1;
                 continue;
@@ -117,10 +121,6 @@ impl Outputs {
             }
         }
         Ok(())
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, VecDeque<Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -59,13 +59,12 @@ impl CommandBench {
             program: env!("CARGO_BIN_EXE_lango-tools-helper").into(),
             arguments: Vec::new(),
         };
-        let commands = Commands::open(CommandSetup {
+        let commands = Commands::new(CommandSetup {
             launcher: Launcher::new(helper).with_layers(ask.layers),
             policy,
             outputs: root.join("data/outputs"),
             limits: ask.limits,
-        })
-        .unwrap();
+        });
         let skills = Skills::find(&[SkillFolder {
             path: root.join("skills"),
             whose: Whose::User,

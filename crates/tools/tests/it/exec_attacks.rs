@@ -68,6 +68,9 @@ fn try_all(bench: &CommandBench, run: impl Fn(&str) -> String) {
         host.0.id(),
         listener.local_addr().unwrap().port()
     );
+    // The first command makes lango's folder for outputs.
+    prepare(bench);
+    run("true");
     for attack in ATTACKS {
         prepare(bench);
         let before = tree(&bench.path(""));

@@ -1,8 +1,7 @@
 //! What commands print: shown at its start and its end, kept within limits, read page by page.
 
 use crate::command_bench::{Ask, CommandBench, after_headline};
-use lango_sandbox::{Helper, Launcher, Policy};
-use lango_tools::{CommandLimits, CommandSetup, Commands};
+use lango_tools::CommandLimits;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -148,44 +147,42 @@ fn outputs_are_files_of_lango_alone_and_the_oldest_make_room() {
 
 #[test]
 fn what_an_earlier_run_left_makes_room_too_and_other_files_stay() {
-    let folder = tempfile::tempdir().unwrap();
-    let outputs = folder.path().join("data/outputs");
-    std::fs::create_dir_all(&outputs).unwrap();
-    std::fs::write(outputs.join("notes.txt"), "mine").unwrap();
-    let now = std::time::SystemTime::now();
-    for (name, age, size) in [("a", 40, 10), ("b", 30, 10), ("c", 20, 600), ("d", 10, 600)] {
-        let file = std::fs::File::create(outputs.join(format!("{name}.out"))).unwrap();
-        file.set_len(size).unwrap();
-        file.set_modified(now - std::time::Duration::from_secs(age))
-            .unwrap();
-    }
-    let names = || {
-        let entries = std::fs::read_dir(&outputs).unwrap().flatten();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    };
-    let open = |kept_outputs, kept_bytes| {
-        let helper = Helper {
-            program: "/nonexistent".into(),
-            arguments: Vec::new(),
-        };
-        Commands::open(CommandSetup {
-            launcher: Launcher::new(helper),
-            policy: Policy::of(folder.path().to_owned()),
-            outputs: outputs.clone(),
+    for (kept_outputs, kept_bytes, left) in [
+        (
+            3,
+            1_000_000,
+            &["c.out", "d.out", "notes.txt", "t_1-call_1.out"][..],
+        ),
+        (9, 1_000, &["d.out", "notes.txt", "t_1-call_1.out"]),
+    ] {
+        let bench = CommandBench::with(Ask {
             limits: CommandLimits {
                 kept_outputs,
                 kept_bytes,
                 ..CommandLimits::default()
             },
-        })
-        .unwrap();
-    };
-    open(3, 1_000_000);
-    assert_eq!(names(), ["b.out", "c.out", "d.out", "notes.txt"]);
-    open(3, 1_000);
-    assert_eq!(names(), ["d.out", "notes.txt"]);
+            ..Ask::default()
+        });
+        let outputs = bench.path("data/outputs");
+        assert!(
+            !outputs.exists(),
+            "nothing is touched before the first command"
+        );
+        std::fs::create_dir_all(&outputs).unwrap();
+        std::fs::write(outputs.join("notes.txt"), "mine").unwrap();
+        let now = std::time::SystemTime::now();
+        for (name, age, size) in [("a", 40, 10), ("b", 30, 10), ("c", 20, 600), ("d", 10, 600)] {
+            let file = std::fs::File::create(outputs.join(format!("{name}.out"))).unwrap();
+            file.set_len(size).unwrap();
+            file.set_modified(now - std::time::Duration::from_secs(age))
+                .unwrap();
+        }
+        bench.text("exec", json!({"argv": ["true"]}));
+        let entries = std::fs::read_dir(&outputs).unwrap().flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, left);
+    }
 }

@@ -92,7 +92,7 @@ impl Outcome {
                 .collect();
             return Self::NotRun(match complaint.is_empty() {
                 true => "the inner helper ended without a word".to_string(),
-                false => complaint.join("; "),
+                false => with_way_out(complaint.join("; ")),
             });
         }
         // One that was ended from outside has no time to say how.
@@ -108,6 +108,18 @@ impl Outcome {
             exit: exit.unwrap_or(ExitKind::Signal(9)),
             stopped,
         }
+    }
+}
+
+/// Adds the way out where one is known: many systems close user namespaces to ordinary users.
+fn with_way_out(complaint: String) -> String {
+    let is_closed = ["uid map", "new namespace", "unshare", "loopback"];
+    match is_closed.iter().any(|words| complaint.contains(words)) {
+        true => format!(
+            "{complaint}; user namespaces seem to be closed, open them with `sysctl kernel.unprivileged_userns_clone=1`, \
+             or on Ubuntu with an AppArmor profile for `bwrap`"
+        ),
+        false => complaint,
     }
 }
 
@@ -146,10 +158,10 @@ mod tests {
     #[test]
     fn without_a_word_of_the_helper_the_complaints_of_bubblewrap_are_the_reason() {
         let said = b"bwrap: setting up uid map: Permission denied\n";
-        assert_eq!(
-            Outcome::of(said),
-            Outcome::NotRun("bwrap: setting up uid map: Permission denied".into())
-        );
+        let Outcome::NotRun(why) = Outcome::of(said) else {
+            panic!("it ran");
+        };
+        assert!(why.starts_with("bwrap: setting up uid map: Permission denied; user namespaces"));
         assert!(matches!(Outcome::of(b""), Outcome::NotRun(_)));
     }
 }

@@ -2,9 +2,12 @@
 
 use crate::LaunchError;
 use std::fs;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+const ATTEMPTS: u32 = 1000;
 
 /// A new folder among the machine's temporary ones, for this user alone. Dropping it removes it.
 #[derive(Debug)]
@@ -13,17 +16,19 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     pub(crate) fn make() -> Result<Self, LaunchError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("lango-{}-{number}", std::process::id());
-        let temporary = fs::canonicalize(std::env::temp_dir());
-        let path = temporary
-            .map_err(LaunchError::system("find the folder for temporary files"))?
-            .join(name);
-        fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(LaunchError::system("make a folder for temporary files"))?;
-        Ok(Self(path))
+        let temporary = fs::canonicalize(std::env::temp_dir())
+            .map_err(LaunchError::system("find the folder for temporary files"))?;
+        // One of a process that was killed may be left under the same name.
+        for _ in 0..ATTEMPTS {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = temporary.join(format!("lango-{}-{number}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(make_failed(error)),
+            }
+        }
+        Err(make_failed(io::ErrorKind::AlreadyExists.into()))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -35,4 +40,8 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+fn make_failed(cause: io::Error) -> LaunchError {
+    LaunchError::system("make a folder for temporary files")(cause)
 }

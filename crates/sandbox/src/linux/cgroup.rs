@@ -29,7 +29,8 @@ impl Group {
     pub(crate) fn make(limits: &Limits) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let own = std::process::id();
+        let name = format!("{PREFIX}{own}-{}-{number}", birth(own)?);
         let mut group = Self {
             folders: Vec::new(),
             bounds_processes: false,
@@ -122,15 +123,24 @@ pub(crate) fn remove_stale() {
     for parent in parents(&text) {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name().into_string().unwrap_or_default();
-            let owner = name
-                .strip_prefix(PREFIX)
-                .and_then(|rest| rest.split_once('-'))
-                .and_then(|(owner, _)| owner.parse::<u32>().ok());
-            if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
+            if owner(&name).is_some_and(|(process, born)| birth(process) != Some(born)) {
                 let _ = fs::remove_dir(entry.path());
             }
         }
     }
+}
+
+/// The process that made a group of this name, and when that was born.
+fn owner(name: &str) -> Option<(u32, u64)> {
+    let mut numbers = name.strip_prefix(PREFIX)?.split('-');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// When a process was born, by the kernel's clock. Numbers of processes are used again, in containers all the time.
+fn birth(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The folders in which a group can be made, by the text of `/proc/self/cgroup`.
@@ -173,5 +183,14 @@ mod tests {
         let parents = parents(text);
         assert!(parents.len() >= 2);
         assert_eq!(parents[..2], expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_group_is_known_by_its_process_and_when_that_was_born() {
+        let own = std::process::id();
+        let born = birth(own).unwrap();
+        assert_eq!(owner(&format!("lango-{own}-{born}-0")), Some((own, born)));
+        assert_eq!(owner("another-1-2-3"), None);
+        assert_eq!(owner("lango-x"), None);
     }
 }

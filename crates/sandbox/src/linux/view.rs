@@ -175,3 +175,79 @@ impl View {
         self.items.insert(path.to_path_buf(), show);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A home with a workspace, a repository in it, and keys.
+    fn home() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        for path in [
+            "work/.git",
+            "work/a/.git",
+            "data/deep/secret",
+            "config",
+            "keys",
+        ] {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        (folder, root)
+    }
+
+    fn view(policy: &Policy) -> View {
+        View::of(policy, &Snapshot::take(policy).unwrap())
+    }
+
+    #[test]
+    fn what_is_kept_is_covered_and_the_way_to_it_held() {
+        let (_folder, root) = home();
+        let view = view(&Policy::of(root.join("work")));
+        let show = |path: &str| view.items.get(&root.join(path)).copied();
+        assert_eq!(show("work"), Some(Show::Write));
+        assert_eq!(show("work/.git"), Some(Show::Keep));
+        assert_eq!(show("work/a/.git"), Some(Show::Keep));
+        assert_eq!(show("work/a"), Some(Show::Pin));
+        assert!(!view.shows(&root.join("data")));
+    }
+
+    #[test]
+    fn what_is_hidden_is_covered_only_where_something_open_would_show_it() {
+        let (_folder, root) = home();
+        let mut policy = Policy::of(root.join("work"));
+        policy.read = vec![root.join("data")];
+        policy.hidden = vec![
+            root.join("data/deep/secret"),
+            root.join("keys"),
+            root.join("work/none"),
+        ];
+        let view = view(&policy);
+        let show = |path: &str| view.items.get(&root.join(path)).copied();
+        assert_eq!(show("data/deep/secret"), Some(Show::HideFolder));
+        assert_eq!(show("keys"), None);
+        assert_eq!(show("work/none"), None);
+        assert!(!view.shows(&root.join("data/deep/secret/file")));
+        assert!(view.shows(&root.join("data/deep")));
+    }
+
+    #[test]
+    fn keeping_something_does_not_show_it() {
+        let (_folder, root) = home();
+        let mut policy = Policy::of(root.join("work"));
+        policy.kept = vec![root.join("config")];
+        assert!(!view(&policy).shows(&root.join("config")));
+    }
+
+    #[test]
+    fn a_folder_opened_inside_of_what_is_kept_can_be_written() {
+        let (_folder, root) = home();
+        let inside = root.join("work/.git/hooks");
+        fs::create_dir(&inside).unwrap();
+        let mut policy = Policy::of(root.join("work"));
+        policy.write = vec![inside.clone()];
+        let view = view(&policy);
+        assert_eq!(view.items.get(&inside), Some(&Show::Write));
+        assert_eq!(view.items.get(&root.join("work/.git")), Some(&Show::Keep));
+    }
+}

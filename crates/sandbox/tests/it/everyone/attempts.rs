@@ -307,7 +307,7 @@ pub(crate) const ROWS: &[Row] = &[
     // What must work.
     works(
         "write beside what is hidden",
-        Shell("echo x > deep/down/new && mkdir team/new && mv team/new deep/down"),
+        Shell("echo x > deep/down/new && mkdir team/dir && mv team/dir deep/down"),
     ),
     works(
         "move a file between folders",

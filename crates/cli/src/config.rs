@@ -78,7 +78,7 @@ pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
     let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
     overlay.read_file(&paths.user_file, |_| Whose::Person);
     if let Some(project_file) = &paths.project_file {
-        let trust = Trust::read(&paths.data);
+        let trust = Trust::read(&paths);
         overlay.read_file(project_file, |content| {
             match trust.holds(project_file, content) {
                 true => Whose::Person,

@@ -69,7 +69,7 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
             .collect()
     };
     let mut hidden = in_home(&KEYS);
-    hidden.extend([paths.data.clone(), paths.state.clone()]);
+    hidden.extend(paths.private());
     hidden.extend(["", "-wal", "-shm", "-journal"].map(|end| with_end(database, end)));
     hidden.push(database.with_extension("locks"));
     let mut kept = in_home(&STARTUP_FILES);

@@ -43,7 +43,7 @@ fn trust(flags: Vec<String>, revoke: bool) -> Result<(), Failure> {
         let message = "there is no lango.toml in this folder or above it";
         return Err(Failure::new(Exit::Usage, message));
     };
-    let mut trust = Trust::read(&paths.data);
+    let mut trust = Trust::read(&paths);
     let failed = |error: std::io::Error| {
         let message = format!("`{}` cannot be trusted: {error}", file.display());
         Failure::new(Exit::Failed, message)

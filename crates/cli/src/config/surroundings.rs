@@ -88,6 +88,31 @@ impl Paths {
         self.data.join("outputs")
     }
 
+    /// What agents must not even see. Where everything is in one folder, that is all of ours in it but the settings, the
+    /// agents and the skills, which are there to be used.
+    pub fn private(&self) -> Vec<PathBuf> {
+        if self.user_file.parent() != Some(&self.data) {
+            return vec![self.data.clone(), self.state.clone()];
+        }
+        const OURS: [&str; 8] = [
+            "lango.db",
+            "lango.db-wal",
+            "lango.db-shm",
+            "lango.locks",
+            "outputs",
+            "trash",
+            "chat-history",
+            "sandbox.json",
+        ];
+        let ours = OURS.iter().map(|name| self.data.join(name));
+        ours.chain([self.trust_file()]).collect()
+    }
+
+    /// The list of projects' files that are trusted.
+    pub fn trust_file(&self) -> PathBuf {
+        self.data.join("trusted.json")
+    }
+
     /// The folders with skills: the person's own, and the project's.
     pub fn skills(&self, workspace: &Path) -> Vec<SkillFolder> {
         let own = self.user_file.with_file_name("skills");

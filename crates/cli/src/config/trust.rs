@@ -1,5 +1,6 @@
 //! Which projects' files a person trusts. Trust is given to a file as it is: when it changes, it has to be given again.
 
+use super::surroundings::Paths;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io;
@@ -15,8 +16,8 @@ pub struct Trust {
 
 impl Trust {
     /// Reads what was trusted before. A file that is not there, or that makes no sense, trusts nothing.
-    pub fn read(data: &Path) -> Self {
-        let file = data.join("trusted.json");
+    pub fn read(paths: &Paths) -> Self {
+        let file = paths.trust_file();
         let digests = std::fs::read(&file).ok();
         let digests = digests.and_then(|text| serde_json::from_slice(&text).ok());
         Self {

@@ -12,6 +12,7 @@ mod chat;
 mod config;
 mod disk;
 mod doctor;
+mod hands;
 mod lango;
 mod markdown;
 mod models;

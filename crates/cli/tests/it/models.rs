@@ -10,13 +10,13 @@ use tokio::runtime::Runtime;
 const KINDS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
 /// A provider that answers these in order, on threads of its own while the binary runs.
-struct Provider {
+pub struct Provider {
     _runtime: Runtime,
-    server: WireServer,
+    pub server: WireServer,
 }
 
 impl Provider {
-    fn new<T: Into<Answer>>(answers: Vec<T>) -> Self {
+    pub fn new<T: Into<Answer>>(answers: Vec<T>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -39,7 +39,7 @@ fn one_tool() -> Vec<ModelReply> {
 }
 
 /// Flags that make `mock/any` the model.
-fn flags(kind: &str, url: &str) -> Vec<String> {
+pub fn flags(kind: &str, url: &str) -> Vec<String> {
     [
         format!("providers.mock.kind={kind}"),
         format!("providers.mock.baseUrl={url}"),
@@ -50,7 +50,7 @@ fn flags(kind: &str, url: &str) -> Vec<String> {
     .collect()
 }
 
-fn run(lango: &Lango, flags: &[String], more: &[&str]) -> Ran {
+pub fn run(lango: &Lango, flags: &[String], more: &[&str]) -> Ran {
     let arguments: Vec<&str> = ["run"]
         .into_iter()
         .chain(flags.iter().map(String::as_str))

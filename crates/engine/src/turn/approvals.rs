@@ -42,8 +42,7 @@ impl Turn {
         match self.rules.decide(&step.agent, &spec, &arguments) {
             Decision::Run => self.start(&step.frame, &step.agent, call, &spec, arguments),
             Decision::Deny { reason } => {
-                let detail = format!("not run: {reason} forbids it; do not try it in another way");
-                self.refuse(&step.frame, &step.agent, call, detail);
+                self.refuse(&step.frame, &step.agent, call, forbidden(&reason));
             }
             Decision::Ask { reason, pattern } => {
                 let digest = call_digest(&step.agent, &spec, &arguments);
@@ -106,7 +105,15 @@ impl Turn {
                 (Answer::No { reason }, _) => {
                     self.refuse(&frame, &agent, &asked.call, refusal(reason.as_ref()))
                 }
-                (_, Some(spec)) => self.start(&frame, &agent, &asked.call, &spec, asked.arguments),
+                (_, Some(spec)) => match self.rules.decide(&agent, &spec, &asked.arguments) {
+                    // The rules may have become stricter while it waited.
+                    Decision::Deny { reason } => {
+                        self.refuse(&frame, &agent, &asked.call, forbidden(&reason))
+                    }
+                    Decision::Run | Decision::Ask { .. } => {
+                        self.start(&frame, &agent, &asked.call, &spec, asked.arguments)
+                    }
+                },
                 (_, None) => {
                     let detail =
                         format!("not run: the tool `{}` is not there any more", asked.tool);
@@ -225,6 +232,11 @@ impl Turn {
         let digest = digest([self.session.as_str(), self.id.as_str(), call.as_str()]);
         ApprovalId::new(format!("p_{}", &digest[..8]))
     }
+}
+
+/// What the model is told of a rule that denies.
+fn forbidden(reason: &str) -> String {
+    format!("not run: {reason} forbids it; do not try it in another way")
 }
 
 /// What the model is told of a no.

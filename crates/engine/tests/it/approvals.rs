@@ -193,6 +193,24 @@ async fn a_turn_that_waits_goes_on_in_another_process_and_the_tool_runs_once() {
 }
 
 #[tokio::test]
+async fn a_rule_that_denies_meanwhile_wins_over_the_answer() {
+    let (mut bench, tool) = writing_bench();
+    let [first, second, _] = one_write("a");
+    let mut conversation = bench
+        .runner(ScriptedModel::replies([first, second]))
+        .start(local());
+    waiting(ask(&mut conversation, "write").await);
+    bench.rules = Rules::new(vec![rule(Action::Deny, "fs_write")]);
+    let runner = bench.runner(ScriptedModel::replies([say("I may not.")]));
+    let mut again = runner.open(conversation.session().clone()).await.unwrap();
+    let report = finished(answer(&mut again, Answer::Once).await);
+    assert_eq!(
+        (report.answer.as_deref(), tool.runs()),
+        (Some("I may not."), 0)
+    );
+}
+
+#[tokio::test]
 async fn the_same_call_is_not_asked_for_twice_in_a_turn() {
     for (given, runs) in [(Answer::Once, 2), (no("never"), 0)] {
         let (bench, tool) = writing_bench();

@@ -15,6 +15,7 @@ mod model;
 mod outcome;
 mod price;
 mod remote;
+mod source;
 mod store;
 mod tool;
 
@@ -30,6 +31,7 @@ pub use model::{
 pub use outcome::Outcome;
 pub use price::Price;
 pub use remote::{RemoteAgent, RemoteError};
+pub use source::{Source, Trust};
 pub use store::{
     Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
     SessionStore, SessionSummary, StoreError,

@@ -137,9 +137,10 @@ impl SessionCatalog for SqliteStore {
     }
 
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (user, grant) = (user.clone(), grant.clone());
         Box::pin(
             self.writer
-                .submit(Work::Revoke(user.clone(), grant.clone())),
+                .change(move |connection| approvals::revoke(connection, &user, &grant)),
         )
     }
 }

@@ -4,13 +4,13 @@
 //! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
 //! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
-use super::approvals;
 use super::connection::execute;
 use super::failure::{Failure, sqlite_error};
 use super::log;
-use lango_core::{ApprovalId, Batch, NewSession, StoreError, UserId};
+use lango_core::{Batch, NewSession, StoreError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,15 +20,17 @@ const QUEUE: usize = 256;
 /// How many jobs one transaction takes.
 const GROUP: usize = 64;
 
+/// A change of rows that are not the log. It may be run again if its group has to be.
+type Change = Box<dyn Fn(&Connection) -> Result<(), Failure> + Send>;
+
 /// Something to store.
-#[derive(Debug)]
 pub(super) enum Work {
     /// A new session.
     Create(NewSession),
     /// Events of one session.
     Append(Batch),
-    /// A user's grant that is taken back.
-    Revoke(UserId, ApprovalId),
+    /// Anything else.
+    Change(Change),
 }
 
 struct Job {
@@ -73,6 +75,29 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Has a change of other rows made, in a transaction, and gives what it found out. It must be short: turns wait
+    /// behind it.
+    pub(super) async fn change<T, F>(&self, change: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        let found = Arc::new(Mutex::new(None));
+        let place = Arc::clone(&found);
+        let change: Change = Box::new(move |connection| {
+            let result = change(connection)?;
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            Ok(())
+        });
+        self.submit(Work::Change(change)).await?;
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.take().ok_or_else(|| StoreError::Failed {
+            detail: "a change gave nothing back".to_owned(),
+        })
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs.take();
@@ -108,7 +133,7 @@ impl Sync {
     fn needed_by(group: &[&Work]) -> Self {
         let binds = |work: &&Work| match work {
             Work::Create(_) => false,
-            Work::Revoke(..) => true,
+            Work::Change(_) => true,
             Work::Append(events) => events.iter().any(|event| event.body.is_binding()),
         };
         if group.iter().any(binds) {
@@ -202,7 +227,7 @@ fn run(connection: &Connection, work: &Work) -> Result<(), Failure> {
     match work {
         Work::Create(session) => log::create(connection, session),
         Work::Append(events) => log::append(connection, events),
-        Work::Revoke(user, grant) => approvals::revoke(connection, user, grant),
+        Work::Change(change) => change(connection),
     }
 }
 

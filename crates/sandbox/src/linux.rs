@@ -23,6 +23,7 @@ use crate::{Child, Command, LaunchError, Network, Policy, SelfTest, Strength};
 use cgroup::Group;
 use keeper::Aftermath;
 use start::{Program, Start};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use view::{Show, View};
 
@@ -78,6 +79,10 @@ fn spawn_in(
                 .to_string(),
         });
     }
+    let owner = match is_root {
+        true => other_owner(&policy.workspace),
+        false => None,
+    };
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
         Layer::LeftOut | Layer::Failing => None,
@@ -131,7 +136,7 @@ fn spawn_in(
                 network: policy.network,
                 limits: &limits,
                 helper: &launcher.helper.program,
-                is_root,
+                is_root: is_root && owner.is_none(),
             };
             Program::Bubblewrap {
                 program: bubblewrap,
@@ -141,6 +146,7 @@ fn spawn_in(
         None => Program::Helper,
     };
     let started = Start {
+        owner,
         program,
         helper: &launcher.helper,
         plan,
@@ -168,6 +174,12 @@ fn mode_for(launcher: &Launcher) -> Result<Mode, LaunchError> {
         Strength::Degraded { .. } => Ok(Mode::BubblewrapOnly),
         Strength::None { why } => Err(LaunchError::NoSandbox { why: why.clone() }),
     }
+}
+
+/// Whose folder it is, if not root's. Without capabilities root could not work in it; so its owner does.
+fn other_owner(workspace: &Path) -> Option<(u32, u32)> {
+    let metadata = std::fs::metadata(workspace).ok()?;
+    (metadata.uid() != 0).then(|| (metadata.uid(), metadata.gid()))
 }
 
 fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {

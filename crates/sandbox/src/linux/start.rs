@@ -14,6 +14,7 @@ use rustix::pipe::PipeFlags;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -34,6 +35,8 @@ pub(crate) struct Start<'a> {
     pub(crate) plan: Plan,
     pub(crate) stdin: Stdin,
     pub(crate) group: Option<&'a Group>,
+    /// The user and the group to start as, if not lango's own.
+    pub(crate) owner: Option<(u32, u32)>,
 }
 
 /// What has been started, and lango's ends of the pipes.
@@ -88,6 +91,9 @@ impl Start<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::from(reports_inside));
         inherited.push(plan);
+        if let Some((user, group)) = self.owner {
+            command.uid(user).gid(group);
+        }
         let doors = self.group.map(Group::doors).transpose();
         let doors = doors
             .map_err(LaunchError::system("open the control group"))?

@@ -11,7 +11,7 @@ pub(crate) mod probe;
 mod seccomp;
 mod usage;
 
-pub(crate) use landlock::{LEAST_ABI, kernel_abi};
+pub(crate) use landlock::{LEAST_ABI_ALONE, SCOPES_ABI, kernel_abi};
 
 use crate::plan::Plan;
 use crate::report::Report;

@@ -13,7 +13,7 @@ mod self_test;
 mod start;
 mod view;
 
-use crate::inner::{LEAST_ABI, kernel_abi};
+use crate::inner::{LEAST_ABI_ALONE, SCOPES_ABI, kernel_abi};
 use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::layers::Layer;
@@ -119,7 +119,7 @@ fn spawn_in(
             Some(_) => fixed::note(&view)?,
             None => Vec::new(),
         },
-        unix_sockets: mode != Mode::LandlockOnly,
+        unix_sockets: may_have_unix_sockets(mode, policy.network),
         limits,
         landlock,
         seccomp: launcher.layers.seccomp,
@@ -176,6 +176,16 @@ fn mode_for(launcher: &Launcher) -> Result<Mode, LaunchError> {
     }
 }
 
+/// Whether sockets of this machine's own kind lead to nothing outside. Those with a path do not if the view hides it;
+/// those without one belong to a network, and are the kernel's to guard if that is lango's own.
+fn may_have_unix_sockets(mode: Mode, network: Network) -> bool {
+    match (mode, network) {
+        (Mode::LandlockOnly, _) | (Mode::BubblewrapOnly, Network::Host) => false,
+        (Mode::Both, Network::Host) => kernel_abi() >= SCOPES_ABI,
+        (Mode::Both | Mode::BubblewrapOnly, Network::None) => true,
+    }
+}
+
 /// Whose folder it is, if not root's. Without capabilities root could not work in it; so its owner does.
 fn other_owner(workspace: &Path) -> Option<(u32, u32)> {
     let metadata = std::fs::metadata(workspace).ok()?;
@@ -219,9 +229,9 @@ fn rules(view: &View) -> (Vec<PathBuf>, Vec<PathBuf>) {
 }
 
 impl Launcher {
-    /// Whether the kernel has rules about files.
+    /// Whether the kernel's rules about files hold by themselves.
     fn has_landlock(&self) -> bool {
-        self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI
+        self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI_ALONE
     }
 
     /// Bubblewrap, if it is to be used.

@@ -4,6 +4,7 @@
 //! as the command's guard. Here the setup may allocate, fail and say why, as it could not between a `fork` and an `exec`
 //! of lango itself.
 
+mod accounts;
 mod become_command;
 mod guard;
 mod landlock;

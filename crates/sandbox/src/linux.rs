@@ -11,21 +11,24 @@ pub(crate) mod fixed;
 mod keeper;
 mod self_test;
 mod start;
+mod surroundings;
+mod user;
 mod view;
 
-use crate::inner::{LEAST_ABI_ALONE, SCOPES_ABI, kernel_abi};
+use crate::inner::{LEAST_ABI_ALONE, kernel_abi};
 use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::layers::Layer;
-use crate::plan::{Plan, Work};
+use crate::plan::Work;
 use crate::scratch::Scratch;
-use crate::{Child, Command, LaunchError, Network, Policy, SelfTest, Strength};
+use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use cgroup::Group;
 use keeper::Aftermath;
 use start::{Program, Start};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use view::{Show, View};
+use surroundings::Surroundings;
+use user::User;
+use view::View;
 
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,19 +73,8 @@ fn spawn_in(
     let found = Snapshot::take(policy)?;
     let view = View::of(policy, &found);
     check_command(&view, &command)?;
-
-    let is_root = rustix::process::geteuid().is_root();
+    let user = User::of(mode, policy)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
-    if mode == Mode::LandlockOnly && is_root {
-        return Err(LaunchError::NoSandbox {
-            why: "without bubblewrap a command of root is not held; `apt install bubblewrap`, or run lango as another user"
-                .to_string(),
-        });
-    }
-    let owner = match is_root {
-        true => other_owner(&policy.workspace),
-        false => None,
-    };
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
         Layer::LeftOut | Layer::Failing => None,
@@ -91,67 +83,37 @@ fn spawn_in(
         Some(_) => None,
         None => Some(Scratch::make()?),
     };
-    let tmp = scratch
-        .as_ref()
-        .map_or(Path::new("/tmp"), |scratch| scratch.path());
-    let (read, write) = match bubblewrap {
-        Some(_) => rules(&view),
-        None => carve::rules(&view, tmp),
-    };
-    let landlock = match mode {
-        Mode::BubblewrapOnly => Layer::LeftOut,
-        Mode::Both | Mode::LandlockOnly => launcher.layers.landlock,
-    };
-    let limits = command.limits;
-    let plan = Plan {
-        work,
-        argv: command.argv,
-        env: bubblewrap::environment(command.env, tmp),
-        cwd: command.cwd,
-        read,
-        write,
-        in_memory: match bubblewrap {
-            Some(_) => bubblewrap::in_memory(&view).map(PathBuf::from).collect(),
-            None => Vec::new(),
-        },
-        network: policy.network == Network::Host,
-        fixed: match bubblewrap {
-            Some(_) => fixed::note(&view)?,
-            None => Vec::new(),
-        },
-        unix_sockets: may_have_unix_sockets(mode, policy.network),
-        limits,
-        landlock,
-        seccomp: launcher.layers.seccomp,
-        watchdog: launcher.layers.watchdog,
-        namespaces: bubblewrap.is_some(),
+    let (stdin, limits) = (command.stdin, command.limits);
+    let surroundings = Surroundings {
+        launcher,
+        mode,
+        policy,
+        view: &view,
+        scratch: scratch.as_ref(),
         memory_group: group.as_ref().is_some_and(|group| group.bounds_memory),
-        stdio: [0; 3],
-        lifeline: 0,
     };
+    let plan = surroundings.plan(command, work)?;
     let program = match bubblewrap {
-        Some(bubblewrap) => {
-            let build = bubblewrap::Build {
+        None => Program::Helper,
+        Some(program) => Program::Bubblewrap {
+            program,
+            arguments: bubblewrap::Build {
                 view: &view,
                 network: policy.network,
                 limits: &limits,
                 helper: &launcher.helper.program,
-                is_root: is_root && owner.is_none(),
-            };
-            Program::Bubblewrap {
-                program: bubblewrap,
-                arguments: build.arguments(),
+                is_root: user == User::Root,
             }
-        }
-        None => Program::Helper,
+            .arguments(),
+        },
     };
     let started = Start {
-        owner,
         program,
         helper: &launcher.helper,
         plan,
-        stdin: command.stdin,
+        stdin,
         group: group.as_ref(),
+        user,
     }
     .run()?;
     let aftermath = Aftermath {
@@ -174,22 +136,6 @@ fn mode_for(launcher: &Launcher) -> Result<Mode, LaunchError> {
         Strength::Degraded { .. } => Ok(Mode::BubblewrapOnly),
         Strength::None { why } => Err(LaunchError::NoSandbox { why: why.clone() }),
     }
-}
-
-/// Whether sockets of this machine's own kind lead to nothing outside. Those with a path do not if the view hides it;
-/// those without one belong to a network, and are the kernel's to guard if that is lango's own.
-fn may_have_unix_sockets(mode: Mode, network: Network) -> bool {
-    match (mode, network) {
-        (Mode::LandlockOnly, _) | (Mode::BubblewrapOnly, Network::Host) => false,
-        (Mode::Both, Network::Host) => kernel_abi() >= SCOPES_ABI,
-        (Mode::Both | Mode::BubblewrapOnly, Network::None) => true,
-    }
-}
-
-/// Whose folder it is, if not root's. Without capabilities root could not work in it; so its owner does.
-fn other_owner(workspace: &Path) -> Option<(u32, u32)> {
-    let metadata = std::fs::metadata(workspace).ok()?;
-    (metadata.uid() != 0).then(|| (metadata.uid(), metadata.gid()))
 }
 
 fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {
@@ -215,17 +161,6 @@ fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {
         ));
     }
     Ok(())
-}
-
-/// The rules about files inside of bubblewrap's view.
-fn rules(view: &View) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let reads = view
-        .paths(Show::Read)
-        .chain(view.paths(Show::Keep))
-        .cloned();
-    let writes = view.paths(Show::Write).cloned();
-    let own = bubblewrap::in_memory(view).map(PathBuf::from);
-    (reads.collect(), writes.chain(own).collect())
 }
 
 impl Launcher {

@@ -4,6 +4,7 @@
 //! as the command's guard. Here the setup may allocate, fail and say why, as it could not between a `fork` and an `exec`
 //! of lango itself.
 
+mod accounts;
 mod become_command;
 mod guard;
 mod landlock;
@@ -11,7 +12,7 @@ pub(crate) mod probe;
 mod seccomp;
 mod usage;
 
-pub(crate) use landlock::{LEAST_ABI, kernel_abi};
+pub(crate) use landlock::{LEAST_ABI_ALONE, SCOPES_ABI, kernel_abi};
 
 use crate::plan::Plan;
 use crate::report::Report;

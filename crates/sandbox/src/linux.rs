@@ -11,20 +11,24 @@ pub(crate) mod fixed;
 mod keeper;
 mod self_test;
 mod start;
+mod surroundings;
+mod user;
 mod view;
 
-use crate::inner::{LEAST_ABI, kernel_abi};
+use crate::inner::{LEAST_ABI_ALONE, kernel_abi};
 use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::layers::Layer;
-use crate::plan::{Plan, Work};
+use crate::plan::Work;
 use crate::scratch::Scratch;
-use crate::{Child, Command, LaunchError, Network, Policy, SelfTest, Strength};
+use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use cgroup::Group;
 use keeper::Aftermath;
 use start::{Program, Start};
 use std::path::{Path, PathBuf};
-use view::{Show, View};
+use surroundings::Surroundings;
+use user::User;
+use view::View;
 
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,15 +73,8 @@ fn spawn_in(
     let found = Snapshot::take(policy)?;
     let view = View::of(policy, &found);
     check_command(&view, &command)?;
-
-    let is_root = rustix::process::geteuid().is_root();
+    let user = User::of(mode, policy)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
-    if mode == Mode::LandlockOnly && is_root {
-        return Err(LaunchError::NoSandbox {
-            why: "without bubblewrap a command of root is not held; `apt install bubblewrap`, or run lango as another user"
-                .to_string(),
-        });
-    }
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
         Layer::LeftOut | Layer::Failing => None,
@@ -86,66 +83,37 @@ fn spawn_in(
         Some(_) => None,
         None => Some(Scratch::make()?),
     };
-    let tmp = scratch
-        .as_ref()
-        .map_or(Path::new("/tmp"), |scratch| scratch.path());
-    let (read, write) = match bubblewrap {
-        Some(_) => rules(&view),
-        None => carve::rules(&view, tmp),
-    };
-    let landlock = match mode {
-        Mode::BubblewrapOnly => Layer::LeftOut,
-        Mode::Both | Mode::LandlockOnly => launcher.layers.landlock,
-    };
-    let limits = command.limits;
-    let plan = Plan {
-        work,
-        argv: command.argv,
-        env: bubblewrap::environment(command.env, tmp),
-        cwd: command.cwd,
-        read,
-        write,
-        in_memory: match bubblewrap {
-            Some(_) => bubblewrap::in_memory(&view).map(PathBuf::from).collect(),
-            None => Vec::new(),
-        },
-        network: policy.network == Network::Host,
-        fixed: match bubblewrap {
-            Some(_) => fixed::note(&view)?,
-            None => Vec::new(),
-        },
-        unix_sockets: mode != Mode::LandlockOnly,
-        limits,
-        landlock,
-        seccomp: launcher.layers.seccomp,
-        watchdog: launcher.layers.watchdog,
-        namespaces: bubblewrap.is_some(),
+    let (stdin, limits) = (command.stdin, command.limits);
+    let surroundings = Surroundings {
+        launcher,
+        mode,
+        policy,
+        view: &view,
+        scratch: scratch.as_ref(),
         memory_group: group.as_ref().is_some_and(|group| group.bounds_memory),
-        stdio: [0; 3],
-        lifeline: 0,
     };
+    let plan = surroundings.plan(command, work)?;
     let program = match bubblewrap {
-        Some(bubblewrap) => {
-            let build = bubblewrap::Build {
+        None => Program::Helper,
+        Some(program) => Program::Bubblewrap {
+            program,
+            arguments: bubblewrap::Build {
                 view: &view,
                 network: policy.network,
                 limits: &limits,
                 helper: &launcher.helper.program,
-                is_root,
-            };
-            Program::Bubblewrap {
-                program: bubblewrap,
-                arguments: build.arguments(),
+                is_root: user == User::Root,
             }
-        }
-        None => Program::Helper,
+            .arguments(),
+        },
     };
     let started = Start {
         program,
         helper: &launcher.helper,
         plan,
-        stdin: command.stdin,
+        stdin,
         group: group.as_ref(),
+        user,
     }
     .run()?;
     let aftermath = Aftermath {
@@ -195,21 +163,10 @@ fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// The rules about files inside of bubblewrap's view.
-fn rules(view: &View) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let reads = view
-        .paths(Show::Read)
-        .chain(view.paths(Show::Keep))
-        .cloned();
-    let writes = view.paths(Show::Write).cloned();
-    let own = bubblewrap::in_memory(view).map(PathBuf::from);
-    (reads.collect(), writes.chain(own).collect())
-}
-
 impl Launcher {
-    /// Whether the kernel has rules about files.
+    /// Whether the kernel's rules about files hold by themselves.
     fn has_landlock(&self) -> bool {
-        self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI
+        self.layers.landlock != Layer::Failing && kernel_abi() >= LEAST_ABI_ALONE
     }
 
     /// Bubblewrap, if it is to be used.

@@ -166,6 +166,7 @@ pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
         memory: "nothing; macOS has no limit for the memory of a command".to_string(),
         disk: "a limit per file".to_string(),
     };
+    crate::scratch::remove_stale();
     let (strength, checks) = match probe(launcher).await {
         Err(error) => (
             Strength::None {

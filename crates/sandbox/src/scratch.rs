@@ -6,8 +6,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+const PREFIX: &str = "lango-sandbox-";
 const ATTEMPTS: u32 = 1000;
+/// Other containers may share the folder and not the numbers of processes; what is this old is no one's any more.
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A new folder among the machine's temporary ones, for this user alone. Dropping it removes it.
 #[derive(Debug)]
@@ -21,7 +25,7 @@ impl Scratch {
         // One of a process that was killed may be left under the same name.
         for _ in 0..ATTEMPTS {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = temporary.join(format!("lango-{}-{number}", std::process::id()));
+            let path = temporary.join(format!("{PREFIX}{}-{number}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -39,6 +43,24 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes what processes left behind that were killed.
+pub(crate) fn remove_stale() {
+    for entry in fs::read_dir(std::env::temp_dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let age = entry
+            .metadata()
+            .ok()
+            .and_then(|metadata| metadata.modified().ok()?.elapsed().ok());
+        if is_ours && age.is_some_and(|age| age > STALE) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The inner wall around files: the kernel's Landlock. It holds even if the view of the disk should not.
 //!
 //! All that the running kernel can restrict is asked for as a hard requirement, so that it refuses rather than restricts
-//! in part. The rights to truncate files are the least; kernels from 6.2 have them.
+//! in part. Inside of bubblewrap's view kernels from 5.19 will do. Without that view the kernel has to guard the length of
+//! files as well, which those from 6.2 do.
 
 use crate::plan::Plan;
 use landlock::{
@@ -10,8 +11,12 @@ use landlock::{
 };
 use std::path::Path;
 
-/// The least that is accepted.
-pub(crate) const LEAST_ABI: i32 = 3;
+/// The least that is accepted where bubblewrap's view hides the rest of the disk.
+const LEAST_ABI: i32 = 2;
+/// The least that is accepted without it.
+pub(crate) const LEAST_ABI_ALONE: i32 = 3;
+/// From here on the kernel keeps a process from abstract sockets and processes outside.
+pub(crate) const SCOPES_ABI: i32 = 6;
 /// The newest that was tried here.
 const NEWEST_ABI: i32 = 7;
 
@@ -33,9 +38,13 @@ pub(crate) fn kernel_abi() -> i32 {
 /// Restricts this process for good.
 pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
     let kernel = kernel_abi();
-    if kernel < LEAST_ABI {
+    let (least, linux) = match plan.namespaces {
+        true => (LEAST_ABI, "5.19"),
+        false => (LEAST_ABI_ALONE, "6.2"),
+    };
+    if kernel < least {
         return Err(format!(
-            "the kernel speaks version {kernel}, and {LEAST_ABI} is the least; use Linux 6.2 or newer"
+            "the kernel speaks version {kernel}, and {least} is the least; use Linux {linux} or newer"
         ));
     }
     let status = rules(plan, ABI::from(kernel.min(NEWEST_ABI)))
@@ -110,7 +119,7 @@ fn add(
         return Ok(rules);
     };
     let access = match metadata.is_dir() {
-        true => access,
+        true => access & AccessFs::from_all(abi),
         false => access & AccessFs::from_file(abi),
     };
     let path = PathFd::new(path).map_err(text)?;
@@ -120,4 +129,41 @@ fn add(
 fn text(error: impl std::error::Error) -> String {
     let cause = error.source().map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+    use crate::layers::Layer;
+    use crate::plan::Work;
+
+    #[test]
+    fn rules_can_be_made_for_every_version_that_is_accepted() {
+        for namespaces in [true, false] {
+            let plan = Plan {
+                work: Work::Command,
+                argv: Vec::new(),
+                env: Vec::new(),
+                cwd: "/".into(),
+                read: vec!["/usr".into(), "/etc/passwd".into(), "/nonexistent".into()],
+                write: vec!["/tmp".into()],
+                in_memory: Vec::new(),
+                fixed: Vec::new(),
+                network: false,
+                unix_sockets: true,
+                limits: Limits::default(),
+                landlock: Layer::Used,
+                seccomp: Layer::Used,
+                watchdog: Layer::Used,
+                namespaces,
+                memory_group: false,
+                stdio: [0; 3],
+                lifeline: 0,
+            };
+            for abi in LEAST_ABI..=kernel_abi().min(NEWEST_ABI) {
+                assert_eq!(rules(&plan, ABI::from(abi)).err(), None, "version {abi}");
+            }
+        }
+    }
 }

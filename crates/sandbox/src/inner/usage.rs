@@ -4,15 +4,20 @@
 //! in, at last to the guard itself, so what was written only grows; where a sum shrinks all the same (a parent refused to
 //! take its children in), the difference stays on the account.
 
+use super::accounts::{
+    Process, account, held, process, process_is_there, room, segments, share, sockets, used,
+};
 use crate::Stopped;
 use crate::plan::Plan;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A process whose account is closed to the guard may stay so for this many looks.
 const CLOSED_LOOKS: u32 = 20;
 
+/// What one socket can hold at most.
+const SOCKET_BYTES: u64 = 2 * 212_992;
 /// A command stops writing before a disk is full: with less room than this left, of which it may have taken so much.
 const RESERVE: u64 = 512 << 20;
 const TAKEN: u64 = 64 << 20;
@@ -21,6 +26,7 @@ const TAKEN: u64 = 64 << 20;
 pub(super) struct Usage {
     limits: crate::Limits,
     in_memory: Vec<PathBuf>,
+    counts_sockets: bool,
     own: i32,
     written: u64,
     lost: u64,
@@ -29,14 +35,6 @@ pub(super) struct Usage {
     room: Vec<(PathBuf, u64)>,
     /// What the guard had written before the command began.
     written_before: u64,
-}
-
-/// One process, as `/proc/PID/stat` says.
-struct Process {
-    pid: i32,
-    parent: i32,
-    threads: u64,
-    is_gone: bool,
 }
 
 impl Usage {
@@ -50,6 +48,8 @@ impl Usage {
             limits: plan.limits,
             room: on_disk.map(|path| (path.clone(), room(path))).collect(),
             in_memory: plan.in_memory.clone(),
+            // In lango's own network there are those of others too.
+            counts_sockets: plan.namespaces && !plan.network,
             own,
             written: 0,
             lost: 0,
@@ -115,20 +115,17 @@ impl Usage {
             false => self.in_memory.iter().map(|path| used(path)).sum::<u64>() + segments(),
         };
         let limit = self.limits.memory_bytes;
+        // What lies in sockets is on no account, but each of them holds only so much.
+        if self.counts_sockets && sockets() * SOCKET_BYTES > limit {
+            return true;
+        }
         // Pages that processes share with each other count for each of them here; only then is a closer look worth it.
         let most: u64 = below.iter().map(|process| held(process.pid)).sum();
         if aside + most <= limit {
             return false;
         }
-        let share = |process: &Process| {
-            let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid));
-            let field = |name| text.as_ref().ok().and_then(|text| kilobytes(text, name));
-            match (field("Pss_Anon:"), field("Pss_Shmem:")) {
-                (Some(own), Some(shared)) => own + shared,
-                _ => held(process.pid),
-            }
-        };
-        aside + below.iter().map(share).sum::<u64>() > limit
+        let shares = below.iter().map(|process| share(process.pid));
+        aside + shares.sum::<u64>() > limit
     }
 
     fn written(&mut self, below: &[Process]) -> u64 {
@@ -150,66 +147,9 @@ impl Usage {
     }
 }
 
-fn process(pid: i32) -> Option<Process> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything, brackets too.
-    let (_, fields) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    Some(Process {
-        pid,
-        parent: fields.get(1)?.parse().ok()?,
-        threads: fields.get(17)?.parse().ok()?,
-        is_gone: matches!(*fields.first()?, "Z" | "X"),
-    })
-}
-
-fn process_is_there(pid: i32) -> bool {
-    process(pid).is_some_and(|process| !process.is_gone)
-}
-
-/// What a process holds in memory that is not backed by a file on disk.
-fn held(pid: i32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let field = |name| kilobytes(&text, name).unwrap_or(0);
-    field("RssAnon:") + field("RssShmem:")
-}
-
-/// How many bytes a process had written to disks.
-fn account(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("write_bytes: "))?;
-    line.trim().parse().ok()
-}
-
-/// How much can still be written there.
-fn room(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(u64::MAX, |numbers| numbers.f_bavail * numbers.f_frsize)
-}
-
 /// Whether a disk is filling up while the command runs. Who fills it cannot be told; the command is what can be ended.
 fn is_running_out(before: u64, now: u64) -> bool {
     now < RESERVE && before.saturating_sub(now) > TAKEN
-}
-
-/// How much of a file system is in use.
-fn used(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(0, |numbers| {
-        numbers.f_blocks.saturating_sub(numbers.f_bfree) * numbers.f_frsize
-    })
-}
-
-/// How much the shared segments of this namespace hold.
-fn segments() -> u64 {
-    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    let resident = |line: &str| line.split_whitespace().nth(14)?.parse::<u64>().ok();
-    text.lines().skip(1).filter_map(resident).sum()
-}
-
-fn kilobytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 #[cfg(test)]
@@ -222,12 +162,5 @@ mod tests {
         assert!(!is_running_out(100 << 20, 99 << 20));
         assert!(!is_running_out(10 << 30, 5 << 30));
         assert!(!is_running_out(u64::MAX, u64::MAX));
-    }
-
-    #[test]
-    fn sizes_are_read_in_kilobytes() {
-        let text = "Name:\tx\nRssAnon:\t     12 kB\nRssShmem: 3 kB\n";
-        assert_eq!(kilobytes(text, "RssAnon:"), Some(12 << 10));
-        assert_eq!(kilobytes(text, "RssFile:"), None);
     }
 }

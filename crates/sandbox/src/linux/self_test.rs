@@ -8,7 +8,7 @@ use crate::inner::probe::{HIDDEN_FILE, KEPT_FILE, OUTSIDE_FILE, Targets};
 use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::Work;
-use crate::scratch::Scratch;
+use crate::scratch::{self, Scratch};
 use crate::{Check, Command, LaunchError, Limits, LimitsBy, Policy, SelfTest, Strength};
 use std::fs;
 use std::io;
@@ -25,6 +25,7 @@ const OUTPUT_BYTES: u64 = 64 * 1024;
 /// Tries what works here.
 pub(super) async fn run(launcher: &Launcher) -> SelfTest {
     cgroup::remove_stale();
+    scratch::remove_stale();
     let limits = limits_by(launcher);
     let (checks, failure) = try_mode(launcher, Mode::Both).await;
     let Some(failure) = failure else {

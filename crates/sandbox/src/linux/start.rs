@@ -5,6 +5,7 @@
 
 use super::bubblewrap::HELPER;
 use super::cgroup::Group;
+use super::user::User;
 use crate::launcher::Helper;
 use crate::plan::Plan;
 use crate::{LaunchError, Stdin};
@@ -14,12 +15,13 @@ use rustix::pipe::PipeFlags;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 /// What is started directly.
-pub(crate) enum Program {
+pub(super) enum Program {
     Bubblewrap {
         program: PathBuf,
         arguments: Vec<u8>,
@@ -28,26 +30,27 @@ pub(crate) enum Program {
 }
 
 /// All that is needed to start.
-pub(crate) struct Start<'a> {
-    pub(crate) program: Program,
-    pub(crate) helper: &'a Helper,
-    pub(crate) plan: Plan,
-    pub(crate) stdin: Stdin,
-    pub(crate) group: Option<&'a Group>,
+pub(super) struct Start<'a> {
+    pub(super) program: Program,
+    pub(super) helper: &'a Helper,
+    pub(super) plan: Plan,
+    pub(super) stdin: Stdin,
+    pub(super) group: Option<&'a Group>,
+    pub(super) user: User,
 }
 
 /// What has been started, and lango's ends of the pipes.
-pub(crate) struct Started {
-    pub(crate) process: tokio::process::Child,
-    pub(crate) stdin: Option<ChildStdin>,
-    pub(crate) stdout: ChildStdout,
-    pub(crate) stderr: ChildStderr,
-    pub(crate) reports: OwnedFd,
-    pub(crate) lifeline: OwnedFd,
+pub(super) struct Started {
+    pub(super) process: tokio::process::Child,
+    pub(super) stdin: Option<ChildStdin>,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+    pub(super) reports: OwnedFd,
+    pub(super) lifeline: OwnedFd,
 }
 
 impl Start<'_> {
-    pub(crate) fn run(mut self) -> Result<Started, LaunchError> {
+    pub(super) fn run(mut self) -> Result<Started, LaunchError> {
         let (stdin_inside, stdin) = match self.stdin {
             Stdin::Null => {
                 let null =
@@ -88,6 +91,9 @@ impl Start<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::from(reports_inside));
         inherited.push(plan);
+        if let User::Owner { user, group } = self.user {
+            command.uid(user).gid(group);
+        }
         let doors = self.group.map(Group::doors).transpose();
         let doors = doors
             .map_err(LaunchError::system("open the control group"))?

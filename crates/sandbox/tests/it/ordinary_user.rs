@@ -1,12 +1,53 @@
 //! What holds for root must hold for an ordinary user, and the other way round: the same tests once more as another user.
 
 use crate::world::{is_root, program};
+use lango_sandbox::{ExitKind, Helper, Launcher, Policy};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 const USER: u32 = 1000;
+
+/// Copies of all programs: that user may not reach the place where they were built.
+fn programs_for_everyone() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let programs = [
+        (program("sandbox-stand-in"), "sandbox-stand-in"),
+        (program("sandbox-prober"), "sandbox-prober"),
+        (std::env::current_exe().unwrap(), "tests"),
+    ];
+    for (from, name) in programs {
+        let to = folder.path().join(name);
+        fs::copy(from, &to).unwrap();
+        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+#[tokio::test]
+async fn root_works_in_the_folder_of_another_as_that_user() {
+    if !is_root() {
+        // Only root can become another.
+        return;
+    }
+    let folder = programs_for_everyone();
+    let helper = Helper {
+        program: folder.path().join("sandbox-stand-in"),
+        arguments: vec!["__sandbox".into()],
+    };
+    let workspace = folder.path().join("workspace");
+    fs::create_dir(&workspace).unwrap();
+    fs::set_permissions(&workspace, fs::Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::chown(&workspace, Some(USER), Some(USER)).unwrap();
+    let launcher = Launcher::new(helper);
+    let policy = Policy::of(workspace.clone());
+    let command = lango_sandbox::Command::new(["touch", "new"], workspace.clone());
+    let mut child = launcher.spawn(&policy, command).unwrap();
+    assert_eq!(child.wait().await.unwrap().exit, ExitKind::Code(0));
+    assert_eq!(fs::metadata(workspace.join("new")).unwrap().uid(), USER);
+}
 
 #[test]
 fn an_ordinary_user_is_held_as_well() {
@@ -14,19 +55,8 @@ fn an_ordinary_user_is_held_as_well() {
         // Then the other tests of this binary have shown it.
         return;
     }
-    // That user may not reach the place where this test was built.
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let copy = |from: std::path::PathBuf, name: &str| {
-        let to = folder.path().join(name);
-        fs::copy(from, &to).unwrap();
-        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
-        to
-    };
-    copy(program("sandbox-stand-in"), "sandbox-stand-in");
-    copy(program("sandbox-prober"), "sandbox-prober");
-    let tests = copy(std::env::current_exe().unwrap(), "tests");
-    let output = Command::new(tests)
+    let folder = programs_for_everyone();
+    let output = Command::new(folder.path().join("tests"))
         .args(["everyone::", "--nocapture", "--test-threads=4"])
         .env("LANGO_TEST_PROGRAMS", folder.path())
         .current_dir(folder.path())

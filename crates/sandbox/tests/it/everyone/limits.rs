@@ -35,6 +35,16 @@ const BOMBS: &[(&str, &str, &[Stopped])] = &[
         &[Stopped::Memory],
     ),
     (
+        "more in sockets than allowed",
+        "socket-buffers 512",
+        &[Stopped::Memory],
+    ),
+    (
+        "more in tables of the kernel than allowed",
+        "page-tables 512",
+        &[Stopped::Memory],
+    ),
+    (
         "more temporary files than allowed",
         "fill-many 512 /tmp",
         &[Stopped::Memory],

@@ -14,6 +14,8 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
         "heap" => heap(megabytes),
         "shared-memory" => shared(megabytes),
         "shared-segment" => segment(megabytes),
+        "socket-buffers" => socket_buffers(megabytes),
+        "page-tables" => page_tables(megabytes),
         "memory-file" => memory_file(megabytes),
         "fill" => fill(arguments.get(1)?, megabytes, usize::MAX),
         "fill-many" => fill(arguments.get(1)?, megabytes, 8),
@@ -103,6 +105,40 @@ fn memory_file(megabytes: usize) -> Attempt {
         files.push(file);
     }
     Ok(format!("{} files", files.len()))
+}
+
+/// Sends what no one receives.
+fn socket_buffers(megabytes: usize) -> Attempt {
+    let mut pairs = Vec::new();
+    let mut sent = 0;
+    while sent < megabytes * CHUNK {
+        let (mut near, far) = std::os::unix::net::UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        while let Ok(length) = near.write(&[1; 65_536]) {
+            sent += length;
+        }
+        pairs.push((near, far));
+    }
+    Ok(format!("{} pairs", pairs.len()))
+}
+
+/// Looks at so much empty memory that the tables of the kernel take up room.
+fn page_tables(megabytes: usize) -> Attempt {
+    const STEP: usize = 2 << 20;
+    let length = megabytes * (CHUNK / 4096) * STEP;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new memory that is only read, where it is.
+    unsafe {
+        let place = libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, flags, -1, 0);
+        if place == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        libc::madvise(place, length, libc::MADV_NOHUGEPAGE);
+        for offset in (0..length).step_by(STEP) {
+            std::ptr::read_volatile(place.cast::<u8>().add(offset));
+        }
+    }
+    Ok(format!("{megabytes} MiB of tables"))
 }
 
 fn fill(folder: &str, megabytes: usize, per_file: usize) -> Attempt {

@@ -8,6 +8,7 @@
 
 mod ambient;
 mod approval;
+mod declaration;
 mod event;
 mod ids;
 mod limits;
@@ -21,6 +22,7 @@ mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Grant, Waiting};
+pub use declaration::{Declaration, Preview, parse_arguments, schema_of};
 pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};

@@ -16,10 +16,10 @@ mod stat;
 mod text;
 mod write;
 
-use crate::declaration::Declaration;
+use crate::declaration::Blocking;
 use crate::file_error::FileError;
 use crate::{Trash, Workspace};
-use lango_core::{Effect, Risk, Subject, Tool};
+use lango_core::{Declaration, Effect, Risk, Subject, Tool};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;

@@ -6,8 +6,10 @@ use super::page::Position;
 use super::preview::preview;
 use super::request::Request;
 use super::{Commands, report};
-use crate::declaration::{Declaration, parse, schema_of};
-use lango_core::{BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
+use lango_core::{
+    BoxFuture, Caller, Declaration, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec,
+    parse_arguments, schema_of,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -182,7 +184,7 @@ impl ExecTool {
     }
 
     fn request(&self, arguments: &Value) -> Result<Request, ToolError> {
-        let arguments: ExecArguments = parse(&self.spec, arguments)?;
+        let arguments: ExecArguments = parse_arguments(&self.spec, arguments)?;
         let limits = &self.commands.inner.limits;
         let longest = match self.ground {
             Ground::Fore => limits.time,

@@ -6,10 +6,10 @@ use super::find::{SKILL_FILE, open_skill_file};
 use super::front_matter::split;
 use super::script::{Script, script};
 use super::{SkillCard, Skills, TOOL_PREFIX};
-use crate::declaration::{parse, schema_of};
 use crate::exec::{Commands, preview};
 use lango_core::{
     BoxFuture, Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec,
+    parse_arguments, schema_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,7 +79,7 @@ impl SkillTool {
 
     /// What a call comes to; files are read where that disturbs no one.
     async fn answer(&self, arguments: &Value) -> Result<Answer, ToolError> {
-        let arguments: SkillArguments = parse(&self.spec, arguments)?;
+        let arguments: SkillArguments = parse_arguments(&self.spec, arguments)?;
         let (card, commands) = (Arc::clone(&self.card), self.commands.clone());
         let work = tokio::task::spawn_blocking(move || answer(&card, &commands, arguments));
         work.await.unwrap_or_else(|failure| {

@@ -208,7 +208,8 @@ fn is_prompt(text: &str) -> bool {
         "You are an ",
         "NEVER ",
         "ALWAYS ",
-        "{{",
+        "{{#",
+        "{{/",
         "## Routing",
         "## Task\\n\\n",
     ];
@@ -229,6 +230,7 @@ fn prompts_are_told_from_messages() {
         "there is no tool `{shown}`; you have no tools",
         "the session is busy",
         "{}",
+        "the rule {{ action = {word} }}",
         "never mind",
     ];
     assert!(messages.iter().all(|text| !is_prompt(text)));

@@ -1,0 +1,4 @@
+//! What lango knows: a graph of facts, documents that can be searched, and memory of what was said.
+//!
+//! All of it is in the database of the sessions; every statement about that is in `lango-store`. Here is what the agents
+//! can do with it: each part is a handful of tools over the store, bound to the user and the session of whoever calls.

@@ -213,6 +213,7 @@ impl App {
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),
             rules: Arc::new(self.rules()),
+            recollection: None,
             folder: self.folder().into(),
         }))
     }

@@ -191,6 +191,9 @@ pub struct TurnSettings {
     /// How many tokens the model takes at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
+    /// What was remembered of earlier conversations when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Text>,
 }
 
 /// How a tool or remote call went.

@@ -16,6 +16,7 @@ mod limits;
 mod model;
 mod outcome;
 mod price;
+mod recollection;
 mod remote;
 mod source;
 mod store;
@@ -34,6 +35,7 @@ pub use model::{
 };
 pub use outcome::Outcome;
 pub use price::Price;
+pub use recollection::Recollection;
 pub use remote::{RemoteAgent, RemoteError};
 pub use source::{Source, Trust};
 pub use store::{

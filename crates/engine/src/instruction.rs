@@ -105,6 +105,16 @@ pub(crate) fn single_agent(name: &AgentName, has_tools: bool) -> Text {
     .into()
 }
 
+/// The person's question, and after it what is remembered: what is sent before it stays the same from turn to turn.
+pub(crate) fn remembered(question: &str, memory: &str) -> Text {
+    fill(
+        include_str!("../prompts/remembered.md"),
+        &[("question", question), ("memory", memory)],
+    )
+    .trim_end()
+    .into()
+}
+
 /// A sub-agent's first message.
 pub(crate) fn brief(conversation: &str, task: &str) -> Text {
     fill(

@@ -17,7 +17,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
     AgentName, ApprovalId, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome,
-    RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId, Waiting,
+    Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId,
+    Waiting,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub struct RunnerParts {
     pub limits: Limits,
     /// Which calls run, which are asked for, which never run.
     pub rules: Arc<Rules>,
+    /// What is remembered of earlier conversations.
+    pub recollection: Option<Arc<dyn Recollection>>,
     /// The folder the agents work in: answers that are given for a folder hold in this one.
     pub folder: Text,
 }

@@ -183,6 +183,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
         rules: Arc::default(),
+        recollection: None,
         folder: "".into(),
     })
 }

@@ -120,6 +120,7 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
         rules: Arc::default(),
+        recollection: None,
         folder: "".into(),
     })
 }

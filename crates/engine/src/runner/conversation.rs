@@ -114,12 +114,16 @@ impl Conversation {
         }
         self.place = Place::Stale;
         let question: Text = question.into();
-        let (mut turn, first) = self.begin(&question);
+        let memory = match &self.parts.recollection {
+            Some(recollection) => recollection.recall(&self.user, &self.session).await,
+            None => None,
+        };
+        let (mut turn, first) = self.begin(&question, &memory);
         let first = match append(&self.parts, first, shown).await {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
-                let (again, first) = self.begin(&question);
+                let (again, first) = self.begin(&question, &memory);
                 turn = again;
                 append(&self.parts, first, shown).await?
             }
@@ -201,7 +205,7 @@ impl Conversation {
     }
 
     /// A new turn at the end of the log.
-    fn begin(&self, question: &Text) -> (Turn, Vec<Event>) {
+    fn begin(&self, question: &Text, memory: &Option<Text>) -> (Turn, Vec<Event>) {
         let terms = self.parts.model.terms();
         let settings = TurnSettings {
             limits: self.parts.limits,
@@ -209,6 +213,7 @@ impl Conversation {
             topology: Arc::clone(&self.parts.tree.digest),
             price: terms.price,
             context_tokens: terms.context_tokens,
+            memory: memory.clone(),
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(TurnId::new(self.parts.ids.fresh("t_")));

@@ -57,10 +57,10 @@ impl Turn {
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
         own.push(Message::User {
-            text: if frame.id.is_root() {
-                Arc::clone(&self.state.question)
-            } else {
-                self.brief(frame)
+            text: match &self.state.memory {
+                _ if !frame.id.is_root() => self.brief(frame),
+                Some(memory) => instruction::remembered(&self.state.question, memory),
+                None => Arc::clone(&self.state.question),
             },
         });
         own_steps(frame, &mut own);

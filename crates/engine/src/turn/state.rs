@@ -15,6 +15,8 @@ pub(super) struct State {
     root: AgentName,
     pub limits: Limits,
     pub question: Text,
+    /// What is remembered of earlier conversations.
+    pub memory: Option<Text>,
     /// The root's first, then the others in the order in which they were opened.
     pub frames: Vec<Frame>,
     pub refused: BTreeSet<AgentName>,
@@ -49,6 +51,7 @@ impl State {
             root,
             limits,
             question: "".into(),
+            memory: None,
             frames: Vec::new(),
             refused: BTreeSet::new(),
             unknown_agent_replies: 0,
@@ -193,6 +196,7 @@ impl State {
             self.limits = settings.limits;
             self.price = settings.price;
             self.context_tokens = settings.context_tokens;
+            self.memory.clone_from(&settings.memory);
         }
         self.question = Arc::clone(question);
         let root = Frame::new(FrameId::root(), self.root.clone(), Arc::clone(question));

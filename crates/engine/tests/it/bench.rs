@@ -57,6 +57,7 @@ impl Bench {
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,
             rules: Arc::new(self.rules.clone()),
+            recollection: None,
             folder: "/work".into(),
         })
     }

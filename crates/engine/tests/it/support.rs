@@ -153,6 +153,7 @@ impl<'a> Play<'a> {
             topology: Text::clone(&self.tree.digest),
             price: self.price,
             context_tokens: self.context_tokens,
+            memory: None,
         };
         Turn::begin(
             Arc::clone(&self.tree),

@@ -234,6 +234,7 @@ impl Driven {
             topology: Arc::clone(&tree.digest),
             price: None,
             context_tokens: None,
+            memory: None,
         };
         let (turn, events) = Turn::begin(
             Arc::clone(tree),

@@ -32,7 +32,7 @@ impl<'a> Request<'a> {
         let (task, may_reject) = match request.messages.get(asked) {
             Some(Message::User { text }) => match text.split_once("\n## Task\n") {
                 Some((_, task)) => (task, true),
-                None => (&**text, false),
+                None => (words_of_the_person(text), false),
             },
             _ => ("", false),
         };
@@ -67,6 +67,12 @@ impl<'a> Request<'a> {
     pub fn offers(&self, function: &str) -> bool {
         self.functions.contains(&function)
     }
+}
+
+/// Without what is remembered, which stands below the words of the person.
+fn words_of_the_person(text: &str) -> &str {
+    text.rsplit_once("\n## Remembered of earlier ")
+        .map_or(text, |(words, _)| words)
 }
 
 fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>> {

@@ -41,6 +41,7 @@ impl House {
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: Limits::default(),
             rules: Arc::default(),
+            recollection: None,
             folder: "".into(),
         });
         Self {

@@ -157,6 +157,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             output: 75.0,
         }),
         context_tokens: Some(200_000),
+        memory: Some(text("- likes ä\n")),
     };
     let usage = Usage {
         input_tokens: u64::MAX,

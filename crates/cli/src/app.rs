@@ -214,7 +214,6 @@ impl App {
             limits: self.loaded.settings.agent.limits(),
             rules: Arc::new(self.rules()),
             recollection: None,
-            folder: self.folder().into(),
         }))
     }
 

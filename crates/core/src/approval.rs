@@ -25,6 +25,9 @@ pub struct ApprovalRequest {
     pub arguments: Arc<Value>,
     /// Stands for agent, tool and arguments: the same call has the same digest.
     pub digest: Text,
+    /// The folder the agent works in.
+    #[serde(default)]
+    pub folder: Text,
     /// What happens to the world when it runs.
     pub effect: Effect,
     /// How much harm it can do.
@@ -93,7 +96,7 @@ pub enum AnsweredBy {
     /// Nobody was there to be asked, which means no.
     Nobody,
     /// The turn ended while it waited, which means no.
-    End,
+    TurnEnded,
 }
 
 /// An answer that holds for calls to come.

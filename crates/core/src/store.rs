@@ -94,7 +94,7 @@ pub struct SessionHead {
     pub next_seq: u64,
     /// How many turns there are, an unfinished one included.
     pub turns: u64,
-    /// The exchanges from [`SessionHead::look_back_start`] on, oldest first.
+    /// The exchanges from [`SessionHead::look_back_start`] of the finished turns on, oldest first.
     pub exchanges: Vec<Exchange>,
     /// The first `seq` of the last turn, if that turn has not finished.
     pub unfinished: Option<u64>,

@@ -20,7 +20,6 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-pub use subject::subject_of;
 
 /// Holds the tools' code and runs it for those who may.
 pub struct Gate {

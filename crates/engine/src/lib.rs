@@ -20,7 +20,7 @@ mod turn;
 
 pub use ambient::{RandomIds, SystemClock};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
-pub use gate::{Action, Gate, GateError, Rule, Rules, subject_of};
+pub use gate::{Action, Gate, GateError, Rule, Rules};
 pub use instruction::DELEGATE;
 pub use look_back::LookBack;
 pub use partition::{Named, Partition, partition};

@@ -48,8 +48,6 @@ pub struct RunnerParts {
     pub rules: Arc<Rules>,
     /// What is remembered of earlier conversations.
     pub recollection: Option<Arc<dyn Recollection>>,
-    /// The folder the agents work in: answers that are given for a folder hold in this one.
-    pub folder: Text,
 }
 
 /// Runs turns.
@@ -151,6 +149,20 @@ pub enum RunnerError {
     /// There was nothing to answer.
     #[error("nothing waits for an answer in this session")]
     NothingWaits,
+    /// It was answered already, or never asked.
+    #[error("`{request}` does not wait for an answer any more")]
+    NotWaiting {
+        /// What was to be answered.
+        request: ApprovalId,
+    },
+    /// It was asked for where other files are.
+    #[error("`{request}` was asked for in `{folder}`, and can only go on there")]
+    Elsewhere {
+        /// What was to be answered.
+        request: ApprovalId,
+        /// Where.
+        folder: Text,
+    },
     /// The input says nothing.
     #[error("the message is empty")]
     InputEmpty,
@@ -206,7 +218,7 @@ async fn drive(
                 under_way.push(perform::perform(parts, turn, user, step, shown.clone()));
             }
         }
-        if under_way.is_empty() && turn.is_parked() {
+        if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {
             return Ok(TurnEnd::Waiting(turn.waiting()));
         }
         let input = tokio::select! {

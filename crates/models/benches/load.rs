@@ -184,7 +184,6 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         limits: Limits::default(),
         rules: Arc::default(),
         recollection: None,
-        folder: "".into(),
     })
 }
 

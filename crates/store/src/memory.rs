@@ -310,7 +310,9 @@ impl MemorySession {
 
     fn head(&self) -> SessionHead {
         let turns = self.turns.len() as u64;
-        let start = usize::try_from(SessionHead::look_back_start(turns)).unwrap_or(usize::MAX);
+        let is_open = self.turns.last().is_some_and(|turn| !turn.finished);
+        let start = SessionHead::look_back_start(turns - u64::from(is_open));
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
         let shown = self.turns.iter().skip(start).filter(|turn| turn.finished);
         SessionHead {
             user: self.summary.user.clone(),

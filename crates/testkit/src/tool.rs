@@ -86,17 +86,18 @@ pub fn caller() -> Caller {
     }
 }
 
-/// The spec of a tool that takes any object. It is safe, unless it pays.
+/// The spec of a tool that takes any object. It is safe, unless it pays; what pays or runs something has an effect.
 pub fn spec(name: &str) -> ToolSpec {
-    let risk = match name.starts_with("payment_") {
-        true => Risk::Dangerous,
-        false => Risk::Safe,
+    let (effect, risk) = match name {
+        _ if name.starts_with("payment_") => (Effect::Effect, Risk::Dangerous),
+        _ if name.starts_with("exec_") => (Effect::Effect, Risk::Safe),
+        _ => (Effect::Pure, Risk::Safe),
     };
     ToolSpec {
         name: ToolName::from(name),
         description: format!("Does what {name} says").into(),
         parameters: Arc::new(json!({ "type": "object" })),
-        effect: Effect::Pure,
+        effect,
         risk,
         escalation: None,
         subject: Default::default(),

@@ -121,7 +121,6 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         limits: Limits::default(),
         rules: Arc::default(),
         recollection: None,
-        folder: "".into(),
     })
 }
 

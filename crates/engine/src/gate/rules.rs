@@ -13,6 +13,9 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
+    folder: Text,
+    /// Whether the names of agents come from somebody who may not loosen anything.
+    names_are_strange: bool,
 }
 
 /// One rule. A field that is not set fits every call.
@@ -54,7 +57,28 @@ pub(crate) enum Decision {
 impl Rules {
     /// These rules, from every layer of the configuration.
     pub fn new(rules: Vec<Rule>) -> Self {
-        Self { rules }
+        Self {
+            rules,
+            ..Self::default()
+        }
+    }
+
+    /// The same for agents that work in this folder.
+    pub fn in_folder(mut self, folder: Text) -> Self {
+        self.folder = folder;
+        self
+    }
+
+    /// The same where the names of agents come from somebody who may not loosen anything: what asks or denies then holds
+    /// for every agent, whatever name it was written for.
+    pub fn with_strange_names(mut self) -> Self {
+        self.names_are_strange = true;
+        self
+    }
+
+    /// The folder in which the agents work.
+    pub fn folder(&self) -> &Text {
+        &self.folder
     }
 
     pub(crate) fn decide(&self, agent: &AgentName, spec: &ToolSpec, arguments: &Value) -> Decision {
@@ -64,8 +88,9 @@ impl Rules {
         }
         let subject = SubjectText::of(spec, arguments);
         let fitting = |action: Action| {
-            let fits =
-                |rule: &&Rule| rule.action == action && rule.fits(agent, spec, &subject, arguments);
+            let fits = |rule: &&Rule| {
+                rule.action == action && self.fits(rule, agent, spec, &subject, arguments)
+            };
             self.rules
                 .iter()
                 .filter(fits)
@@ -105,9 +130,10 @@ impl Rules {
     }
 }
 
-impl Rule {
+impl Rules {
     fn fits(
         &self,
+        rule: &Rule,
         agent: &AgentName,
         spec: &ToolSpec,
         subject: &SubjectText,
@@ -118,17 +144,29 @@ impl Rule {
                 .as_ref()
                 .is_none_or(|pattern| fits(pattern, name, |_| true))
         };
-        let looks_so = |pattern: &String| match self.action {
-            Action::Allow => subject.is_allowed_by(pattern),
-            Action::Ask | Action::AskEachTime | Action::Deny => {
-                subject.is_narrowed_by(pattern, arguments)
-            }
+        let narrows = rule.action != Action::Allow;
+        let looks_so = |pattern: &String| match narrows {
+            false => subject.is_allowed_by(pattern),
+            true => subject.is_narrowed_by(pattern, arguments, &self.folder),
         };
-        named(&self.agent, agent.as_str())
-            && named(&self.tool, spec.name.as_str())
-            && self.matching.as_ref().is_none_or(looks_so)
+        (narrows && self.names_are_strange || named(&rule.agent, agent.as_str()))
+            && named(&rule.tool, spec.name.as_str())
+            && rule.matching.as_ref().is_none_or(looks_so)
     }
+}
 
+impl Action {
+    /// The word for it in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask | Self::AskEachTime => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl Rule {
     /// How particular it is: what it says of the arguments counts most, then the tool, then the agent; a name without a
     /// wildcard counts more than one with.
     fn weight(&self) -> u32 {
@@ -143,12 +181,7 @@ impl Rule {
 
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let word = match self.action {
-            Action::Allow => "allow",
-            Action::Ask | Action::AskEachTime => "ask",
-            Action::Deny => "deny",
-        };
-        write!(f, "the rule {{ action = \"{word}\"")?;
+        write!(f, "the rule {{ action = \"{}\"", self.action.word())?;
         for (name, value) in [
             ("agent", &self.agent),
             ("tool", &self.tool),

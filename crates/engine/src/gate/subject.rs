@@ -1,8 +1,9 @@
 //! The text that stands for a call's arguments, where rules and people look at them, and which patterns fit it.
 //!
-//! A pattern that allows must never fit more than it seems to. So in a line for the shell a wildcard stands for nothing
-//! that begins another command, and a path that goes up fits no pattern. A pattern that denies is taken wider: it is
-//! tried on each command of a line, and on all the arguments.
+//! A pattern that allows must not fit what a person would not expect of it. So in a line for the shell a wildcard stands for
+//! nothing that begins another command, a path that goes up and a command in another folder fit only their very text, and in
+//! JSON a wildcard stays inside of its string. A pattern that narrows is taken wider: it is tried on every spelling of a path,
+//! on each command of a line, and on all the arguments.
 
 use super::pattern::{fits, literal};
 use lango_core::{Subject, ToolSpec};
@@ -18,8 +19,11 @@ pub(crate) struct SubjectText {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Plain,
+    /// All arguments, as JSON.
+    Json,
     Path,
+    /// A path or a command that no wildcard may stand for a part of.
+    Odd,
     /// Words that no shell will read again.
     Words,
     /// A line that a shell will read.
@@ -29,29 +33,42 @@ enum Kind {
 /// Characters with which a shell line becomes more than one command, or writes somewhere.
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
-/// Programs that run whatever their arguments say: for those no pattern is offered, only the very command.
-const INTERPRETERS: [&str; 19] = [
-    "sh", "bash", "dash", "zsh", "fish", "env", "sudo", "su", "doas", "xargs", "find", "python",
-    "perl", "ruby", "node", "deno", "php", "awk", "eval",
+/// Programs whose second word says what they do: `git log *` is offered for `git log -3`.
+const WITH_SUB_COMMANDS: [&str; 16] = [
+    "git",
+    "cargo",
+    "npm",
+    "pnpm",
+    "yarn",
+    "pip",
+    "uv",
+    "go",
+    "docker",
+    "podman",
+    "kubectl",
+    "gh",
+    "apt",
+    "brew",
+    "systemctl",
+    "rustup",
+];
+
+/// Programs that only look, whatever they are told: `ls *` is offered for `ls -la`. For all others the very command is.
+const LOOKING: [&str; 20] = [
+    "ls", "cat", "head", "tail", "wc", "grep", "rg", "stat", "file", "du", "df", "date", "pwd",
+    "tree", "diff", "cmp", "which", "uname", "id", "whoami",
 ];
 
 impl SubjectText {
     pub fn of(spec: &ToolSpec, arguments: &Value) -> Self {
-        let plain = || (canonical(arguments), Kind::Plain);
         let (text, kind) = match spec.subject {
-            Subject::Arguments => plain(),
-            Subject::Path => match arguments["path"].as_str() {
-                Some(path) => (tidy_path(path), Kind::Path),
-                None => plain(),
+            Subject::Arguments => (canonical(arguments), Kind::Json),
+            Subject::Path => match arguments["path"].as_str().map(tidy_path) {
+                Some(path) if goes_up(&path) => (path, Kind::Odd),
+                Some(path) => (path, Kind::Path),
+                None => (canonical(arguments), Kind::Json),
             },
-            Subject::Command => match (&arguments["command"], &arguments["argv"]) {
-                (Value::String(line), Value::Null) => (line.clone(), Kind::ShellLine),
-                (Value::Null, Value::Array(words)) => {
-                    let words = words.iter().map(|word| word.as_str().unwrap_or_default());
-                    (words.map(quoted).collect::<Vec<_>>().join(" "), Kind::Words)
-                }
-                _ => plain(),
-            },
+            Subject::Command => command(arguments),
         };
         Self { text, kind }
     }
@@ -59,67 +76,132 @@ impl SubjectText {
     /// Whether a pattern that allows fits.
     pub fn is_allowed_by(&self, pattern: &str) -> bool {
         match self.kind {
-            Kind::Path if goes_up(&self.text) => false,
+            Kind::Json if pattern == "*" => true,
+            Kind::Json => fits(pattern, &self.text, |letter| letter != '"'),
+            Kind::Odd => fits(pattern, &self.text, |_| false),
             Kind::ShellLine => fits(pattern, &self.text, |letter| {
                 !SHELL_CONTROL.contains(&letter)
             }),
-            Kind::Plain | Kind::Path | Kind::Words => fits(pattern, &self.text, |_| true),
+            Kind::Path | Kind::Words => fits(pattern, &self.text, |_| true),
         }
     }
 
-    /// Whether a pattern that narrows fits: the text, one command of the line, or the arguments as a whole.
-    pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value) -> bool {
+    /// Whether a pattern that narrows fits: one of the spellings of the text, one command of the line, or the arguments as
+    /// a whole. `folder` is what relative paths are relative to.
+    pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
         let any = |text: &str| fits(pattern, text, |_| true);
-        let commands = || self.text.split(SHELL_CONTROL).map(str::trim);
-        any(&self.text)
-            || self.kind == Kind::ShellLine && commands().any(any)
-            || any(&canonical(arguments))
+        let holds_all_below = |path: &str| {
+            let below = pattern.strip_suffix("/*");
+            below.is_some_and(|below| fits(below, path, |_| true))
+        };
+        if any(&self.text) || any(&canonical(arguments)) {
+            return true;
+        }
+        match arguments["path"].as_str() {
+            Some(path) => spellings(path, folder)
+                .iter()
+                .any(|path| any(path) || holds_all_below(path)),
+            None => commands_in(&self.text).iter().any(|command| any(command)),
+        }
     }
 
     /// The pattern that is offered for an answer which shall hold for longer.
     pub fn offered_pattern(&self) -> String {
         let exactly = || literal(&self.text);
         match self.kind {
-            Kind::Plain => exactly(),
-            Kind::Path if goes_up(&self.text) => exactly(),
+            Kind::Json | Kind::Odd => exactly(),
             Kind::Path => match self.text.rsplit_once('/') {
-                Some((folder, _)) => format!("{}/*", literal(folder)),
-                None => exactly(),
+                Some((folder, _)) if !folder.is_empty() => format!("{}/*", literal(folder)),
+                _ => exactly(),
             },
             Kind::ShellLine if self.text.contains(SHELL_CONTROL) => exactly(),
             Kind::ShellLine | Kind::Words => self.command_pattern().unwrap_or_else(exactly),
         }
     }
 
-    /// The program, and its sub-command if there seems to be one, with any arguments.
+    /// A known program with any arguments.
     fn command_pattern(&self) -> Option<String> {
-        let mut words = self.text.split_whitespace();
+        let mut words = self.text.split(' ');
         let program = words.next()?;
-        let name = program.rsplit('/').next().unwrap_or(program);
-        let is_word = |word: &&str| {
-            word.chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "-_./".contains(letter))
-        };
-        let unversioned =
-            name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        if INTERPRETERS.contains(&unversioned) || !is_word(&program) {
-            return None;
+        if LOOKING.contains(&program) {
+            return Some(format!("{program} *"));
         }
-        let sub_command = words.next().filter(|word| {
-            word.chars()
-                .all(|letter| letter.is_ascii_lowercase() || letter == '-')
-                && !word.starts_with('-')
-        });
-        Some(match sub_command {
-            Some(sub_command) => format!("{program} {sub_command} *"),
-            None => format!("{program} *"),
-        })
+        let is_plain = |word: &&str| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .is_some_and(|first| first.is_ascii_lowercase())
+                && letters.all(|letter| letter.is_ascii_lowercase() || letter == '-')
+        };
+        let sub_command = words.next().filter(is_plain)?;
+        let known = WITH_SUB_COMMANDS.contains(&program);
+        known.then(|| format!("{program} {sub_command} *"))
     }
 }
 
-/// The text that stands for a call's arguments in rules and on the screen.
-pub fn subject_of(spec: &ToolSpec, arguments: &Value) -> String {
-    SubjectText::of(spec, arguments).text
+/// A command and where it runs. In another folder the same words can mean another program.
+fn command(arguments: &Value) -> (String, Kind) {
+    let (text, kind) = match (&arguments["command"], &arguments["argv"]) {
+        (Value::String(line), Value::Null) => (line.clone(), Kind::ShellLine),
+        (Value::Null, Value::Array(words)) => {
+            let words = words.iter().map(|word| word.as_str().unwrap_or_default());
+            (words.map(quoted).collect::<Vec<_>>().join(" "), Kind::Words)
+        }
+        _ => return (canonical(arguments), Kind::Json),
+    };
+    match arguments["cwd"].as_str() {
+        None | Some("" | ".") => (text, kind),
+        Some(folder) => (format!("{text} (in {})", quoted(folder)), Kind::Odd),
+    }
+}
+
+/// Every command that a line may hold, with its white space folded, and again without the words that may stand before it.
+fn commands_in(line: &str) -> Vec<String> {
+    const BEFORE: [&str; 9] = [
+        "{", "!", "then", "do", "else", "time", "exec", "nohup", "command",
+    ];
+    let parts = line
+        .split(SHELL_CONTROL)
+        .flat_map(|part| part.split(['\'', '"']));
+    let mut commands = Vec::new();
+    for part in parts {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        let first = words.iter().position(|word| !BEFORE.contains(word));
+        commands.push(words.join(" "));
+        commands.extend(first.map(|first| words[first..].join(" ")));
+    }
+    commands
+}
+
+/// The ways a path can be written: as it is, without what goes up, and relative to the folder.
+fn spellings(path: &str, folder: &str) -> Vec<String> {
+    let tidy = tidy_path(path);
+    let folded = folded(&tidy);
+    let relative = |path: &str| {
+        let inside = path.strip_prefix(folder.trim_end_matches('/'))?;
+        Some(tidy_path(inside.strip_prefix('/')?))
+    };
+    let inside = [relative(&tidy), relative(&folded)];
+    let mut all: Vec<String> = inside.into_iter().flatten().collect();
+    all.extend([tidy, folded]);
+    all
+}
+
+/// A path in which `..` has taken what stood before it.
+fn folded(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            ".." if parts
+                .last()
+                .is_some_and(|last| *last != ".." && !last.is_empty()) =>
+            {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// JSON with sorted keys, so that the same arguments are the same text.
@@ -190,6 +272,10 @@ mod tests {
         subject(Subject::Path, json!({ "path": text }))
     }
 
+    fn narrowed(kind: Subject, arguments: Value, pattern: &str) -> bool {
+        subject(kind, arguments.clone()).is_narrowed_by(pattern, &arguments, "/home/ada/work")
+    }
+
     #[test]
     fn a_pattern_for_a_command_never_allows_a_second_one() {
         assert!(line("git log -3").is_allowed_by("git *"));
@@ -210,19 +296,73 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_denies_is_tried_on_each_command_and_on_all_arguments() {
-        let arguments = json!({ "command": "true && rm -rf x" });
-        let subject = subject(Subject::Command, arguments.clone());
-        assert!(subject.is_narrowed_by("rm *", &arguments));
-        assert!(subject.is_narrowed_by("*rm -rf*", &arguments));
-        assert!(!subject.is_narrowed_by("mv *", &arguments));
+    fn a_command_in_another_folder_is_another_command() {
+        let elsewhere = subject(
+            Subject::Command,
+            json!({ "command": "./build.sh", "cwd": "downloads" }),
+        );
+        assert!(!elsewhere.is_allowed_by("./build.sh *") && !elsewhere.is_allowed_by("*"));
+        assert!(elsewhere.is_allowed_by(&elsewhere.offered_pattern()));
     }
 
     #[test]
-    fn a_path_that_goes_up_is_allowed_by_no_pattern() {
+    fn a_pattern_that_denies_is_tried_on_each_command_however_it_is_written() {
+        for command in [
+            "true && rm -rf x",
+            "rm\t-rf x",
+            "{ rm -rf x; }",
+            "if true; then rm -rf x; fi",
+            "! rm -rf x",
+            "sh -c 'rm -rf x'",
+        ] {
+            let arguments = json!({ "command": command });
+            assert!(
+                narrowed(Subject::Command, arguments.clone(), "rm *"),
+                "{command}"
+            );
+            assert!(!narrowed(Subject::Command, arguments, "mv *"), "{command}");
+        }
+        let argv = json!({ "argv": ["sh", "-c", "true; rm x"] });
+        assert!(narrowed(Subject::Command, argv, "rm *"));
+    }
+
+    #[test]
+    fn a_pattern_that_denies_is_tried_on_every_spelling_of_a_path() {
+        for path in [
+            "secrets/key",
+            "./secrets//key",
+            "x/../secrets/key",
+            "/home/ada/work/secrets/key",
+            "/home/ada/work/x/../secrets/key",
+            "secrets",
+            "secrets/",
+        ] {
+            let arguments = json!({ "path": path });
+            assert!(narrowed(Subject::Path, arguments, "secrets/*"), "{path}");
+        }
+        assert!(!narrowed(
+            Subject::Path,
+            json!({ "path": "secretsx" }),
+            "secrets/*"
+        ));
+        let content = json!({ "path": "a", "content": "password" });
+        assert!(narrowed(Subject::Path, content, "*password*"));
+    }
+
+    #[test]
+    fn a_path_that_goes_up_is_allowed_by_no_wildcard() {
         assert!(path("./notes//a.md").is_allowed_by("notes/*"));
         assert!(!path("notes/../secret").is_allowed_by("notes/*"));
         assert!(!path("notes/../secret").is_allowed_by("*"));
+    }
+
+    #[test]
+    fn in_json_a_wildcard_stays_inside_of_its_string() {
+        let arguments = json!({ "file": "docs/a", "script": "evil.sh" });
+        let subject = subject(Subject::Arguments, arguments);
+        assert!(!subject.is_allowed_by(r#"{"file":"docs/*"}"#));
+        assert!(subject.is_allowed_by(r#"{"file":"docs/*","script":"*"}"#));
+        assert!(subject.is_allowed_by("*"));
     }
 
     #[test]
@@ -237,23 +377,30 @@ mod tests {
 
     #[test]
     fn the_offered_pattern_is_no_wider_than_a_person_would_guess() {
-        assert_eq!(line("git log --oneline -3").offered_pattern(), "git log *");
-        assert_eq!(line("ls -la").offered_pattern(), "ls *");
-        assert_eq!(line("rm *").offered_pattern(), "rm *");
-        assert_eq!(line("python3 -c 'x'").offered_pattern(), "python3 -c 'x'");
-        assert_eq!(line("python3.11 x.py").offered_pattern(), "python3.11 x.py");
-        assert_eq!(line("ls | wc").offered_pattern(), "ls | wc");
-        assert_eq!(line("FOO=1 make *").offered_pattern(), r"FOO=1 make \*");
+        for (command, offered) in [
+            ("git log --oneline -3", "git log *"),
+            ("git -C x log", "git -C x log"),
+            ("ls -la", "ls *"),
+            ("rm build", "rm build"),
+            ("rm *", r"rm \*"),
+            ("python3 -c 'x'", "python3 -c 'x'"),
+            ("timeout 5 rm -rf x", "timeout 5 rm -rf x"),
+            ("ls | wc", "ls | wc"),
+            ("FOO=1 make *", r"FOO=1 make \*"),
+        ] {
+            assert_eq!(line(command).offered_pattern(), offered);
+        }
         assert_eq!(path("notes/a.md").offered_pattern(), "notes/*");
         assert_eq!(path("a.md").offered_pattern(), "a.md");
+        assert_eq!(path("/data").offered_pattern(), "/data");
         let plain = subject(Subject::Arguments, json!({ "b": "*", "a": 1 }));
         assert_eq!(plain.offered_pattern(), r#"{"a":1,"b":"\*"}"#);
     }
 
     #[test]
     fn the_order_of_keys_does_not_matter() {
-        let one =
-            serde_json::from_str::<Value>(r#"{"b":{"d":1,"c":[{"z":1,"y":2}]},"a":2}"#).unwrap();
+        let text = r#"{"b":{"d":1,"c":[{"z":1,"y":2}]},"a":2}"#;
+        let one = serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(
             canonical(&one),
             r#"{"a":2,"b":{"c":[{"y":2,"z":1}],"d":1}}"#

@@ -107,11 +107,7 @@ impl Conversation {
             Place::Current => {}
             Place::Stale => self.read().await?,
         }
-        if let Some(waiting) = self.waiting().first() {
-            return Err(RunnerError::Waiting {
-                request: waiting.request.id.clone(),
-            });
-        }
+        self.expect_nothing_waits()?;
         self.place = Place::Stale;
         let question: Text = question.into();
         let memory = match &self.parts.recollection {
@@ -123,6 +119,8 @@ impl Conversation {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
+                self.expect_nothing_waits()?;
+                self.place = Place::Stale;
                 let (again, first) = self.begin(&question, &memory);
                 turn = again;
                 append(&self.parts, first, shown).await?
@@ -134,7 +132,10 @@ impl Conversation {
         self.next_seq = turn.next_seq();
         let report = match end {
             TurnEnd::Finished(report) => report,
-            TurnEnd::Waiting(waiting) => return Ok(self.park(first_seq, waiting)),
+            TurnEnd::Waiting(waiting) => {
+                self.turns += 1;
+                return Ok(self.park(first_seq, waiting));
+            }
         };
         let task = report
             .author
@@ -146,8 +147,15 @@ impl Conversation {
         Ok(TurnEnd::Finished(report))
     }
 
-    /// Answers a call that waits, and goes on with its turn from the log. An answer to nothing that waits changes
-    /// nothing.
+    /// Reads the session again: somebody may have answered elsewhere.
+    pub async fn refresh(&mut self) -> Result<(), RunnerError> {
+        match self.place {
+            Place::Unsaved => Ok(()),
+            Place::Current | Place::Stale => self.read().await,
+        }
+    }
+
+    /// Answers a call that waits, and goes on with its turn from the log, in the folder where it was asked for.
     pub async fn answer(
         &mut self,
         request: &ApprovalId,
@@ -156,6 +164,22 @@ impl Conversation {
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
+        if self.place == Place::Stale {
+            self.read().await?;
+        }
+        let asked = self.waiting().iter().map(|waiting| &waiting.request);
+        let asked = asked.into_iter().find(|asked| asked.id == *request);
+        let Some(asked) = asked else {
+            return Err(RunnerError::NotWaiting {
+                request: request.clone(),
+            });
+        };
+        if asked.folder != *self.parts.rules.folder() && !asked.folder.is_empty() {
+            return Err(RunnerError::Elsewhere {
+                request: request.clone(),
+                folder: Text::clone(&asked.folder),
+            });
+        }
         let input = Input::Answered {
             request: request.clone(),
             answer,
@@ -193,6 +217,15 @@ impl Conversation {
             TurnEnd::Waiting(waiting) => self.park(first_seq, waiting),
             finished => finished,
         })
+    }
+
+    fn expect_nothing_waits(&self) -> Result<(), RunnerError> {
+        match self.waiting().first() {
+            Some(waiting) => Err(RunnerError::Waiting {
+                request: waiting.request.id.clone(),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn park(&mut self, first_seq: u64, waiting: Vec<Waiting>) -> TurnEnd {

@@ -26,7 +26,10 @@ pub(super) async fn use_grants(
     if waiting.is_empty() {
         return Ok(());
     }
-    let grants = parts.store.grants(turn.session(), &parts.folder).await?;
+    let grants = parts
+        .store
+        .grants(turn.session(), parts.rules.folder())
+        .await?;
     for waiting in &waiting {
         if let Some(grant) = grant_for(parts, waiting, &grants) {
             let input = Input::Answered {

@@ -22,6 +22,11 @@ impl Stop {
         self.sender.send_replace(true);
     }
 
+    /// Whether somebody has stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        *self.sender.borrow()
+    }
+
     /// Waits until somebody stops.
     pub(crate) async fn stopped(&self) {
         // The sender lives as long as `self`, so waiting cannot fail.

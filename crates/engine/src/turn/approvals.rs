@@ -7,8 +7,8 @@ use super::frame::Frame;
 use super::steps::ModelStep;
 use crate::gate::{Admitted, Decision, call_digest, digest};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, CallId, CallStatus, Effect,
-    EventBody, Fault, FrameId, Text, ToolSpec, Waiting,
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, CallId, CallStatus, EventBody,
+    Fault, FrameId, Text, ToolSpec, Waiting,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -64,6 +64,7 @@ impl Turn {
                             risk: spec.risk_of(&arguments),
                             arguments,
                             digest,
+                            folder: Text::clone(self.rules.folder()),
                             reason,
                             pattern,
                         };
@@ -84,16 +85,21 @@ impl Turn {
         let Some(digest) = digest else {
             return;
         };
+        // The same call again is answered with it, but for what has to be asked for each time.
+        let is_meant = |asked: &ApprovalRequest| {
+            asked.id == *request || (asked.digest == digest && asked.pattern.is_some())
+        };
         let same: Vec<_> = self
             .asked()
-            .filter(|(_, _, asked)| asked.digest == digest)
+            .filter(|(_, _, asked)| is_meant(asked))
             .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
             .collect();
         for (frame, agent, asked) in same {
-            // What has to be asked for each time cannot be granted for longer.
-            let answer = match asked.pattern {
-                None if answer.allows() => &Answer::Once,
-                _ => answer,
+            // One answer is one grant, and what has to be asked for each time cannot be granted for longer.
+            let is_grant = asked.id == *request && asked.pattern.is_some();
+            let answer = match answer.allows() && !is_grant {
+                true => &Answer::Once,
+                false => answer,
             };
             self.note_answer(&frame, &asked.id, answer, by);
             let spec = self
@@ -140,35 +146,44 @@ impl Turn {
             let no = Answer::No {
                 reason: Some(detail.into()),
             };
-            self.note_answer(&frame, &request, &no, &AnsweredBy::End);
+            self.note_answer(&frame, &request, &no, &AnsweredBy::TurnEnded);
             self.refuse(&frame, &agent, &call, format!("not run: {detail}"));
         }
     }
 
-    /// Goes on after the process that ran the turn is gone. A call with effect that was under way is not made again.
+    /// Goes on after the process that ran the turn is gone. What was under way and may have had an effect is not done
+    /// again.
     pub(super) fn resume(&mut self) {
         let open = || self.state.frames.iter().filter(|frame| frame.is_open());
-        let was_at_work = open()
-            .any(|frame| frame.remote || frame.awaits_model() || frame.running().next().is_some());
-        if !was_at_work {
+        let is_at_work =
+            |frame: &Frame| frame.remote || frame.awaits_model() || !frame.startable().is_empty();
+        if !open().any(is_at_work) {
             return;
         }
-        let lost: Vec<(FrameId, AgentName, CallId)> = open()
-            .flat_map(|frame| {
-                let with_effect = frame
-                    .running()
-                    .filter(|(_, effect)| *effect == Effect::Effect);
-                with_effect.map(|(call, _)| (frame.id.clone(), frame.agent.clone(), call.clone()))
-            })
-            .collect();
-        let detail = "the process ended in the middle of the turn, which goes on now".to_owned();
-        self.correct(&FrameId::root(), Fault::Interrupted, None, detail);
-        for (frame, agent, call) in lost {
-            let body = EventBody::ToolReturned {
-                call,
-                status: CallStatus::Unknown,
-                output: "the process ended before a result was stored: nobody knows whether it happened; do not repeat it, say so".into(),
-            };
+        let detail = "the process ended before a result was stored: nobody knows whether it happened; do not repeat it, say so";
+        let mut lost: Vec<(FrameId, AgentName, EventBody)> = Vec::new();
+        for frame in open() {
+            let mut lose = |body| lost.push((frame.id.clone(), frame.agent.clone(), body));
+            if frame.remote {
+                lose(EventBody::RemoteReturned {
+                    status: CallStatus::Unknown,
+                    output: detail.into(),
+                    is_final: false,
+                });
+            }
+            for slot in frame.startable() {
+                if slot.has_effect() {
+                    lose(EventBody::ToolReturned {
+                        call: slot.call.id.clone(),
+                        status: CallStatus::Unknown,
+                        output: detail.into(),
+                    });
+                }
+            }
+        }
+        let noted = "the process ended in the middle of the turn, which goes on now".to_owned();
+        self.correct(&FrameId::root(), Fault::Interrupted, None, noted);
+        for (frame, agent, body) in lost {
             self.emit(frame, agent, body);
         }
     }
@@ -191,7 +206,7 @@ impl Turn {
     ) {
         let author = match by {
             AnsweredBy::Person | AnsweredBy::Grant { .. } => AgentName::user(),
-            AnsweredBy::Nobody | AnsweredBy::End => self.tree.root.name.clone(),
+            AnsweredBy::Nobody | AnsweredBy::TurnEnded => self.tree.root.name.clone(),
         };
         let body = EventBody::ApprovalAnswered {
             request: request.clone(),

@@ -3,7 +3,7 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
-use lango_core::{CallStatus, Effect, EventBody, Fault, FrameId, Limit, Outcome, Text, Usage};
+use lango_core::{CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Usage};
 use std::fmt::Write;
 
 impl Turn {
@@ -114,14 +114,16 @@ impl Turn {
                 };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }
-            for (call, effect) in frame.running() {
-                let status = if effect == Effect::Effect {
-                    CallStatus::Unknown
-                } else {
-                    CallStatus::Error
+            let started = frame.startable();
+            for slot in frame.slots().iter().filter(|slot| slot.is_running()) {
+                let may_have_happened =
+                    slot.has_effect() && started.iter().any(|other| other.call.id == slot.call.id);
+                let status = match may_have_happened {
+                    true => CallStatus::Unknown,
+                    false => CallStatus::Error,
                 };
                 let body = EventBody::ToolReturned {
-                    call: call.clone(),
+                    call: slot.call.id.clone(),
                     status,
                     output: detail(),
                 };

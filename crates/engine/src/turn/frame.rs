@@ -47,6 +47,23 @@ pub(super) struct Slot {
     pub state: SlotState,
 }
 
+impl Slot {
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, SlotState::Running { .. })
+    }
+
+    /// Whether it runs and changes something each time it does.
+    pub fn has_effect(&self) -> bool {
+        matches!(
+            self.state,
+            SlotState::Running {
+                effect: Effect::Effect,
+                ..
+            }
+        )
+    }
+}
+
 #[derive(Debug, PartialEq)]
 pub(super) enum SlotState {
     Open,
@@ -131,11 +148,31 @@ impl Frame {
         })
     }
 
-    /// Calls of its last reply that are running.
-    pub fn running(&self) -> impl Iterator<Item = (&CallId, Effect)> {
-        self.slots().iter().filter_map(|slot| match &slot.state {
-            SlotState::Running { effect, .. } => Some((&slot.call.id, *effect)),
-            _ => None,
-        })
+    /// Calls of its last reply that can run now: side by side, but one with effect waits for those before it, and those
+    /// after it wait for it. A call that a person is asked about keeps its place in that order.
+    pub fn startable(&self) -> Vec<&Slot> {
+        let mut startable = Vec::new();
+        let mut is_asked = false;
+        for slot in self.slots() {
+            let effect = match &slot.state {
+                SlotState::Running { effect, .. } => *effect,
+                SlotState::Asked { request, .. } => {
+                    if request.effect == Effect::Effect {
+                        break;
+                    }
+                    is_asked = true;
+                    continue;
+                }
+                SlotState::Open | SlotState::Delegated | SlotState::Answered { .. } => continue,
+            };
+            let has_effect = effect == Effect::Effect;
+            if !(has_effect && (is_asked || !startable.is_empty())) {
+                startable.push(slot);
+            }
+            if has_effect {
+                break;
+            }
+        }
+        startable
     }
 }

@@ -107,8 +107,10 @@ impl Turn {
     }
 
     pub(super) fn tool_returned(&mut self, step: &ToolStep, status: CallStatus, output: Text) {
-        let running =
-            |frame: &super::frame::Frame| frame.running().any(|(call, _)| *call == step.call);
+        let running = |frame: &super::frame::Frame| {
+            let mut slots = frame.slots().iter();
+            slots.any(|slot| slot.is_running() && slot.call.id == step.call)
+        };
         if !self.state.frame(&step.frame).is_some_and(running) {
             return;
         }

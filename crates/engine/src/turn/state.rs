@@ -4,8 +4,8 @@ use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, Answer, Call, CallId, CallStatus, Event, EventBody, Fault, FrameId, Limit, Limits,
-    Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
+    AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Event, EventBody, Fault, FrameId,
+    Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl State {
     /// The only way in which the state changes. It looks at the event and at nothing else.
     pub fn evolve(&mut self, event: &Event) {
         self.events += 1;
-        self.pass_time(event.time);
+        self.pass_time(event);
         match &event.body {
             EventBody::UserMessage { text, settings } => self.begin(text, settings.as_ref()),
             EventBody::AgentMessage { model: None, .. } => {}
@@ -153,12 +153,16 @@ impl State {
             }
             // What follows from it is the event after it.
             EventBody::ApprovalAnswered {
-                request, answer, ..
+                request,
+                answer,
+                by,
             } => {
                 self.asked = self.asked.saturating_sub(1);
                 let asked = self.frames.iter().flat_map(Frame::asked);
+                // A grant can be taken back; it is looked up for every call.
+                let is_given = !matches!(by, AnsweredBy::Grant { .. });
                 let digest = asked
-                    .filter(|(asked, _)| asked.id == *request)
+                    .filter(|(asked, _)| is_given && asked.id == *request)
                     .map(|(asked, _)| Text::clone(&asked.digest))
                     .next();
                 self.answers
@@ -278,11 +282,19 @@ impl State {
         });
     }
 
-    /// Counts the time since the last event, unless nothing but an answer of a person could come.
-    fn pass_time(&mut self, now: Timestamp) {
-        let last = self.last_event.replace(now);
-        if !self.is_parked() {
-            let passed = last.map_or(0, |last| now.0.saturating_sub(last.0));
+    /// Counts the time since the last event, unless nothing but an answer of a person could come, or no process was
+    /// there to do anything.
+    fn pass_time(&mut self, event: &Event) {
+        let last = self.last_event.replace(event.time);
+        let was_gone = matches!(
+            &event.body,
+            EventBody::TurnCorrected {
+                fault: Fault::Interrupted,
+                ..
+            }
+        );
+        if !was_gone && !self.is_parked() {
+            let passed = last.map_or(0, |last| event.time.0.saturating_sub(last.0));
             self.active_ms = self.active_ms.saturating_add(passed);
         }
     }
@@ -295,10 +307,7 @@ impl State {
                 .frames
                 .iter()
                 .filter(|frame| frame.is_open())
-                .all(|frame| {
-                    let is_idle = |slot: &Slot| !matches!(slot.state, SlotState::Running { .. });
-                    !frame.remote && !frame.awaits_model() && frame.slots().iter().all(is_idle)
-                })
+                .all(|frame| !frame.remote && !frame.awaits_model() && frame.startable().is_empty())
     }
 
     fn ask_again(&mut self, frame: &FrameId, notice: Notice, detail: &Text) {

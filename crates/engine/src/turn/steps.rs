@@ -167,39 +167,24 @@ impl Turn {
     }
 }
 
-/// A frame's tool calls that can run now: side by side, but one with effect waits for those before it, and those after it
-/// wait for it. A call that a person is asked about keeps its place in that order.
-fn ready_tools(frame: &Frame) -> Vec<Step> {
-    let mut ready = Vec::new();
-    let mut is_asked = false;
-    for slot in frame.slots() {
-        let (tool, arguments, effect) = match &slot.state {
-            SlotState::Running {
-                tool,
-                arguments,
-                effect,
-            } => (tool, arguments, effect),
-            SlotState::Asked { request, .. } if request.effect == Effect::Effect => break,
-            SlotState::Asked { .. } => {
-                is_asked = true;
-                continue;
-            }
-            SlotState::Open | SlotState::Delegated | SlotState::Answered { .. } => continue,
+/// A frame's tool calls that can run now.
+fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
+    frame.startable().into_iter().filter_map(|slot| {
+        let SlotState::Running {
+            tool,
+            arguments,
+            effect,
+        } = &slot.state
+        else {
+            return None;
         };
-        let waits = *effect == Effect::Effect && (is_asked || !ready.is_empty());
-        if !waits {
-            ready.push(Step::CallTool(ToolStep {
-                frame: frame.id.clone(),
-                agent: frame.agent.clone(),
-                call: slot.call.id.clone(),
-                tool: tool.clone(),
-                arguments: Arc::clone(arguments),
-                effect: *effect,
-            }));
-        }
-        if *effect == Effect::Effect {
-            break;
-        }
-    }
-    ready
+        Some(Step::CallTool(ToolStep {
+            frame: frame.id.clone(),
+            agent: frame.agent.clone(),
+            call: slot.call.id.clone(),
+            tool: tool.clone(),
+            arguments: Arc::clone(arguments),
+            effect: *effect,
+        }))
+    })
 }

@@ -50,7 +50,7 @@ async fn rules_allow_ask_and_deny_and_denying_wins() {
         (
             rules(vec![
                 rule(Action::Ask, "fs_write"),
-                particular(Action::Allow, "*notes/*"),
+                particular(Action::Allow, r#"{"path":"notes/*"}"#),
             ]),
             json!("notes/a"),
             Some(1),

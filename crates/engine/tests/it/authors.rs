@@ -93,6 +93,8 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
             store: Arc::clone(&bench.store),
             limits: bench.limits,
             rules: Default::default(),
+            folder: bench.folder,
+            clock: Arc::clone(&bench.clock),
             topology,
         };
         let model = ScriptedModel::new(|request| {

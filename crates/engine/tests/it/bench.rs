@@ -19,6 +19,8 @@ pub struct Bench {
     pub store: Arc<dyn SessionStore>,
     pub limits: Limits,
     pub rules: Rules,
+    pub folder: &'static str,
+    pub clock: Arc<SetClock>,
     pub topology: Topology,
 }
 
@@ -30,6 +32,8 @@ impl Bench {
             store: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
             rules: Rules::default(),
+            folder: "/work",
+            clock: Arc::new(SetClock::default()),
             topology: Topology::built_in("specialists").unwrap(),
         }
     }
@@ -53,12 +57,11 @@ impl Bench {
             model: Arc::new(model),
             remotes: self.remotes.clone(),
             store: Arc::clone(&self.store),
-            clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,
-            rules: Arc::new(self.rules.clone()),
+            rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
             recollection: None,
-            folder: "/work".into(),
         })
     }
 }

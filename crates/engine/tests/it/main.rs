@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod approval_laws;
+mod approval_order;
 mod approval_rules;
 mod approvals;
 mod authors;

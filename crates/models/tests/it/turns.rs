@@ -42,7 +42,6 @@ impl House {
             limits: Limits::default(),
             rules: Arc::default(),
             recollection: None,
-            folder: "".into(),
         });
         Self {
             tools,

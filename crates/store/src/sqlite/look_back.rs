@@ -24,10 +24,11 @@ pub(super) fn head(reader: Reader<'_>, session: &SessionId) -> Result<SessionHea
 
 fn head_of_this_moment(reader: Reader<'_>, session: &SessionId) -> Result<SessionHead, Failure> {
     let connection = reader.connection;
-    let (user, turns) = connection
+    let (user, turns, is_finished) = connection
         .prepare_cached(SESSION)?
         .query_row([session.as_str()], |row| {
-            Ok((UserId::new(row.get::<_, Text>(0)?), unsigned(row, 1)?))
+            let user = UserId::new(row.get::<_, Text>(0)?);
+            Ok((user, unsigned(row, 1)?, row.get::<_, bool>(2)?))
         })
         .optional()?
         .ok_or_else(|| StoreError::NotFound {
@@ -40,7 +41,8 @@ fn head_of_this_moment(reader: Reader<'_>, session: &SessionId) -> Result<Sessio
 
     let mut exchanges = Vec::new();
     let mut unfinished = None;
-    let start = i64::try_from(SessionHead::look_back_start(turns)).unwrap_or(i64::MAX);
+    let start = SessionHead::look_back_start(turns - u64::from(!is_finished));
+    let start = i64::try_from(start).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(LOOK_BACK)?;
     let mut rows = statement.query(params![session.as_str(), start])?;
     while let Some(row) = rows.next()? {

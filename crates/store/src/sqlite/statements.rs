@@ -7,9 +7,11 @@ pub(super) const INSERT_SESSION: &str =
     "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
      ON CONFLICT (id) DO NOTHING";
 
-/// Whose session it is, and how many turns it has.
+/// Whose session it is, how many turns it has, and whether the last one has finished.
 pub(super) const SESSION: &str =
-    "SELECT user, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+    "SELECT user, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id),
+            coalesce((SELECT finished FROM turns WHERE turns.session = sessions.id
+                       ORDER BY ordinal DESC LIMIT 1), 1)
        FROM sessions WHERE id = ?1";
 
 /// What the first question and the end of every turn leave on the session.
@@ -47,8 +49,8 @@ pub(super) const INSERT_APPROVAL: &str =
      SELECT ?1, ?2, user, ?3, ?4, ?5 FROM sessions WHERE id = ?1";
 
 /// It was answered for calls to come.
-pub(super) const GRANT: &str =
-    "UPDATE approvals SET time = ?3, pattern = ?4, folder = ?5 WHERE session = ?1 AND id = ?2";
+pub(super) const GRANT: &str = "UPDATE approvals SET time = ?3, pattern = ?4, folder = ?5,
+            request = json_set(request, '$.arguments', NULL) WHERE session = ?1 AND id = ?2";
 
 /// It was answered for itself alone.
 pub(super) const DELETE_APPROVAL: &str = "DELETE FROM approvals WHERE session = ?1 AND id = ?2";

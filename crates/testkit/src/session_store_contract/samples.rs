@@ -95,6 +95,7 @@ impl Sketch {
             tool: ToolName::from("fs_write"),
             arguments: Arc::new(json!({ "path": "a", "content": "\u{0}" })),
             digest: "d".into(),
+            folder: "/x".into(),
             effect: Effect::Idempotent,
             risk: Risk::Moderate,
             reason: "it changes something".into(),
@@ -282,7 +283,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             Answer::No {
                 reason: Some(text("not now")),
             },
-            AnsweredBy::End,
+            AnsweredBy::TurnEnded,
         ),
     ];
     let sketch = answers.into_iter().fold(sketch, |sketch, (answer, by)| {

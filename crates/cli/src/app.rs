@@ -128,7 +128,12 @@ impl App {
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
     pub fn folder(&self) -> String {
-        self.workspace.path().to_string_lossy().into_owned()
+        let path = self.workspace.path();
+        match path.to_str() {
+            Some(path) => path.to_owned(),
+            // Written so that no two folders are the same.
+            None => format!("{path:?}"),
+        }
     }
 
     /// Which calls run, which are asked for, which never run.
@@ -148,7 +153,11 @@ impl App {
                 }
             }));
         }
-        Rules::new(rules)
+        let rules = Rules::new(rules).in_folder(self.folder().into());
+        match self.loaded.has_strange_agents {
+            true => rules.with_strange_names(),
+            false => rules,
+        }
     }
 
     /// The person on the command line.

@@ -46,6 +46,8 @@ pub struct Loaded {
     pub paths: Paths,
     /// What a project's file says and what does not hold, because nobody trusts the file.
     pub ignored: Vec<Ignored>,
+    /// Whether a project's file that nobody trusts decides which agents there are.
+    pub has_strange_agents: bool,
 }
 
 /// The value of one key.
@@ -68,6 +70,14 @@ impl Value {
     }
 }
 
+/// Keys that decide which agents there are, and under which names.
+const NAMING_AGENTS: [&str; 4] = [
+    "agent.multiAgent",
+    "agent.topology",
+    "agent.orchestratorTools",
+    "agent.agentsDir",
+];
+
 /// Reads all layers.
 ///
 /// # Errors
@@ -75,24 +85,36 @@ impl Value {
 /// telling which files to read.
 pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
     let paths = Paths::locate(surroundings)?;
+    let mut is_strange = false;
     let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
     overlay.read_file(&paths.user_file, |_| Whose::Person);
     if let Some(project_file) = &paths.project_file {
         let trust = Trust::read(&paths);
         overlay.read_file(project_file, |content| {
-            match trust.holds(project_file, content) {
-                true => Whose::Person,
-                false => Whose::Project,
+            is_strange = !trust.holds(project_file, content);
+            match is_strange {
+                true => Whose::Project,
+                false => Whose::Person,
             }
         });
     }
     overlay.read_environment();
     overlay.read_flags();
     let (settings, values, ignored) = overlay.finish()?;
+    let from_project = |value: &Value| match &value.origin {
+        Origin::File { path, .. } => paths.project_file.as_ref() == Some(path),
+        _ => false,
+    };
+    let names_agents = |value: &Value| NAMING_AGENTS.contains(&value.key.name);
+    let has_strange_agents = is_strange
+        && values
+            .iter()
+            .any(|value| names_agents(value) && from_project(value));
     Ok(Loaded {
         settings,
         values,
         paths,
         ignored,
+        has_strange_agents,
     })
 }

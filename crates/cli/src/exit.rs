@@ -163,7 +163,11 @@ impl From<RunnerError> for Failure {
                 error,
                 Some("`lango approvals` lists what waits"),
             ),
-            RunnerError::NothingWaits => Self::of(
+            RunnerError::Elsewhere { ref folder, .. } => {
+                let next = format!("cd {folder}");
+                Self::of(Exit::Usage, error, Some(&next))
+            }
+            RunnerError::NothingWaits | RunnerError::NotWaiting { .. } => Self::of(
                 Exit::Usage,
                 error,
                 Some("`lango approvals` lists what waits"),

@@ -132,11 +132,6 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A prompt, safe to show.
-pub fn line_for_terminal(text: &str) -> String {
-    one_line(text, usize::MAX) + " "
-}
-
 /// The beginning of a text, on one line, safe to show.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

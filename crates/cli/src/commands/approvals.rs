@@ -61,10 +61,11 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
     let now = SystemClock.now();
     for waiting in &approvals.waiting {
         screen::print(&format!(
-            "waits    {}  {}  ({}, session {})",
+            "waits    {}  {}  ({}, in {}, session {})",
             waiting.request.id,
             subject_line(&waiting.request),
             age(waiting.asked, now),
+            one_line(&waiting.request.folder, 80),
             waiting.session
         ))?;
     }

@@ -2,6 +2,7 @@
 //! would have allowed the call is named.
 
 use crate::exit::{Exit, Failure};
+use crate::markdown::is_disruptive;
 use crate::screen::{self, allowing_rule, request};
 use lango_core::{Answer, AnsweredBy, Text, Waiting};
 use lango_engine::Conversation;
@@ -14,6 +15,8 @@ use std::io::IsTerminal;
 pub enum Asker {
     /// The person at the terminal.
     Terminal,
+    /// The person at the terminal, now or never: nothing is kept that could wait.
+    TerminalNow,
     /// Nobody: what would have to be asked is denied.
     Nobody,
     /// Somebody, later: what would have to be asked waits in the log.
@@ -58,10 +61,15 @@ impl Asker {
                 let reason = Some(tell_nobody(first));
                 Ok(Reply::Answered(Answer::No { reason }, AnsweredBy::Nobody))
             }
-            Self::Terminal => {
+            Self::Terminal | Self::TerminalNow => {
                 let preview = conversation.preview(first).await;
                 screen::say(&request(first, preview.as_deref(), waiting.len() - 1));
-                ask_person(first.request.pattern.clone(), folder.into()).await
+                let pattern = first.request.pattern.clone();
+                let reply = ask_person(pattern, folder.into(), self).await?;
+                Ok(match (self, reply) {
+                    (Self::TerminalNow, Reply::Wait) => Reply::Stop,
+                    (_, reply) => reply,
+                })
             }
         }
     }
@@ -79,12 +87,12 @@ fn tell_nobody(waiting: &Waiting) -> Text {
         "denied: {agent} wanted {tool}, and nobody could be asked ({})\n  next: {way}",
         request.reason
     ));
-    "nobody could be asked whether it may; say that it was not done and why".into()
+    "nobody could be asked whether it may run; say that it was not done and why".into()
 }
 
 /// Reads the answer on a thread of its own, since the terminal is waited for there.
-async fn ask_person(pattern: Option<Text>, folder: Text) -> Result<Reply, Failure> {
-    let typed = tokio::task::spawn_blocking(move || read_reply(pattern, folder));
+async fn ask_person(pattern: Option<Text>, folder: Text, asker: Asker) -> Result<Reply, Failure> {
+    let typed = tokio::task::spawn_blocking(move || read_reply(pattern, folder, asker));
     let reply = tokio::select! {
         typed = typed => typed.map_err(|error| error.to_string()),
         () = super::watch::asked_to_end() => return Ok(Reply::Wait),
@@ -96,17 +104,23 @@ async fn ask_person(pattern: Option<Text>, folder: Text) -> Result<Reply, Failur
     })
 }
 
-fn read_reply(pattern: Option<Text>, folder: Text) -> rustyline::Result<Reply> {
+fn read_reply(pattern: Option<Text>, folder: Text, asker: Asker) -> rustyline::Result<Reply> {
     let config = Config::builder().behavior(Behavior::PreferTerm).build();
     let mut editor = DefaultEditor::with_config(config)?;
-    let keys = match &pattern {
-        Some(pattern) => format!(
-            "└ y once · s this session · p always here: {pattern} · n no · e no, and say why · ctrl-d later > "
-        ),
-        None => "└ y once · n no · e no, and say why · ctrl-d later > ".to_owned(),
+    let for_longer = pattern.as_ref().map(|pattern| {
+        let pattern = screen::one_line(pattern, 40);
+        format!("s this session · p always here: {pattern} · ")
+    });
+    let later = match asker {
+        Asker::TerminalNow => "",
+        _ => " · ctrl-d later",
     };
+    let keys = format!(
+        "└ y once · {}n no · e no, and say why{later} > ",
+        for_longer.unwrap_or_default()
+    );
     loop {
-        let typed = match editor.readline(&screen::line_for_terminal(&keys)) {
+        let typed = match editor.readline(&keys) {
             Ok(typed) => typed,
             Err(error) => return leaving(error),
         };
@@ -120,12 +134,11 @@ fn read_reply(pattern: Option<Text>, folder: Text) -> rustyline::Result<Reply> {
                 Err(error) => return leaving(error),
             },
             (key @ ("s" | "p"), Some(pattern)) => {
-                let pattern =
-                    match editor.readline_with_initial("  for calls like > ", (pattern, "")) {
-                        Ok(edited) if edited.trim().is_empty() => continue,
-                        Ok(edited) => Text::from(edited.trim()),
-                        Err(error) => return leaving(error),
-                    };
+                let pattern = match edit(&mut editor, pattern) {
+                    Ok(edited) if edited.trim().is_empty() => continue,
+                    Ok(edited) => edited,
+                    Err(error) => return leaving(error),
+                };
                 match key {
                     "s" => Answer::Session { pattern },
                     _ => Answer::Always { pattern, folder },
@@ -135,6 +148,22 @@ fn read_reply(pattern: Option<Text>, folder: Text) -> rustyline::Result<Reply> {
         };
         return Ok(Reply::Answered(answer, AnsweredBy::Person));
     }
+}
+
+/// Lets the person change a pattern. One that a terminal would obey instead of show stays as it is.
+fn edit(editor: &mut DefaultEditor, pattern: &Text) -> rustyline::Result<Text> {
+    if pattern
+        .chars()
+        .any(|letter| letter.is_control() || is_disruptive(letter))
+    {
+        screen::say(&format!(
+            "  for calls like: {}",
+            screen::one_line(pattern, 400)
+        ));
+        return Ok(Text::clone(pattern));
+    }
+    let edited = editor.readline_with_initial("  for calls like > ", (pattern, ""))?;
+    Ok(edited.trim().into())
 }
 
 /// What the person said why, as the model is told it.

@@ -93,6 +93,11 @@ async fn go(
     folder: &str,
 ) {
     let shown = match sessions.hold(conversation.session()) {
+        Ok(_hold) if question.is_none() => match conversation.refresh().await {
+            Ok(()) if conversation.waiting().is_empty() => Ok(()),
+            Ok(()) => turn::show_turn(model, conversation, question, folder).await,
+            Err(error) => Err(error.into()),
+        },
         Ok(_hold) => turn::show_turn(model, conversation, question, folder).await,
         Err(busy) => Err(busy),
     };

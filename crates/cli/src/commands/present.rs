@@ -90,7 +90,8 @@ impl Presentation {
     /// A turn that waits has no answer yet.
     fn present_waiting(self, waiting: &[Waiting]) -> Result<Exit, Failure> {
         if self.json {
-            let summary = json!({ "outcome": "waiting", "waiting": waiting });
+            let session = waiting.first().map(|first| &first.session);
+            let summary = json!({ "outcome": "waiting", "session": session, "waiting": waiting });
             screen::print(&screen::json(&summary, Layout::Line)?)?;
         }
         screen::say(&waits(waiting));

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::args::RunArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
-use lango_core::Waiting;
+use lango_core::{Outcome, Waiting};
 use lango_engine::{Conversation, TurnEnd};
 use serde_json::json;
 use std::time::Instant;
@@ -72,10 +72,13 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         quiet: arguments.quiet,
         ephemeral: arguments.ephemeral,
     };
-    let asker = Asker::of_this_process();
+    let asker = match Asker::of_this_process() {
+        Asker::Terminal if arguments.ephemeral => Asker::TerminalNow,
+        asker => asker,
+    };
     let folder = app.folder();
     if !conversation.waiting().is_empty() {
-        finish_what_waits(&mut conversation, asker, &folder).await?;
+        finish_what_waits(&mut conversation, asker, &folder, presentation).await?;
     }
     let started = Instant::now();
     let given = Given::Question(&question);
@@ -89,6 +92,7 @@ async fn finish_what_waits(
     conversation: &mut Conversation,
     asker: Asker,
     folder: &str,
+    presentation: Presentation,
 ) -> Result<(), Failure> {
     let waiting = |waiting: &[Waiting]| {
         let message = "the session has to wait for an answer to what is asked for here";
@@ -100,10 +104,18 @@ async fn finish_what_waits(
         return Err(waiting(conversation.waiting()));
     }
     screen::say("an earlier turn of this session waits for your answer");
-    let shower = Presentation::default().shower();
+    let shower = Presentation {
+        jsonl: false,
+        ..presentation
+    }
+    .shower();
     let watched = watch(conversation, Given::Nothing, asker, folder, shower).await?;
     match watched.end {
         TurnEnd::Waiting(left) => Err(waiting(&left)),
+        TurnEnd::Finished(report) if report.outcome == Outcome::Cancelled => {
+            let message = "the turn that waited was stopped, and nothing else was asked";
+            Err(Failure::new(Exit::Interrupted, message))
+        }
         TurnEnd::Finished(report) => {
             let answer = report
                 .answer

@@ -214,7 +214,8 @@ impl Found {
 
     /// Whether it lets agents reach more. A project's file is not heard on it until the person trusts that file.
     pub fn opens_something(&self) -> bool {
-        self.key.name.starts_with("tools.exec.") || self.key.name == "skill.dirs"
+        let name = self.key.name;
+        name.starts_with("tools.exec.") || ["skill.dirs", "session.store"].contains(&name)
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Lays a file over it; `whose` says whose word it is by its content. A file that is not there says nothing.
-    pub fn read_file(&mut self, path: &Path, whose: impl Fn(&str) -> Whose) {
+    pub fn read_file(&mut self, path: &Path, whose: impl FnOnce(&str) -> Whose) {
         let text = match contents(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,

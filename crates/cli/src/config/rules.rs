@@ -76,13 +76,8 @@ fn rule(table: &DeTable<'_>, base: &Base<'_>) -> Result<Rule, Expected> {
 }
 
 fn shown(rule: &Rule) -> toml::Value {
-    let action = match rule.action {
-        Action::Allow => "allow",
-        Action::Ask | Action::AskEachTime => "ask",
-        Action::Deny => "deny",
-    };
     let fields = [
-        ("action", Some(action)),
+        ("action", Some(rule.action.word())),
         ("agent", rule.agent.as_deref()),
         ("tool", rule.tool.as_deref()),
         ("match", rule.matching.as_deref()),

@@ -63,7 +63,7 @@ impl Transcript {
                     AnsweredBy::Person => "",
                     AnsweredBy::Grant { .. } => " (granted before)",
                     AnsweredBy::Nobody => " (nobody could be asked)",
-                    AnsweredBy::End => " (the turn ended)",
+                    AnsweredBy::TurnEnded => " (the turn ended)",
                 };
                 vec![format!("{who} answers {request}: {}{by}", answer.word())]
             }

@@ -1,8 +1,10 @@
 //! Asking before something is done: at a terminal, with nobody there, by rules, later and from elsewhere.
 
-use crate::lango::{Lango, each, of_type, text};
+use crate::lango::{Lango, each, finish, of_type, text};
+use crate::models::{Provider, flags};
 use crate::terminal::Terminal;
-use serde_json::Value;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use serde_json::{Value, json};
 use std::fs;
 
 const CREATE: &str = "create notes/a.md with the word hi";
@@ -255,6 +257,109 @@ fn what_waits_can_be_denied_with_a_reason_or_granted_with_a_pattern_from_elsewhe
 }
 
 #[test]
+fn an_answer_from_another_folder_changes_nothing_there() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, "delete notes.md");
+    terminal.press(CTRL_D);
+    terminal.end();
+    let waiting = waiting(&lango);
+    assert_eq!(
+        text(&waiting[0]["folder"]),
+        lango.workspace().canonicalize().unwrap().to_str().unwrap()
+    );
+    let elsewhere = lango.workspace().join("src");
+    fs::write(elsewhere.join("notes.md"), "other").unwrap();
+    let id = text(&waiting[0]["id"]);
+    let mut command = lango.command(&["approvals", "answer", id, "yes"]);
+    let ran = finish(command.current_dir(&elsewhere), b"");
+    ran.refused(2, &["was asked for in", "can only go on there"]);
+    assert!(elsewhere.join("notes.md").exists() && written(&lango, "notes.md").is_some());
+    lango.run(&["approvals", "answer", id, "yes"]).ok();
+    assert!(elsewhere.join("notes.md").exists() && written(&lango, "notes.md").is_none());
+}
+
+#[test]
+fn a_projects_file_can_neither_bring_its_own_grants_nor_rename_an_agent_away_from_a_rule() {
+    let lango = Lango::new();
+    lango.file(
+        "lango.toml",
+        "session.store = 'sqlite:./planted.db'\nagent.multiAgent = false\n",
+    );
+    lango.home_file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'deny'\nagent = 'operator'\ntool = 'fs_list'\n",
+    );
+    let ran = lango.run(&["run", "what files are here?"]).ok();
+    assert!(ran.stdout.contains("forbids it"), "{ran:#?}");
+    assert!(ran.stderr.contains("session.store"), "{ran:#?}");
+    assert!(lango.database().exists() && !lango.workspace().join("planted.db").exists());
+    lango.run(&["config", "trust"]).ok();
+    let ran = lango.run(&["run", "what files are here?"]).ok();
+    assert!(ran.stdout.contains("notes.md"), "{ran:#?}");
+    assert!(lango.workspace().join("planted.db").exists());
+}
+
+#[test]
+fn what_cannot_wait_is_stopped_instead() {
+    let lango = Lango::new();
+    let mut terminal = Terminal::start(&lango, 100, &["run", "--ephemeral", CREATE], &[]);
+    let shown = terminal.prompt();
+    assert!(!shown.contains("ctrl-d later"), "{shown}");
+    terminal.press(CTRL_D);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(!shown.contains("approvals answer"), "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_an_older_question_asks_nothing_new() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, CREATE);
+    terminal.press(CTRL_D);
+    terminal.end();
+    let session = text(&waiting(&lango)[0]["session"]).to_owned();
+    let arguments = ["run", "--session", &session, "hello"];
+    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+    let shown = terminal.prompt();
+    assert!(
+        shown.contains("an earlier turn of this session waits"),
+        "{shown}"
+    );
+    terminal.press(CTRL_C);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(!shown.contains("Hello!"), "{shown}");
+    lango.run(&arguments).ok();
+}
+
+#[test]
+fn nothing_that_a_terminal_would_obey_gets_into_the_question() {
+    let lango = Lango::new();
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "x"),
+        call(
+            "exec",
+            json!({ "command": "echo \u{1b}]0;HACKED\u{7}\u{1b}[2J\u{202e}x" }),
+        ),
+        say("Done."),
+    ]);
+    let model = flags("openai", provider.server.url());
+    let arguments: Vec<&str> = ["run"]
+        .into_iter()
+        .chain(model.iter().map(String::as_str))
+        .chain(["go"])
+        .collect();
+    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+    terminal.wait_for("why: ");
+    terminal.prompt();
+    terminal.press("s\r");
+    let (_, shown) = terminal.end();
+    for bad in ["\u{1b}]0;HACKED", "\u{1b}[2J\u{202e}", "\u{202e}"] {
+        assert!(!shown.contains(bad), "{shown:?}");
+    }
+}
+
+#[test]
 fn ctrl_c_at_the_question_stops_the_turn() {
     let lango = Lango::new();
     let (mut terminal, _) = asked(&lango, CREATE);
@@ -263,7 +368,7 @@ fn ctrl_c_at_the_question_stops_the_turn() {
     assert!(waiting(&lango).is_empty());
     let log = only_log(&lango);
     assert_eq!(log.last().unwrap()["outcome"], "cancelled");
-    assert_eq!(of_type(&log, "approval.answered")[0]["by"], "end");
+    assert_eq!(of_type(&log, "approval.answered")[0]["by"], "turn_ended");
 }
 
 #[test]

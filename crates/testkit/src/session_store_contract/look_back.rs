@@ -77,7 +77,7 @@ pub async fn an_unfinished_turn_is_named_and_not_shown(subject: Subject) {
     let head = open(&subject, &twentieth).await;
     assert_eq!(
         (head.turns, head.exchanges.len(), head.unfinished),
-        (40, 19, Some(118))
+        (40, 39, Some(118))
     );
 }
 

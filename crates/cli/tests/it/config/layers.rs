@@ -60,8 +60,6 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         kind = "anthropic"
         contextTokens = 9
         stream = false
-        [session]
-        store = "sqlite:/other.db"
         [[approval.rules]]
         action = "deny"
         tool = "exec"
@@ -84,6 +82,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         maxMemoryMb = 10
         [skill]
         dirs = "skills"
+        [session]
+        store = "sqlite:/other.db"
         "#,
     );
     let loaded = place.load();

@@ -92,10 +92,10 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
         ),
     ];
     for (text, expected) in cases {
-        let complaint = Place::new().project_file(text).complaint();
+        let complaint = Place::new().user_file(text).complaint();
         assert_eq!(
             complaint,
-            format!("/home/project/lango.toml:1: {expected}"),
+            format!("/home/.config/lango/lango.toml:1: {expected}"),
             "{text}"
         );
     }

@@ -26,8 +26,8 @@ pub use overlay::Ignored;
 pub use problem::{Problem, Problems};
 pub use rules::ApprovalRules;
 pub use settings::{
-    AgentSettings, ApprovalSettings, ExecSettings, ProviderConfig, SessionSettings, Settings,
-    SkillSettings, ToolSettings,
+    AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig, MemoryConfig,
+    ProviderConfig, SessionSettings, Settings, SkillSettings, ToolSettings,
 };
 pub use show::{Layout, show};
 pub use surroundings::{Paths, Surroundings};

@@ -12,6 +12,8 @@ pub struct Ended {
     /// What the command made where nothing may be made (see [`is_kept_name`](crate::is_kept_name)), and was taken away
     /// again.
     pub removed: Vec<PathBuf>,
+    /// The same that could not be taken away; a person has to look at it.
+    pub left: Vec<PathBuf>,
 }
 
 /// What a process left behind.

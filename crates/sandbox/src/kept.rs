@@ -8,9 +8,18 @@
 use crate::{LaunchError, Policy, is_kept_name};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a second look found.
+#[derive(Debug, Default)]
+pub(crate) struct Swept {
+    /// What was taken away, or put back.
+    pub(crate) removed: Vec<PathBuf>,
+    /// What could not be.
+    pub(crate) left: Vec<PathBuf>,
+}
 
 /// How many entries a look sees.
 const ENTRIES: usize = 100_000;
@@ -91,11 +100,12 @@ impl Snapshot {
     }
 
     /// Takes away what was made since, and says what that was. Things go to the trash if there is one on the same disk.
-    pub(crate) fn sweep(&self, policy: &Policy, trash: Option<&Path>) -> Vec<PathBuf> {
-        let mut removed = Vec::new();
+    pub(crate) fn sweep(&self, policy: &Policy, trash: Option<&Path>) -> Swept {
+        let (mut removed, mut left) = (Vec::new(), Vec::new());
         for path in self.made_since(policy) {
-            if take_away(&path, trash) {
-                removed.push(path);
+            match take_away(&path, trash) {
+                true => removed.push(path),
+                false => left.push(path),
             }
         }
         let links = self
@@ -111,7 +121,7 @@ impl Snapshot {
         }
         removed.sort();
         removed.dedup();
-        removed
+        Swept { removed, left }
     }
 
     fn record(&mut self, path: PathBuf) {
@@ -174,6 +184,7 @@ fn identity(path: &Path) -> Option<Identity> {
 /// The folders in a folder, and its kept things. Hidden folders are not looked into.
 fn read(path: &Path, policy: &Policy, seen: &mut usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut folders, mut kept) = (Vec::new(), Vec::new());
+    let _open = OpenFolder::of(path, 0o500);
     let Ok(entries) = fs::read_dir(path) else {
         return (folders, kept);
     };
@@ -220,8 +231,13 @@ fn is_free_of_links(folder: &Path) -> bool {
     fs::canonicalize(folder).is_ok_and(|real| real == folder)
 }
 
-/// Whether the thing is gone from where it was.
+/// Whether the thing is gone from where it was. A command can have closed it, or the folder that it is in, against its own
+/// user; whoever owns a folder can open it again.
 fn take_away(path: &Path, trash: Option<&Path>) -> bool {
+    let _open = path.parent().map(|folder| OpenFolder::of(folder, 0o700));
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        open_all(path);
+    }
     if let Some(trash) = trash
         && let Some(name) = path.file_name()
     {
@@ -240,5 +256,50 @@ fn take_away(path: &Path, trash: Option<&Path>) -> bool {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path).is_ok(),
         Ok(_) => fs::remove_file(path).is_ok(),
         Err(_) => true,
+    }
+}
+
+/// A folder in which its owner may do this much for as long as this lives.
+struct OpenFolder<'a> {
+    path: &'a Path,
+    /// What it was before, if that had to be changed.
+    mode: Option<u32>,
+}
+
+impl<'a> OpenFolder<'a> {
+    fn of(path: &'a Path, needed: u32) -> Self {
+        let metadata = fs::symlink_metadata(path).ok();
+        let mode = metadata
+            .filter(|metadata| metadata.is_dir() && metadata.mode() & needed != needed)
+            .map(|metadata| metadata.mode() & 0o7777)
+            .filter(|mode| set_mode(path, mode | needed));
+        Self { path, mode }
+    }
+}
+
+impl Drop for OpenFolder<'_> {
+    fn drop(&mut self) {
+        if let Some(mode) = self.mode {
+            set_mode(self.path, mode);
+        }
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) -> bool {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).is_ok()
+}
+
+/// Opens a folder that is to go, and all below it.
+fn open_all(folder: &Path) {
+    let mut seen = 0;
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(folder) = waiting.pop() {
+        set_mode(&folder, 0o700);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen < ENTRIES && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(entry.path());
+            }
+        }
     }
 }

@@ -86,8 +86,12 @@ pub(crate) fn spawn(
             drop(scratch);
             found.sweep(&policy, trash.as_deref())
         });
-        let removed = clean.await.unwrap_or_default();
-        let _ = sender.send(outcome.map(|ended| Ended { removed, ..ended }));
+        let swept = clean.await.unwrap_or_default();
+        let _ = sender.send(outcome.map(|ended| Ended {
+            removed: swept.removed,
+            left: swept.left,
+            ..ended
+        }));
     });
     Ok(Child::new((stdin, stdout, stderr), ((), lifeline), ended))
 }
@@ -125,6 +129,7 @@ async fn keep(
         exit: signal.unwrap_or(ExitKind::Code(status.code().unwrap_or(-1))),
         stopped,
         removed: Vec::new(),
+        left: Vec::new(),
     })
 }
 

@@ -86,11 +86,13 @@ impl Policy {
 }
 
 /// Whether an entry of this name, and all below it, may be read and not written in a writable folder: a repository's
-/// inside, whose hooks and settings run code later, and files of secrets and settings that programs load by themselves.
+/// inside, whose hooks and settings run code later, files of secrets and settings that programs load by themselves, and
+/// what later agents are told.
 pub fn is_kept_name(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.eq_ignore_ascii_case(b".git")
         || name.eq_ignore_ascii_case(b".lango")
+        || name.eq_ignore_ascii_case(b".agents")
         || name.eq_ignore_ascii_case(b"lango.toml")
         || name
             .get(..4)

@@ -154,6 +154,61 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.skill.dirs,
     },
     Key {
+        name: "graph.enabled",
+        help: "whether the librarian has a graph of facts",
+        field: |settings, _| &mut settings.graph.enabled,
+    },
+    Key {
+        name: "graph.maxDepth",
+        help: "how many steps a walk through the graph may take",
+        field: |settings, _| &mut settings.graph.max_depth,
+    },
+    Key {
+        name: "graph.maxResults",
+        help: "how many facts the graph gives at once",
+        field: |settings, _| &mut settings.graph.max_results,
+    },
+    Key {
+        name: "embedding.provider",
+        help: "what makes vectors of texts: `offline` (spelling, not meaning), `none`, `model2vec`, `ollama`, or a provider",
+        field: |settings, _| &mut settings.embedding.provider,
+    },
+    Key {
+        name: "embedding.model",
+        help: "the model of that provider; for `model2vec` its folder",
+        field: |settings, _| &mut settings.embedding.model,
+    },
+    Key {
+        name: "embedding.dimensions",
+        help: "how many numbers a vector has, where the provider lets one choose",
+        field: |settings, _| &mut settings.embedding.dimensions,
+    },
+    Key {
+        name: "observationalMemory.enabled",
+        help: "true: the model observes and condenses; false: no memory; not set: built-in rules observe, at no cost",
+        field: |settings, _| &mut settings.memory.enabled,
+    },
+    Key {
+        name: "observationalMemory.messageTokenThreshold",
+        help: "tokens of turns that are observed together",
+        field: |settings, _| &mut settings.memory.message_token_threshold,
+    },
+    Key {
+        name: "observationalMemory.observationTokenThreshold",
+        help: "tokens of observations that are condensed into reflections",
+        field: |settings, _| &mut settings.memory.observation_token_threshold,
+    },
+    Key {
+        name: "observationalMemory.reflectionTokenThreshold",
+        help: "tokens of reflections that are condensed into longer-lived ones",
+        field: |settings, _| &mut settings.memory.reflection_token_threshold,
+    },
+    Key {
+        name: "observationalMemory.contextTokens",
+        help: "tokens of memory that a turn is told at most",
+        field: |settings, _| &mut settings.memory.context_tokens,
+    },
+    Key {
         name: "session.store",
         help: "where sessions are kept: `sqlite:PATH`",
         field: |settings, _| &mut settings.session.store,

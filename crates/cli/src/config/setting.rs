@@ -64,6 +64,17 @@ impl Setting for bool {
     }
 }
 
+impl Setting for Option<bool> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = Some(value.as_bool().ok_or("`true` or `false`")?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.map(Into::into)
+    }
+}
+
 impl Setting for u32 {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
         *self = value

@@ -26,8 +26,51 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// The keys under `skill`.
     pub skill: SkillSettings,
+    /// The keys under `graph`.
+    pub graph: GraphConfig,
+    /// The keys under `embedding`.
+    pub embedding: EmbeddingConfig,
+    /// The keys under `observationalMemory`.
+    pub memory: MemoryConfig,
     /// The keys under `session`.
     pub session: SessionSettings,
+}
+
+/// The keys under `graph`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphConfig {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// How many steps a walk may take.
+    pub max_depth: u32,
+    /// How many facts are given at once.
+    pub max_results: u32,
+}
+
+/// The keys under `embedding`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingConfig {
+    /// What makes vectors.
+    pub provider: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// How many numbers a vector has.
+    pub dimensions: Option<u64>,
+}
+
+/// The keys under `observationalMemory`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryConfig {
+    /// Whether the model observes, nobody does, or (not set) the built-in rules do.
+    pub enabled: Option<bool>,
+    /// Tokens of turns that are observed together.
+    pub message_token_threshold: u32,
+    /// Tokens of observations that are condensed.
+    pub observation_token_threshold: u32,
+    /// Tokens of reflections that are condensed.
+    pub reflection_token_threshold: u32,
+    /// Tokens that a turn is told at most.
+    pub context_tokens: u32,
 }
 
 /// The keys under `approval`.
@@ -169,6 +212,23 @@ impl Settings {
                 },
             },
             skill: SkillSettings::default(),
+            graph: GraphConfig {
+                enabled: true,
+                max_depth: 3,
+                max_results: 100,
+            },
+            embedding: EmbeddingConfig {
+                provider: Some("offline".to_owned()),
+                model: None,
+                dimensions: None,
+            },
+            memory: MemoryConfig {
+                enabled: None,
+                message_token_threshold: 1000,
+                observation_token_threshold: 2000,
+                reflection_token_threshold: 2000,
+                context_tokens: 800,
+            },
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
             },

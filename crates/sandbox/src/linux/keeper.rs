@@ -94,7 +94,7 @@ async fn read(reports: impl AsyncRead + Unpin, said: &mut Vec<u8>) {
 
 impl Aftermath {
     fn clean(self, said: &[u8]) -> Result<Ended, String> {
-        let removed = self.found.sweep(&self.policy, self.trash.as_deref());
+        let swept = self.found.sweep(&self.policy, self.trash.as_deref());
         let out_of_memory = self.group.as_ref().is_some_and(Group::ran_out_of_memory);
         drop((self.group, self.scratch));
         match Outcome::of(said) {
@@ -102,7 +102,8 @@ impl Aftermath {
             Outcome::Ran { exit, stopped } => Ok(Ended {
                 exit,
                 stopped: stopped.or(out_of_memory.then_some(Stopped::Memory)),
-                removed,
+                removed: swept.removed,
+                left: swept.left,
             }),
         }
     }

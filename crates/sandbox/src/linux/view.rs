@@ -111,6 +111,7 @@ impl View {
         }
         items.retain(|path, show| path.exists() && (*show != Show::Keep || !path.is_symlink()));
         let mut view = Self { items };
+        view.drop_what_is_shown_already();
         for path in &policy.hidden {
             view.hide(path);
         }
@@ -136,6 +137,22 @@ impl View {
             nearest,
             Some(Show::Read | Show::Write | Show::Keep | Show::Pin)
         )
+    }
+
+    /// What is to be read and lies in something that is to be read needs no mount of its own, and could not have one.
+    fn drop_what_is_shown_already(&mut self) {
+        let read: Vec<PathBuf> = self.paths(Show::Read).cloned().collect();
+        let is_below = |path: &PathBuf| {
+            let above = path
+                .ancestors()
+                .skip(1)
+                .find_map(|above| self.items.get(above));
+            above == Some(&Show::Read)
+        };
+        let below: Vec<PathBuf> = read.into_iter().filter(is_below).collect();
+        for path in below {
+            self.items.remove(&path);
+        }
     }
 
     /// Holds in place the folders on the way to something kept or hidden. Otherwise a command could move one of them, and

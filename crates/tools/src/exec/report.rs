@@ -7,7 +7,6 @@ use crate::show;
 use lango_core::ToolError;
 use lango_sandbox::{Ended, ExitKind, Policy, Stopped};
 use serde_json::json;
-use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
@@ -158,28 +157,28 @@ fn push_removed(text: &mut String, state: &State, policy: &Policy) {
     let State::Ended(ended, _) = state else {
         return;
     };
-    if ended.removed.is_empty() {
-        return;
-    }
     let shown = |path: &std::path::PathBuf| {
         let inside = path.strip_prefix(&policy.workspace).unwrap_or(path);
         show::name(inside.as_os_str())
     };
-    let names: Vec<_> = ended
-        .removed
-        .iter()
-        .take(SHOWN_REMOVED)
-        .map(shown)
-        .collect();
-    let mut remark = format!(
-        "[taken away again, because commands may not make files of such names: {}",
-        names.join(", ")
-    );
-    if ended.removed.len() > SHOWN_REMOVED {
-        // A text always takes what is written to it.
-        let _ = write!(remark, " and {} more", ended.removed.len() - SHOWN_REMOVED);
+    let remarks = [
+        (
+            &ended.removed,
+            "taken away again, because commands may not make files of such names",
+        ),
+        (
+            &ended.left,
+            "commands may not make files of such names, and these could not be taken away; tell the user to look at them",
+        ),
+    ];
+    for (paths, remark) in remarks.into_iter().filter(|(paths, _)| !paths.is_empty()) {
+        let names: Vec<_> = paths.iter().take(SHOWN_REMOVED).map(shown).collect();
+        let more = match paths.len().saturating_sub(SHOWN_REMOVED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        push_line(text, &format!("[{remark}: {}{more}]", names.join(", ")));
     }
-    push_line(text, &format!("{remark}]"));
 }
 
 /// Adds a text and ends its last line; nothing if there is none.

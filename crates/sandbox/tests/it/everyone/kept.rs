@@ -3,6 +3,7 @@
 use crate::world::World;
 use lango_sandbox::ExitKind;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -30,6 +31,38 @@ async fn what_was_made_goes_to_the_trash_and_is_named() {
         names[0].starts_with(".ENV") && names[1].starts_with(".git"),
         "{names:?}"
     );
+}
+
+#[tokio::test]
+async fn what_was_made_is_taken_away_though_the_command_closed_the_way_to_it() {
+    let world = World::new();
+    for line in [
+        "echo x > .env.new; chmod 500 .",
+        "mkdir -p s/.git/hooks && echo x > s/.git/hooks/pre-commit && chmod 000 s/.git/hooks s/.git; chmod 100 s",
+        "mkdir d && echo x > d/.env && chmod 500 d",
+        "mkdir e && mkdir e/.git && chmod 300 e",
+    ] {
+        let done = world.run(world.shell(line)).await;
+        assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
+        assert_eq!(
+            (done.ended.removed.len(), done.ended.left.len()),
+            (1, 0),
+            "{line}: {done:?}"
+        );
+        assert!(!done.ended.removed[0].exists(), "{line}");
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(world.path("workspace"), open).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_folder_of_the_system_can_be_opened_whole() {
+    let mut world = World::new();
+    world.policy.read.push("/etc".into());
+    let done = world
+        .run(world.shell("ls /etc/hostname /etc/passwd && echo x > kept"))
+        .await;
+    assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
 }
 
 #[tokio::test]

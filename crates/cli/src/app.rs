@@ -8,7 +8,7 @@ use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
 use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
 use lango_engine::{
-    Action, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
+    Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
     TopologyError, Tree, TreeError, TreeSettings,
 };
 use lango_sandbox::{Launcher, Strength};
@@ -292,22 +292,30 @@ impl App {
                 skill.problem
             )
         }));
-        warnings.extend(self.unheard());
+        let unheard = self.loaded.unheard();
+        if !unheard.is_empty() {
+            warnings.push(format!(
+                "not heard, because the project's file is not trusted: {}; `lango config trust` trusts it as it is",
+                unheard.join(", ")
+            ));
+        }
+        warnings.extend(self.idle_rules());
         warnings
     }
 
-    /// What a project's file says and what is not heard, because nobody trusts the file.
-    fn unheard(&self) -> Option<String> {
-        let keys = self.loaded.ignored.iter();
-        let keys = keys.map(|ignored| format!("{} ({})", ignored.key, ignored.origin));
-        let rules = self.loaded.settings.approval.rules.ignored.iter();
-        let unheard: Vec<String> = keys.chain(rules.map(ToString::to_string)).collect();
-        (!unheard.is_empty()).then(|| {
-            format!(
-                "not heard, because the project's file is not trusted: {}; `lango config trust` trusts it as it is",
-                unheard.join(", ")
-            )
-        })
+    /// Rules that fit nothing here: most likely a name is misspelt.
+    fn idle_rules(&self) -> Vec<String> {
+        let agents: Vec<&Agent> = std::iter::once(&self.tree.root)
+            .chain(&self.tree.agents)
+            .collect();
+        let tools = || self.tools.iter().map(|tool| tool.spec().name.as_str());
+        let rules = self.loaded.settings.approval.rules.rules.iter();
+        let idle = rules.filter(|rule| {
+            !agents.iter().any(|agent| rule.fits_agent(&agent.name))
+                || !tools().any(|tool| rule.fits_tool(tool))
+        });
+        idle.map(|rule| format!("{rule} fits no agent or tool here; is a name misspelt?"))
+            .collect()
     }
 }
 

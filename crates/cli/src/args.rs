@@ -15,7 +15,7 @@ use std::path::PathBuf;
                   lango run \"what files are here?\"       one question, the answer on stdout\n  \
                   lango agents                           who is there, with which tools\n\n\
                   Exit codes: 0 ok, 1 the turn failed, 2 usage, 3 model, key or configuration, \
-                  4 something was denied because nobody could allow it, 5 a limit was hit without an answer, 130 interrupted."
+                  4 something was denied because nobody could allow it, or waits for an answer, 5 a limit was hit without an answer, 130 interrupted."
 )]
 pub struct Arguments {
     /// Set a configuration key for this run, such as -c agent.multiAgent=false; can be repeated.
@@ -237,6 +237,11 @@ pub enum ApprovalsCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Everything about a call that waits
+    Show {
+        /// The request; the beginning of its id is enough.
+        id: String,
     },
     /// Answer what waits, and go on with its turn
     Answer {

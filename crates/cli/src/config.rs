@@ -50,6 +50,16 @@ pub struct Loaded {
     pub has_strange_agents: bool,
 }
 
+impl Loaded {
+    /// What a project's file says and what is not heard, because nobody trusts the file.
+    pub fn unheard(&self) -> Vec<String> {
+        let keys = self.ignored.iter();
+        let keys = keys.map(|ignored| format!("{} ({})", ignored.key, ignored.origin));
+        let rules = self.settings.approval.rules.ignored.iter();
+        keys.chain(rules.map(ToString::to_string)).collect()
+    }
+}
+
 /// The value of one key.
 #[derive(Debug, Clone)]
 pub struct Value {

@@ -11,7 +11,7 @@ use lango_core::{Outcome, Timestamp};
 use lango_engine::{Tree, TurnReport};
 use lango_models::Offline;
 pub use progress::Progress;
-pub use request::{allowing_rule, request, subject_line};
+pub use request::{Shown, allowing_rule, request, subject_line, visible};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 pub use transcript::Transcript;
@@ -46,6 +46,12 @@ pub fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
         && std::io::stdout().is_terminal()
+}
+
+/// How many columns the terminal has; as many as usual if there is none.
+pub fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.map_or(80, |size| usize::from(size.ws_col.max(20)))
 }
 
 /// What a turn cost, and how it ended if not well.

@@ -6,9 +6,9 @@ use super::watch::{Given, watch};
 use crate::app::{App, Sessions};
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
-use crate::screen::{self, Layout, age, one_line, subject_line};
+use crate::screen::{self, Layout, Shown, age, one_line, request, subject_line};
 use lango_core::{Answer, ApprovalId, Clock, Grant, Waiting};
-use lango_engine::SystemClock;
+use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
 
 /// Runs the command.
@@ -20,6 +20,12 @@ pub async fn approvals(
     let sessions = app.past_sessions()?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
+        ApprovalsCommand::Show { id } => {
+            let waiting = sessions.catalog.approvals(&app.user()).await?.waiting;
+            let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
+            screen::print(&request(&waiting, Shown::Everything, 0, screen::columns()))?;
+            Ok(Exit::Ok)
+        }
         ApprovalsCommand::Answer {
             id,
             answer,
@@ -167,10 +173,23 @@ async fn go_on(
     answer: Answer,
     presentation: Presentation,
 ) -> Result<Exit, Failure> {
+    let asked_in = &waiting.request.folder;
+    if !asked_in.is_empty() && **asked_in != *app.folder() {
+        return Err(RunnerError::Elsewhere {
+            request: waiting.request.id.clone(),
+            folder: asked_in.clone(),
+        }
+        .into());
+    }
     let choice = app.choose_model().await?;
     let runner = app.runner(sessions, &choice.model)?;
     let _hold = sessions.hold(&waiting.session)?;
     let mut conversation = runner.open(waiting.session.clone()).await?;
+    if !presentation.quiet {
+        let preview = conversation.preview(waiting).await;
+        let shown = Shown::Preview(preview.as_deref());
+        screen::say(&request(waiting, shown, 0, screen::columns()));
+    }
     let asker = match Asker::of_this_process() {
         Asker::Nobody => Asker::Later,
         asker => asker,

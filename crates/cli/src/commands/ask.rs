@@ -2,10 +2,10 @@
 //! would have allowed the call is named.
 
 use crate::exit::{Exit, Failure};
-use crate::markdown::is_disruptive;
-use crate::screen::{self, allowing_rule, request};
+use crate::screen::{self, Shown, allowing_rule, request};
 use lango_core::{Answer, AnsweredBy, Text, Waiting};
 use lango_engine::Conversation;
+use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
 use std::io::IsTerminal;
@@ -63,13 +63,15 @@ impl Asker {
             }
             Self::Terminal | Self::TerminalNow => {
                 let preview = conversation.preview(first).await;
-                screen::say(&request(first, preview.as_deref(), waiting.len() - 1));
-                let pattern = first.request.pattern.clone();
-                let reply = ask_person(pattern, folder.into(), self).await?;
-                Ok(match (self, reply) {
-                    (Self::TerminalNow, Reply::Wait) => Reply::Stop,
-                    (_, reply) => reply,
-                })
+                let shown = Shown::Preview(preview.as_deref());
+                let columns = screen::columns();
+                screen::say(&request(first, shown, waiting.len() - 1, columns));
+                let question = Question {
+                    waiting: first.clone(),
+                    folder: folder.into(),
+                    can_wait: self == Self::Terminal,
+                };
+                ask_person(question).await
             }
         }
     }
@@ -90,75 +92,111 @@ fn tell_nobody(waiting: &Waiting) -> Text {
     "nobody could be asked whether it may run; say that it was not done and why".into()
 }
 
+/// What a person is asked.
+struct Question {
+    waiting: Waiting,
+    folder: Text,
+    /// Whether the turn can be left waiting.
+    can_wait: bool,
+}
+
 /// Reads the answer on a thread of its own, since the terminal is waited for there.
-async fn ask_person(pattern: Option<Text>, folder: Text, asker: Asker) -> Result<Reply, Failure> {
-    let typed = tokio::task::spawn_blocking(move || read_reply(pattern, folder, asker));
+async fn ask_person(question: Question) -> Result<Reply, Failure> {
+    let can_wait = question.can_wait;
+    let typed = tokio::task::spawn_blocking(move || question.read_reply());
     let reply = tokio::select! {
         typed = typed => typed.map_err(|error| error.to_string()),
+        _ = tokio::signal::ctrl_c() => return Ok(Reply::Stop),
         () = super::watch::asked_to_end() => return Ok(Reply::Wait),
     };
     let reply = reply.and_then(|reply| reply.map_err(|error| error.to_string()));
-    reply.map_err(|error| {
+    let reply = reply.map_err(|error| {
         let message = format!("the terminal cannot be read: {error}");
         Failure::new(Exit::Failed, message)
+    })?;
+    Ok(match reply {
+        Reply::Wait if !can_wait => Reply::Stop,
+        reply => reply,
     })
 }
 
-fn read_reply(pattern: Option<Text>, folder: Text, asker: Asker) -> rustyline::Result<Reply> {
-    let config = Config::builder().behavior(Behavior::PreferTerm).build();
-    let mut editor = DefaultEditor::with_config(config)?;
-    let for_longer = pattern.as_ref().map(|pattern| {
-        let pattern = screen::one_line(pattern, 40);
-        format!("s this session · p always here: {pattern} · ")
-    });
-    let later = match asker {
-        Asker::TerminalNow => "",
-        _ => " · ctrl-d later",
-    };
-    let keys = format!(
-        "└ y once · {}n no · e no, and say why{later} > ",
-        for_longer.unwrap_or_default()
-    );
-    loop {
-        let typed = match editor.readline(&keys) {
-            Ok(typed) => typed,
-            Err(error) => return leaving(error),
+impl Question {
+    /// The pattern that is offered for longer. What is kept nowhere cannot be granted for longer.
+    fn pattern(&self) -> Option<&Text> {
+        let pattern = self.waiting.request.pattern.as_ref();
+        pattern.filter(|_| self.can_wait)
+    }
+
+    fn keys(&self) -> String {
+        let for_longer = self.pattern().map(|pattern| {
+            let pattern = screen::one_line(&screen::visible(pattern), 40);
+            format!("s this session · p always here: {pattern} · ")
+        });
+        let later = if self.can_wait {
+            " · ctrl-d later"
+        } else {
+            ""
         };
-        let answer = match (typed.trim().to_lowercase().as_str(), &pattern) {
-            ("y" | "yes", _) => Answer::Once,
-            ("n" | "no", _) => Answer::No { reason: None },
-            ("e", _) => match editor.readline("  why not? > ") {
-                Ok(why) => Answer::No {
-                    reason: reason(&why),
-                },
+        format!(
+            "└ y once · {}n no · e no, and say why · v view all{later} > ",
+            for_longer.unwrap_or_default()
+        )
+    }
+
+    fn read_reply(&self) -> rustyline::Result<Reply> {
+        // What was typed before the question was there is no answer to it.
+        let _ = rustix::termios::tcflush(std::io::stdin(), QueueSelector::IFlush);
+        let config = Config::builder().behavior(Behavior::PreferTerm).build();
+        let mut editor = DefaultEditor::with_config(config)?;
+        let keys = self.keys();
+        loop {
+            let typed = match editor.readline(&keys) {
+                Ok(typed) => typed,
                 Err(error) => return leaving(error),
-            },
-            (key @ ("s" | "p"), Some(pattern)) => {
-                let pattern = match edit(&mut editor, pattern) {
-                    Ok(edited) if edited.trim().is_empty() => continue,
-                    Ok(edited) => edited,
+            };
+            let answer = match (typed.trim().to_lowercase().as_str(), self.pattern()) {
+                ("y" | "yes", _) => Answer::Once,
+                ("n" | "no", _) => Answer::No { reason: None },
+                ("e", _) => match editor.readline("  why not? > ") {
+                    Ok(why) => Answer::No {
+                        reason: reason(&why),
+                    },
                     Err(error) => return leaving(error),
-                };
-                match key {
-                    "s" => Answer::Session { pattern },
-                    _ => Answer::Always { pattern, folder },
+                },
+                (key @ ("s" | "p"), Some(pattern)) => {
+                    let pattern = match edit(&mut editor, pattern) {
+                        Ok(edited) if edited.trim().is_empty() => continue,
+                        Ok(edited) => edited,
+                        Err(error) => return leaving(error),
+                    };
+                    let folder = Text::clone(&self.folder);
+                    match key {
+                        "s" => Answer::Session { pattern },
+                        _ => Answer::Always { pattern, folder },
+                    }
                 }
-            }
-            _ => continue,
-        };
-        return Ok(Reply::Answered(answer, AnsweredBy::Person));
+                ("v", _) => {
+                    let columns = screen::columns();
+                    screen::say(&request(&self.waiting, Shown::Everything, 0, columns));
+                    continue;
+                }
+                _ => {
+                    screen::say("  type one of the letters, then Enter; nothing runs until then");
+                    continue;
+                }
+            };
+            return Ok(Reply::Answered(answer, AnsweredBy::Person));
+        }
     }
 }
 
 /// Lets the person change a pattern. One that a terminal would obey instead of show stays as it is.
 fn edit(editor: &mut DefaultEditor, pattern: &Text) -> rustyline::Result<Text> {
-    if pattern
-        .chars()
-        .any(|letter| letter.is_control() || is_disruptive(letter))
-    {
+    let shown = screen::visible(pattern);
+    if *shown != **pattern {
         screen::say(&format!(
             "  for calls like: {}",
-            screen::one_line(pattern, 400)
+            screen::one_line(&shown, 400)
         ));
         return Ok(Text::clone(pattern));
     }

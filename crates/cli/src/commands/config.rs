@@ -38,7 +38,8 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
 
 /// Trusts the project's file as it is now, or takes that back.
 fn trust(flags: Vec<String>, revoke: bool) -> Result<(), Failure> {
-    let paths = Paths::locate(&Surroundings::from_process(flags)?)?;
+    let surroundings = Surroundings::from_process(flags)?;
+    let paths = Paths::locate(&surroundings)?;
     let Some(file) = &paths.project_file else {
         let message = "there is no lango.toml in this folder or above it";
         return Err(Failure::new(Exit::Usage, message));
@@ -56,8 +57,19 @@ fn trust(flags: Vec<String>, revoke: bool) -> Result<(), Failure> {
         true => format!("{name} was not trusted"),
         false => {
             let content = std::fs::read_to_string(file).map_err(failed)?;
+            // What cannot be read cannot be trusted; only the wish to be trusted is no problem here.
+            let before = config::load(&surroundings);
             trust.give(file, &content).map_err(failed)?;
-            format!("{name} is trusted as it is now; a change has to be trusted again")
+            if let Err(problems) = config::load(&surroundings) {
+                trust.take_back(file).map_err(failed)?;
+                return Err(problems.into());
+            }
+            let opened = before.map(|before| before.unheard()).unwrap_or_default();
+            let opened: String = opened
+                .iter()
+                .map(|line| format!("\n  now heard: {line}"))
+                .collect();
+            format!("{name} is trusted as it is now; a change has to be trusted again{opened}")
         }
     };
     Ok(screen::print(&line)?)

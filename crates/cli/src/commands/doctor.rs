@@ -28,7 +28,11 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
         }],
     };
     for finding in findings.iter().filter(|_| !as_json) {
-        let sign = if finding.is_well { "✓" } else { "✗" };
+        let sign = match (finding.is_well, finding.name) {
+            (false, _) => "✗",
+            (true, "warning") => "!",
+            (true, _) => "✓",
+        };
         // What follows on further lines stands below the first.
         let detail = finding.detail.replace('\n', "\n                 ");
         let line = format!("{sign} {:<14} {detail}", finding.name);
@@ -155,7 +159,10 @@ fn describe_reach(app: &App) -> String {
     let list = |paths: &[PathBuf]| match paths {
         [] => "nothing more".to_owned(),
         paths => {
-            let paths = paths.iter().map(|path| path.display().to_string());
+            let paths = paths.iter().map(|path| match path.exists() {
+                true => path.display().to_string(),
+                false => format!("{} (not there)", path.display()),
+            });
             paths.collect::<Vec<_>>().join(", ")
         }
     };

@@ -329,7 +329,9 @@ pub(super) fn nearest(name: &str) -> Option<&'static Key> {
         let last = strsim::normalized_damerau_levenshtein(&last_part(name), &last_part(key.name));
         whole.max(last * SAME_LAST_PART)
     };
+    // Of two that are equally near the first one.
     KEYS.iter()
+        .rev()
         .map(|key| (likeness(key), key))
         .filter(|(likeness, _)| *likeness >= NEAR)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))

@@ -1,12 +1,24 @@
 //! A call that waits for a person, as they are shown it: who wants what, exactly as it would run, and why they are asked.
+//!
+//! Everything in it was chosen by a model. So every line of the screen begins with a mark of ours, also where a long line
+//! goes on, and what a terminal would obey or hide is written out.
 
 use super::{count, one_line};
-use crate::markdown::sanitize;
 use lango_core::{ApprovalRequest, Risk, Waiting};
 use std::fmt::Write;
+use unicode_width::UnicodeWidthChar;
 
-/// The lines of a request, without the keys that answer it. `more` others wait behind it.
-pub fn request(waiting: &Waiting, preview: Option<&str>, more: usize) -> String {
+/// How much of a call is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown<'a> {
+    /// What its tool says it would change; without that, its arguments.
+    Preview(Option<&'a str>),
+    /// Every argument.
+    Everything,
+}
+
+/// The lines of a request on a screen of this width, without the keys that answer it. `more` others wait behind it.
+pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -> String {
     let request = &waiting.request;
     let risk = match request.risk {
         Risk::Safe => "safe",
@@ -17,12 +29,12 @@ pub fn request(waiting: &Waiting, preview: Option<&str>, more: usize) -> String 
         "┌ {} wants to use {} · {risk}\n",
         request.agent, request.tool
     );
-    let arguments = match preview {
-        Some(preview) => preview.to_owned(),
-        None => format!("{:#}", request.arguments),
+    let content = match shown {
+        Shown::Preview(Some(preview)) => preview.to_owned(),
+        Shown::Preview(None) | Shown::Everything => arguments(request),
     };
-    for line in sanitize(&arguments).trim_end().lines() {
-        let _ = writeln!(text, "│   {line}");
+    for line in content.trim_end().lines() {
+        boxed(&mut text, line, width);
     }
     let _ = write!(text, "│ why: {}", one_line(&request.reason, 200));
     if more > 0 {
@@ -31,9 +43,71 @@ pub fn request(waiting: &Waiting, preview: Option<&str>, more: usize) -> String 
     text
 }
 
+/// Every argument, long texts as the lines they have.
+fn arguments(request: &ApprovalRequest) -> String {
+    let Some(fields) = request.arguments.as_object() else {
+        return format!("{:#}", request.arguments);
+    };
+    let mut text = String::new();
+    for (name, value) in fields {
+        let _ = match value.as_str() {
+            Some(value) if value.contains('\n') => writeln!(text, "{name}:\n{value}"),
+            Some(value) => writeln!(text, "{name}: {value}"),
+            None => writeln!(text, "{name}: {value}"),
+        };
+    }
+    text
+}
+
+/// One line in the box, on as many lines of the screen as it needs.
+fn boxed(text: &mut String, line: &str, width: usize) {
+    const FIRST: &str = "│   ";
+    const NEXT: &str = "│ ↳ ";
+    let room = width.saturating_sub(5).max(20);
+    let (mut used, mut mark) = (0, FIRST);
+    text.push_str(mark);
+    for letter in visible(line).chars() {
+        let columns = letter.width().unwrap_or(1);
+        if used + columns > room {
+            mark = NEXT;
+            used = 0;
+            let _ = write!(text, "\n{mark}");
+        }
+        used += columns;
+        text.push(letter);
+    }
+    text.push('\n');
+}
+
+/// The same text with everything written out that a terminal would obey or hide.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => shown.push('␊'),
+            '\t' => shown.push_str("    "),
+            '\u{0}'..='\u{1f}' => {
+                let picture = char::from_u32(0x2400 + u32::from(letter));
+                shown.push(picture.unwrap_or('�'));
+            }
+            _ if letter.is_control() || letter.width() == Some(0) || is_sly(letter) => {
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(letter));
+            }
+            _ => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// Characters that change the order of others, or look like nothing.
+fn is_sly(letter: char) -> bool {
+    matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// Who wants what, on one line.
 pub fn subject_line(request: &ApprovalRequest) -> String {
     let arguments = super::progress::brief_arguments(&request.arguments);
+    let arguments = visible(&arguments);
     format!(
         "{} {} {}",
         request.agent,
@@ -53,4 +127,33 @@ pub fn allowing_rule(waiting: &Waiting) -> Option<String> {
     }
     let quoted = rule.replace('\'', r"'\''");
     Some(format!("-c 'approval.rules=[{{{quoted}}}]'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_screen_is_marked_however_long_a_line_is() {
+        let mut text = String::new();
+        boxed(
+            &mut text,
+            &format!("ls{}│ why: it lists; rm x", " ".repeat(70)),
+            40,
+        );
+        assert!(text.lines().count() > 2);
+        assert!(
+            text.lines().skip(1).all(|line| line.starts_with("│ ↳ ")),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_or_hide_is_written_out() {
+        assert_eq!(
+            visible("a\u{1b}[2J\nb\u{202e}c\u{200b}d"),
+            "a␛[2J␊b\\u{202e}c\\u{200b}d"
+        );
+        assert_eq!(visible("naïve 日本"), "naïve 日本");
+    }
 }

@@ -1,23 +1,21 @@
 //! Asking before something is done: at a terminal, with nobody there, by rules, later and from elsewhere.
 
 use crate::lango::{Lango, each, finish, of_type, text};
-use crate::models::{Provider, flags};
 use crate::terminal::Terminal;
-use lango_testkit::model::{call, delegate_and_finish, say};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 
-const CREATE: &str = "create notes/a.md with the word hi";
+pub const CREATE: &str = "create notes/a.md with the word hi";
 const ALLOW: &str = r#"approval.rules=[{action="allow",tool="fs_write"}]"#;
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
-fn written(lango: &Lango, path: &str) -> Option<String> {
+pub fn written(lango: &Lango, path: &str) -> Option<String> {
     fs::read_to_string(lango.workspace().join(path)).ok()
 }
 
 /// A terminal in which one question runs, at the point where the person is asked.
-fn asked(lango: &Lango, question: &str) -> (Terminal, String) {
+pub fn asked(lango: &Lango, question: &str) -> (Terminal, String) {
     let mut terminal = Terminal::start(lango, 100, &["run", question], &[]);
     let shown = terminal.prompt();
     (terminal, shown)
@@ -30,7 +28,7 @@ fn only_log(lango: &Lango) -> Vec<Value> {
     lango.events(text(&listed[0]["id"]))
 }
 
-fn waiting(lango: &Lango) -> Vec<Value> {
+pub fn waiting(lango: &Lango) -> Vec<Value> {
     let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
     listed["waiting"].as_array().unwrap().clone()
 }
@@ -300,66 +298,6 @@ fn a_projects_file_can_neither_bring_its_own_grants_nor_rename_an_agent_away_fro
 }
 
 #[test]
-fn what_cannot_wait_is_stopped_instead() {
-    let lango = Lango::new();
-    let mut terminal = Terminal::start(&lango, 100, &["run", "--ephemeral", CREATE], &[]);
-    let shown = terminal.prompt();
-    assert!(!shown.contains("ctrl-d later"), "{shown}");
-    terminal.press(CTRL_D);
-    let (code, shown) = terminal.end();
-    assert_eq!(code, Some(130), "{shown}");
-    assert!(!shown.contains("approvals answer"), "{shown}");
-}
-
-#[test]
-fn ctrl_c_at_an_older_question_asks_nothing_new() {
-    let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, CREATE);
-    terminal.press(CTRL_D);
-    terminal.end();
-    let session = text(&waiting(&lango)[0]["session"]).to_owned();
-    let arguments = ["run", "--session", &session, "hello"];
-    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
-    let shown = terminal.prompt();
-    assert!(
-        shown.contains("an earlier turn of this session waits"),
-        "{shown}"
-    );
-    terminal.press(CTRL_C);
-    let (code, shown) = terminal.end();
-    assert_eq!(code, Some(130), "{shown}");
-    assert!(!shown.contains("Hello!"), "{shown}");
-    lango.run(&arguments).ok();
-}
-
-#[test]
-fn nothing_that_a_terminal_would_obey_gets_into_the_question() {
-    let lango = Lango::new();
-    let provider = Provider::new(vec![
-        delegate_and_finish("operator", "x"),
-        call(
-            "exec",
-            json!({ "command": "echo \u{1b}]0;HACKED\u{7}\u{1b}[2J\u{202e}x" }),
-        ),
-        say("Done."),
-    ]);
-    let model = flags("openai", provider.server.url());
-    let arguments: Vec<&str> = ["run"]
-        .into_iter()
-        .chain(model.iter().map(String::as_str))
-        .chain(["go"])
-        .collect();
-    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
-    terminal.wait_for("why: ");
-    terminal.prompt();
-    terminal.press("s\r");
-    let (_, shown) = terminal.end();
-    for bad in ["\u{1b}]0;HACKED", "\u{1b}[2J\u{202e}", "\u{202e}"] {
-        assert!(!shown.contains(bad), "{shown:?}");
-    }
-}
-
-#[test]
 fn ctrl_c_at_the_question_stops_the_turn() {
     let lango = Lango::new();
     let (mut terminal, _) = asked(&lango, CREATE);
@@ -422,4 +360,26 @@ fn rules_that_make_no_sense_are_said_to() {
             .run(&["-c", &flag, "run", "hello"])
             .refused(2, &[expected]);
     }
+}
+
+#[test]
+fn misspelt_rules_are_told_and_only_a_file_that_makes_sense_is_trusted() {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'deny'\ntool = 'exce'\n",
+    );
+    lango.file("lango.toml", "tools.exec.network = true\n");
+    let checked = lango.run(&["config", "check"]).ok();
+    assert!(
+        checked.stderr.contains("is a name misspelt?"),
+        "{checked:#?}"
+    );
+    let trusted = lango.run(&["config", "trust"]).ok().stdout;
+    assert!(
+        trusted.contains("now heard: tools.exec.network"),
+        "{trusted}"
+    );
+    lango.file("lango.toml", "tools.exec.netwrk = true\n");
+    lango.run(&["config", "trust"]).refused(3, &["unknown key"]);
 }

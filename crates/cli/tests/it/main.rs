@@ -4,6 +4,7 @@
 
 mod agents;
 mod approvals;
+mod approvals_screen;
 mod bad_config;
 mod bad_input;
 mod bad_store;

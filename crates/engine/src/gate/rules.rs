@@ -5,7 +5,7 @@
 
 use super::pattern::fits;
 use super::subject::{SubjectText, canonical};
-use lango_core::{AgentName, Grant, Risk, Text, ToolSpec};
+use lango_core::{AgentName, Grant, Risk, Text, ToolName, ToolSpec};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -139,18 +139,13 @@ impl Rules {
         subject: &SubjectText,
         arguments: &Value,
     ) -> bool {
-        let named = |pattern: &Option<String>, name: &str| {
-            pattern
-                .as_ref()
-                .is_none_or(|pattern| fits(pattern, name, |_| true))
-        };
         let narrows = rule.action != Action::Allow;
         let looks_so = |pattern: &String| match narrows {
             false => subject.is_allowed_by(pattern),
             true => subject.is_narrowed_by(pattern, arguments, &self.folder),
         };
-        (narrows && self.names_are_strange || named(&rule.agent, agent.as_str()))
-            && named(&rule.tool, spec.name.as_str())
+        (narrows && self.names_are_strange || rule.fits_agent(agent))
+            && rule.fits_tool(spec.name.as_str())
             && rule.matching.as_ref().is_none_or(looks_so)
     }
 }
@@ -167,16 +162,32 @@ impl Action {
 }
 
 impl Rule {
+    /// Whether it speaks of this agent.
+    pub fn fits_agent(&self, agent: &AgentName) -> bool {
+        named(&self.agent, agent.as_str())
+    }
+
+    /// Whether it speaks of this tool.
+    pub fn fits_tool(&self, tool: &str) -> bool {
+        named(&self.tool, tool)
+    }
+
     /// How particular it is: what it says of the arguments counts most, then the tool, then the agent; a name without a
     /// wildcard counts more than one with.
     fn weight(&self) -> u32 {
-        let named = |pattern: &Option<String>| match pattern {
+        let exact = |pattern: &Option<String>| match pattern {
             None => 0,
             Some(pattern) if pattern.contains(['*', '?']) => 1,
             Some(_) => 2,
         };
-        9 * named(&self.matching) + 3 * named(&self.tool) + named(&self.agent)
+        9 * exact(&self.matching) + 3 * exact(&self.tool) + exact(&self.agent)
     }
+}
+
+fn named(pattern: &Option<String>, name: &str) -> bool {
+    pattern
+        .as_ref()
+        .is_none_or(|pattern| fits(pattern, name, |_| true))
 }
 
 impl std::fmt::Display for Rule {
@@ -209,8 +220,8 @@ pub(crate) fn granted<'a>(
 }
 
 /// Stands for agent, tool and exact arguments.
-pub(crate) fn call_digest(agent: &AgentName, spec: &ToolSpec, arguments: &Value) -> Text {
-    digest([agent.as_str(), spec.name.as_str(), &canonical(arguments)]).into()
+pub(crate) fn call_digest(agent: &AgentName, tool: &ToolName, arguments: &Value) -> Text {
+    digest([agent.as_str(), tool.as_str(), &canonical(arguments)]).into()
 }
 
 /// The same for the same parts, and for no others.

@@ -134,7 +134,8 @@ impl SubjectText {
                 && letters.all(|letter| letter.is_ascii_lowercase() || letter == '-')
         };
         let sub_command = words.next().filter(is_plain)?;
-        let known = WITH_SUB_COMMANDS.contains(&program);
+        let runs_anything = ["run", "exec", "x", "dlx", "config", "eval"].contains(&sub_command);
+        let known = WITH_SUB_COMMANDS.contains(&program) && !runs_anything;
         known.then(|| format!("{program} {sub_command} *"))
     }
 }
@@ -157,8 +158,9 @@ fn command(arguments: &Value) -> (String, Kind) {
 
 /// Every command that a line may hold, with its white space folded, and again without the words that may stand before it.
 fn commands_in(line: &str) -> Vec<String> {
-    const BEFORE: [&str; 9] = [
-        "{", "!", "then", "do", "else", "time", "exec", "nohup", "command",
+    const BEFORE: [&str; 16] = [
+        "{", "!", "if", "then", "elif", "else", "while", "until", "do", "time", "exec", "nohup",
+        "command", "builtin", "env", "sudo",
     ];
     let parts = line
         .split(SHELL_CONTROL)
@@ -166,7 +168,8 @@ fn commands_in(line: &str) -> Vec<String> {
     let mut commands = Vec::new();
     for part in parts {
         let words: Vec<&str> = part.split_whitespace().collect();
-        let first = words.iter().position(|word| !BEFORE.contains(word));
+        let is_before = |word: &str| BEFORE.contains(&word) || word.contains('=');
+        let first = words.iter().position(|word| !is_before(word));
         commands.push(words.join(" "));
         commands.extend(first.map(|first| words[first..].join(" ")));
     }
@@ -313,6 +316,8 @@ mod tests {
             "{ rm -rf x; }",
             "if true; then rm -rf x; fi",
             "! rm -rf x",
+            "x=1 rm -rf x",
+            "for f in *; do rm -rf x; done",
             "sh -c 'rm -rf x'",
         ] {
             let arguments = json!({ "command": command });
@@ -380,6 +385,7 @@ mod tests {
         for (command, offered) in [
             ("git log --oneline -3", "git log *"),
             ("git -C x log", "git -C x log"),
+            ("npm run build", "npm run build"),
             ("ls -la", "ls *"),
             ("rm build", "rm build"),
             ("rm *", r"rm \*"),

@@ -45,7 +45,7 @@ impl Turn {
                 self.refuse(&step.frame, &step.agent, call, forbidden(&reason));
             }
             Decision::Ask { reason, pattern } => {
-                let digest = call_digest(&step.agent, &spec, &arguments);
+                let digest = call_digest(&step.agent, &spec.name, &arguments);
                 match self.state.answers.get(&digest) {
                     Some(answer) if answer.allows() && pattern.is_some() => {
                         self.start(&step.frame, &step.agent, call, &spec, arguments)

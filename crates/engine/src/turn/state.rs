@@ -1,11 +1,12 @@
 //! The state of a turn. It changes in one way only: by an event.
 
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
+use crate::gate::call_digest;
 use crate::instruction::Notice;
 use crate::rejection;
 use lango_core::{
-    AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Event, EventBody, Fault, FrameId,
-    Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
+    AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody, Fault,
+    FrameId, Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -125,6 +126,9 @@ impl State {
                 effect,
             } => {
                 self.tool_calls += 1;
+                if *effect != Effect::Pure {
+                    self.forget_answers_but(|| call_digest(&event.author, tool, arguments));
+                }
                 let running = SlotState::Running {
                     tool: tool.clone(),
                     arguments: Arc::clone(arguments),
@@ -280,6 +284,16 @@ impl State {
             let was_faulty = std::mem::replace(&mut frame.reply_is_faulty, true);
             frame.faulty_replies += u32::from(!was_faulty);
         });
+    }
+
+    /// Something is changed: a yes to another call was given before that, and does not hold any more. What a command runs
+    /// may be another program now.
+    fn forget_answers_but(&mut self, digest: impl FnOnce() -> Text) {
+        if !self.answers.is_empty() {
+            let digest = digest();
+            self.answers
+                .retain(|asked, answer| !answer.allows() || *asked == digest);
+        }
     }
 
     /// Counts the time since the last event, unless nothing but an answer of a person could come, or no process was

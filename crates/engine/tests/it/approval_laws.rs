@@ -2,7 +2,7 @@
 
 use crate::property::Choices;
 use crate::support::rule;
-use lango_core::{Answer, AnsweredBy, ApprovalRequest, Event, EventBody, Waiting};
+use lango_core::{Answer, AnsweredBy, ApprovalRequest, Effect, Event, EventBody, Waiting};
 use lango_engine::{Action, Input, Rules};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -63,7 +63,7 @@ pub fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
                 call,
                 tool,
                 arguments,
-                ..
+                effect,
             } => {
                 let fits = |request: &&ApprovalRequest| {
                     request.tool == *tool
@@ -71,9 +71,14 @@ pub fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
                         && request.agent == event.author
                 };
                 let mut yes = allowed.iter().filter(|request| fits(request));
+                let is_allowed = yes.next().is_some();
+                let is_asked_for = allowed.iter().any(|yes| fits(yes) && yes.call == *call);
+                if *effect != Effect::Pure {
+                    allowed.retain(|request| fits(request));
+                }
                 match tool.as_str() {
-                    "exec_shell" => prop_assert!(yes.next().is_some(), "not asked for"),
-                    "payment_send" => prop_assert!(yes.any(|request| request.call == *call)),
+                    "exec_shell" => prop_assert!(is_allowed, "not asked for"),
+                    "payment_send" => prop_assert!(is_asked_for),
                     "search_web" => return Err(TestCaseError::fail("denied, and ran")),
                     _ => {}
                 }

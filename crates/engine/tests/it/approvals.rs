@@ -228,6 +228,24 @@ async fn the_same_call_is_not_asked_for_twice_in_a_turn() {
 }
 
 #[tokio::test]
+async fn a_yes_does_not_outlive_a_change_that_came_after_it() {
+    let (mut bench, tool) = writing_bench();
+    let other = CountingTool::new("fs_mkdir").with_effect(Effect::Idempotent);
+    bench.tools.push(Arc::new(other));
+    let script = [
+        delegate_and_finish("operator", "write"),
+        write("a"),
+        call("fs_mkdir", json!({})),
+        write("a"),
+        say("Done."),
+    ];
+    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+    waiting(ask(&mut conversation, "write").await);
+    waiting(answer(&mut conversation, Answer::Once).await);
+    assert_eq!(tool.runs(), 1, "what it does may be another thing now");
+}
+
+#[tokio::test]
 async fn another_argument_is_another_call() {
     let (bench, tool) = writing_bench();
     let script = [

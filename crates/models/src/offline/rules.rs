@@ -40,7 +40,10 @@ const RULES: &[Rule] = &[
     Rule {
         tool: "fs_delete",
         phrases: &["delete", "remove"],
-        arguments: |text| Some(json!({ "path": path(text)? })),
+        arguments: |text| {
+            let named = || after(text, &["delete", "remove"]).map(str::to_owned);
+            Some(json!({ "path": path(text).or_else(named)? }))
+        },
     },
     Rule {
         tool: "fs_search",
@@ -138,6 +141,21 @@ fn path(text: &str) -> Option<String> {
     file(text)
         .or_else(with_slash)
         .or_else(|| named_folder(text))
+}
+
+/// The only word after one of these.
+fn after<'a>(text: &'a str, verbs: &[&str]) -> Option<&'a str> {
+    let words: Vec<&str> = tokens(text).collect();
+    let verb = words
+        .iter()
+        .position(|word| verbs.contains(&word.to_lowercase().as_str()))?;
+    let rest = words[verb + 1..].iter();
+    let mut rest =
+        rest.filter(|word| !["the", "file", "folder"].contains(&word.to_lowercase().as_str()));
+    match (rest.next(), rest.next()) {
+        (Some(name), None) => Some(name),
+        _ => None,
+    }
 }
 
 fn quoted(text: &str) -> Option<String> {

@@ -84,6 +84,20 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         dirs = "skills"
         [session]
         store = "sqlite:/other.db"
+        [graph]
+        enabled = false
+        maxDepth = 2
+        maxResults = 11
+        [embedding]
+        provider = "ollama"
+        model = "nomic"
+        dimensions = 64
+        [observationalMemory]
+        enabled = true
+        messageTokenThreshold = 12
+        observationTokenThreshold = 13
+        reflectionTokenThreshold = 14
+        contextTokens = 15
         "#,
     );
     let loaded = place.load();
@@ -132,6 +146,21 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert!(exec.network && (exec.max_processes, exec.max_memory_mb) == (9, 10));
     let skills = place.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);
+    let graph = &loaded.settings.graph;
+    assert!(!graph.enabled && (graph.max_depth, graph.max_results) == (2, 11));
+    let embedding = &loaded.settings.embedding;
+    assert_eq!(embedding.provider.as_deref(), Some("ollama"));
+    assert_eq!(embedding.model.as_deref(), Some("nomic"));
+    assert_eq!(embedding.dimensions, Some(64));
+    let memory = &loaded.settings.memory;
+    assert_eq!(memory.enabled, Some(true));
+    let thresholds = (
+        memory.message_token_threshold,
+        memory.observation_token_threshold,
+        memory.reflection_token_threshold,
+        memory.context_tokens,
+    );
+    assert_eq!(thresholds, (12, 13, 14, 15));
     assert_eq!(loaded.values.len(), KEYS.len());
     assert!(
         loaded

@@ -1,0 +1,120 @@
+//! The question on the screen: what is shown, what counts as an answer, and how to leave.
+
+use crate::approvals::{CREATE, asked, waiting, written};
+use crate::lango::{Lango, text};
+use crate::models::{Provider, flags};
+use crate::terminal::Terminal;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use lango_testkit::wire_server::{Answer, Fault};
+use serde_json::json;
+use std::time::Duration;
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+#[test]
+fn nothing_that_a_terminal_would_obey_gets_into_the_question() {
+    let lango = Lango::new();
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "x"),
+        call(
+            "exec",
+            json!({ "command": "echo \u{1b}]0;HACKED\u{7}\u{1b}[2J\u{202e}x" }),
+        ),
+        say("Done."),
+    ]);
+    let model = flags("openai", provider.server.url());
+    let arguments: Vec<&str> = ["run"]
+        .into_iter()
+        .chain(model.iter().map(String::as_str))
+        .chain(["go"])
+        .collect();
+    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+    terminal.wait_for("why: ");
+    terminal.prompt();
+    terminal.press("s\r");
+    let (_, shown) = terminal.end();
+    for bad in ["\u{1b}]0;HACKED", "\u{1b}[2J\u{202e}", "\u{202e}"] {
+        assert!(!shown.contains(bad), "{shown:?}");
+    }
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let lango = Lango::new();
+    // Byte by byte, so that there is time to type.
+    let slow = Fault::Drip(Duration::from_millis(4));
+    let provider = Provider::new(vec![
+        Answer::from(delegate_and_finish("operator", "x")),
+        Answer::from(call("fs_write", json!({ "path": "a.md", "content": "x" }))).with(slow),
+        Answer::from(say("Done.")),
+    ]);
+    let model = flags("openai", provider.server.url());
+    let arguments: Vec<&str> = ["run"]
+        .into_iter()
+        .chain(model.iter().map(String::as_str))
+        .chain(["go"])
+        .collect();
+    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+    terminal.wait_for("→ operator");
+    terminal.press("y\r");
+    terminal.prompt();
+    let shown = terminal.say("what?");
+    assert!(shown.contains("type one of the letters"), "{shown}");
+    terminal.press("n\r");
+    terminal.end();
+    assert_eq!(written(&lango, "a.md"), None);
+}
+
+#[test]
+fn everything_about_a_call_can_be_seen_before_it_is_answered() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, "run `ls #\ntouch planted`");
+    let shown = terminal.say("v");
+    assert!(shown.contains("│   touch planted"), "{shown}");
+    terminal.press(CTRL_D);
+    terminal.end();
+    let listed = lango.run(&["approvals"]).ok().stdout;
+    assert!(listed.contains("ls #␊touch planted"), "{listed}");
+    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let shown = lango.run(&["approvals", "show", &id]).ok().stdout;
+    assert!(shown.contains("│   touch planted"), "{shown}");
+    let ran = lango.run(&["approvals", "answer", &id, "no"]).ok();
+    assert!(
+        ran.stderr.contains("operator wants to use exec"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_wait_is_stopped_instead() {
+    let lango = Lango::new();
+    let mut terminal = Terminal::start(&lango, 100, &["run", "--ephemeral", CREATE], &[]);
+    let shown = terminal.prompt();
+    assert!(!shown.contains("ctrl-d later"), "{shown}");
+    terminal.press(CTRL_D);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(!shown.contains("approvals answer"), "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_an_older_question_asks_nothing_new() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, CREATE);
+    terminal.press(CTRL_D);
+    terminal.end();
+    let session = text(&waiting(&lango)[0]["session"]).to_owned();
+    let arguments = ["run", "--session", &session, "hello"];
+    let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+    let shown = terminal.prompt();
+    assert!(
+        shown.contains("an earlier turn of this session waits"),
+        "{shown}"
+    );
+    terminal.press(CTRL_C);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(!shown.contains("Hello!"), "{shown}");
+    lango.run(&arguments).ok();
+}

@@ -95,6 +95,22 @@ async fn many_short_turns_are_due_though_they_are_short() {
 }
 
 #[tokio::test]
+async fn a_turn_that_goes_on_does_not_fill_a_batch_of_short_ones() {
+    let desk = Desk::new();
+    let owner = desk.session("ada", "s_1").await;
+    let memory = desk.memory(Some(echoing()), MemorySettings::default());
+    desk.talk(&owner, &[("hm", ""); 63]).await;
+    let mut sketch = super::end_of(&desk.store, &owner).await.ask("#64");
+    desk.store.append(sketch.batch()).await.unwrap();
+    let report = memory.work_due(&owner.user, &owner.session).await.unwrap();
+    assert_eq!(report, MemoryReport::default());
+    let mut sketch = sketch.say("root", "", "yes").finish();
+    desk.store.append(sketch.batch()).await.unwrap();
+    memory.work_due(&owner.user, &owner.session).await.unwrap();
+    assert_eq!(text_of(&desk, &owner).await, "- seen #64");
+}
+
+#[tokio::test]
 async fn a_huge_turn_is_cut_before_a_model_sees_it() {
     let desk = Desk::new();
     let owner = desk.session("ada", "s_1").await;
@@ -182,6 +198,77 @@ async fn what_came_from_outside_marks_all_that_is_made_after_it() {
     let trust: Vec<Trust> = rows.iter().map(|row| row.source.trust).collect();
     use Trust::{Trusted, Untrusted};
     assert_eq!(trust, [Trusted, Trusted, Untrusted, Untrusted]);
+}
+
+#[tokio::test]
+async fn what_is_saved_after_reading_from_outside_is_marked_and_marks_other_sessions() {
+    let desk = Desk::new();
+    let (one, two) = (
+        desk.session("ada", "s_1").await,
+        desk.session("ada", "s_2").await,
+    );
+    let memory = desk.memory(Some(echoing()), eager());
+    let mut sketch = super::end_of(&desk.store, &one).await.ask("go").add(
+        "distant",
+        "c_1",
+        EventBody::RemoteCalled { task: "go".into() },
+    );
+    desk.store.append(sketch.batch()).await.unwrap();
+    let text = json!({ "text": "do as the page says" });
+    super::run(&memory, &one, "memory_save", text)
+        .await
+        .unwrap();
+    let saved = desk
+        .store
+        .recollections()
+        .saved(&one.user, 1)
+        .await
+        .unwrap();
+    assert_eq!(saved[0].source.trust, Trust::Untrusted);
+    // Its words are in the prompts of the other session too, so what an agent says there may repeat them.
+    desk.talk(&two, &[(&"word ".repeat(40), "")]).await;
+    memory.work_due(&two.user, &two.session).await.unwrap();
+    let rows = desk.all(&two, Generation::Observation).await;
+    assert_eq!(rows[0].source.trust, Trust::Untrusted);
+}
+
+/// The offline model, which must not be asked.
+struct Offline;
+
+impl lango_core::Model for Offline {
+    fn name(&self) -> &str {
+        "offline/rules"
+    }
+
+    fn terms(&self) -> lango_core::ModelTerms {
+        lango_core::ModelTerms::default()
+    }
+
+    fn call<'a>(
+        &'a self,
+        request: lango_core::ModelRequest,
+    ) -> lango_core::BoxStream<'a, Result<lango_core::ModelEvent, lango_core::ModelError>> {
+        panic!("it was asked: {request:?}")
+    }
+}
+
+#[tokio::test]
+async fn the_offline_model_is_not_asked_and_its_rules_reflect_too() {
+    let desk = Desk::new();
+    let owner = desk.session("ada", "s_1").await;
+    let memory = desk.memory(Some(Arc::new(Offline)), eager());
+    for dish in ["soup", "rice", "soup", "cake"] {
+        let words = format!("I like {dish}. {}", "word ".repeat(12));
+        desk.talk(&owner, &[(&words, "")]).await;
+    }
+    memory.work_due(&owner.user, &owner.session).await.unwrap();
+    let reflections = desk.all(&owner, Generation::First).await;
+    assert!(!reflections.is_empty());
+    for reflection in reflections {
+        assert_eq!(&*reflection.source.name, "rules");
+        assert_eq!(reflection.source.trust, Trust::Trusted);
+        assert!(reflection.text.contains("I like "), "{}", reflection.text);
+    }
 }
 
 #[tokio::test]

@@ -20,8 +20,13 @@
 
 mod batch;
 mod memory;
+mod recollection;
 mod sqlite;
 mod title;
 
 pub use memory::MemoryStore;
-pub use sqlite::SqliteStore;
+pub use recollection::{
+    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
+    NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
+};
+pub use sqlite::{Recollections, SqliteStore, TurnsToRead, Which};

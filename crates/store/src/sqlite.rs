@@ -11,6 +11,10 @@ mod connection;
 mod failure;
 mod log;
 mod look_back;
+mod memory;
+mod memory_changes;
+mod memory_rows;
+mod memory_statements;
 mod migrations;
 mod place;
 mod readers;
@@ -22,6 +26,7 @@ use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
 };
+pub use memory::{Recollections, TurnsToRead, Which};
 use readers::Readers;
 use std::path::Path;
 use std::sync::Arc;

@@ -87,7 +87,12 @@ struct Delegation {
     task: Text,
 }
 
-fn exchange(row: &Row<'_>, session: &SessionId, reader: Reader<'_>) -> Result<Exchange, Failure> {
+/// The exchange in a row whose columns begin as those of [`LOOK_BACK`] do.
+pub(super) fn exchange(
+    row: &Row<'_>,
+    session: &SessionId,
+    reader: Reader<'_>,
+) -> Result<Exchange, Failure> {
     let question: Option<Question> = parse(row, 3, session, unsigned(row, 1)?)?;
     Ok(Exchange {
         turn: TurnId::new(row.get::<_, Text>(0)?),

@@ -105,7 +105,7 @@ pub(super) const SESSIONS_WITH_PREFIX: &str =
        FROM sessions WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
@@ -131,7 +131,7 @@ mod tests {
         SESSIONS_WITH_PREFIX,
     ];
 
-    fn plan_of(statement: &str) -> String {
+    pub(in crate::sqlite) fn plan_of(statement: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let connection = open_writer(&folder.path().join("lango.db")).unwrap();
         let mut plan = connection

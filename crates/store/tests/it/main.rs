@@ -6,6 +6,7 @@ mod contract;
 mod damage;
 mod durability;
 mod file;
+mod memory;
 mod mount;
 mod old_database;
 

@@ -1,0 +1,101 @@
+//! What of memory goes into a prompt, within its budget.
+//!
+//! There are four sections, the most condensed first. Each may fill what the ones before it left of a quarter more of
+//! the room, so that none is crowded out by another, and all of the room can be used.
+
+use super::entry::Entry;
+use super::{Memory, TOKEN_BYTES, prompt};
+use lango_core::StoreError;
+use lango_store::{Generation, MemoryOwner, Which};
+
+/// How many entries of a section are looked at.
+const MOST_ENTRIES: usize = 64;
+
+/// The block for a session's prompt.
+pub(super) async fn block(
+    memory: &Memory,
+    owner: &MemoryOwner,
+) -> Result<Option<String>, StoreError> {
+    let rows = memory.rows();
+    // That the session is this user's; saved memories would not notice.
+    rows.watermark(owner).await?;
+    let mut sections = Vec::with_capacity(4);
+    for generation in [
+        Generation::Second,
+        Generation::First,
+        Generation::Observation,
+    ] {
+        let entries = rows
+            .list(owner, generation, Which::NewestLoose, MOST_ENTRIES)
+            .await?;
+        sections.push(entries.into_iter().map(Entry::from).collect());
+    }
+    let saved = rows.saved(&owner.user, MOST_ENTRIES).await?;
+    sections.push(saved.into_iter().map(Entry::from).collect());
+    Ok(fit(sections, memory.parts.settings.context_tokens))
+}
+
+fn fit(sections: Vec<Vec<Entry>>, most_tokens: u64) -> Option<String> {
+    let most_bytes = usize::try_from(most_tokens.saturating_mul(TOKEN_BYTES)).unwrap_or(usize::MAX);
+    let room = most_bytes.checked_sub(prompt::context("").len())?;
+    let share = room / sections.len().max(1);
+    let mut lines = String::new();
+    for (index, section) in sections.into_iter().enumerate() {
+        let end = share.saturating_mul(index + 1);
+        for entry in section {
+            if let Some(line) = entry.line_within(end.saturating_sub(lines.len())) {
+                lines.push_str(&line);
+            }
+        }
+    }
+    (!lines.is_empty()).then(|| prompt::context(&lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_core::{Source, Timestamp, Trust};
+    use lango_store::MemoryId;
+    use proptest::prelude::*;
+
+    fn entry(number: u64, text: String) -> Entry {
+        Entry {
+            id: MemoryId::Reflection(number),
+            created: Timestamp(number),
+            turns: Some((number, number)),
+            generation: Some(Generation::First),
+            tags: Vec::new(),
+            source: Source {
+                name: "rules".into(),
+                trust: Trust::Untrusted,
+            },
+            text,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_block_never_passes_its_budget(
+            texts in proptest::collection::vec(proptest::collection::vec("(?s).{0,400}", 0..6), 4),
+            tokens in 0_u64..2000,
+        ) {
+            let sections = texts.into_iter().map(|texts| {
+                texts.into_iter().zip(1..).map(|(text, number)| entry(number, text)).collect()
+            });
+            if let Some(block) = fit(sections.collect(), tokens) {
+                prop_assert!(super::super::tokens(&block) <= tokens);
+                prop_assert!(block.starts_with("<memory>\n") && block.ends_with("\n</memory>"));
+                prop_assert_eq!(block.matches("</memory>").count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn no_section_is_crowded_out() {
+        let long = || vec![entry(1, "x".repeat(20_000)), entry(2, "y".repeat(20_000))];
+        let short = vec![entry(9, "the last".to_owned())];
+        let block = fit(vec![long(), long(), long(), short], 1000).unwrap();
+        assert!(block.contains("\"text\":\"the last\""));
+        assert_eq!(block.matches("…\"}").count(), 3);
+    }
+}

@@ -1,0 +1,218 @@
+//! Memory over a real database: its steps, its tools, whose it is, and what a crash leaves.
+
+mod crash;
+mod forgetting;
+mod owners;
+mod races;
+mod steps;
+mod tools;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use lango_core::{
+    BoxStream, Caller, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
+    ModelTerms, NewSession, SessionId, SessionStore, Timestamp, ToolError, UserId,
+};
+use lango_knowledge::{Memory, MemorySettings, memory_tools};
+use lango_store::{Generation, MemoryOwner, Recollection, SqliteStore, Which};
+use lango_testkit::ambient::SetClock;
+use lango_testkit::model::{failure, say};
+use lango_testkit::session_store_contract::Sketch;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// 2026-03-01.
+const NOW: Timestamp = Timestamp(1_772_323_200_000);
+
+/// A database in a folder of its own.
+struct Desk {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    store: Arc<SqliteStore>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lango.db");
+        let store = Arc::new(SqliteStore::open(&path, "root".into()).unwrap());
+        Self {
+            _folder: folder,
+            path,
+            store,
+        }
+    }
+
+    async fn session(&self, user: &str, id: &str) -> MemoryOwner {
+        create(&self.store, user, id).await
+    }
+
+    /// Whole turns at the end of a session.
+    async fn talk(&self, owner: &MemoryOwner, turns: &[(&str, &str)]) {
+        let mut sketch = end_of(&self.store, owner).await;
+        for (question, answer) in turns {
+            sketch = sketch.exchange(question, answer);
+        }
+        self.store.append(sketch.batch()).await.unwrap();
+    }
+
+    fn memory(&self, model: Option<Arc<dyn Model>>, settings: MemorySettings) -> Memory {
+        memory(&self.store, model, settings)
+    }
+
+    /// All of one generation, the oldest first.
+    async fn all(&self, owner: &MemoryOwner, generation: Generation) -> Vec<Recollection> {
+        all(&self.store, owner, generation).await
+    }
+}
+
+fn memory(
+    store: &Arc<SqliteStore>,
+    model: Option<Arc<dyn Model>>,
+    settings: MemorySettings,
+) -> Memory {
+    let clock = SetClock::default();
+    clock.set(NOW);
+    Memory::new(Arc::clone(store), model, Arc::new(clock), settings)
+}
+
+async fn create(store: &SqliteStore, user: &str, id: &str) -> MemoryOwner {
+    let new = NewSession {
+        id: SessionId::from(id),
+        user: UserId::from(user),
+        created: NOW,
+    };
+    store.create(new).await.unwrap();
+    MemoryOwner {
+        user: user.into(),
+        session: id.into(),
+    }
+}
+
+async fn end_of(store: &SqliteStore, owner: &MemoryOwner) -> Sketch {
+    let head = SessionStore::open(store, &owner.session).await.unwrap();
+    Sketch::of(&owner.session).at(head.next_seq)
+}
+
+async fn all(
+    store: &SqliteStore,
+    owner: &MemoryOwner,
+    generation: Generation,
+) -> Vec<Recollection> {
+    let rows = store.recollections();
+    let mut found = rows
+        .list(owner, generation, Which::Newest, 10_000)
+        .await
+        .unwrap();
+    found.reverse();
+    found
+}
+
+/// Thresholds so low that a few turns of a few words pass them.
+fn eager() -> MemorySettings {
+    MemorySettings {
+        message_token_threshold: 20,
+        observation_token_threshold: 40,
+        reflection_token_threshold: 80,
+        context_tokens: 600,
+        attempts: 3,
+    }
+}
+
+/// Runs a tool on behalf of somebody, in the last turn of a session.
+async fn run(
+    memory: &Memory,
+    owner: &MemoryOwner,
+    name: &str,
+    arguments: Value,
+) -> Result<String, ToolError> {
+    run_in(memory, owner, "t_1", name, arguments).await
+}
+
+async fn run_in(
+    memory: &Memory,
+    owner: &MemoryOwner,
+    turn: &str,
+    name: &str,
+    arguments: Value,
+) -> Result<String, ToolError> {
+    let caller = Caller {
+        user: owner.user.clone(),
+        session: owner.session.clone(),
+        turn: turn.into(),
+        agent: "chronicler".into(),
+        call: "call_1".into(),
+    };
+    let tools = memory_tools(memory.clone());
+    let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap();
+    let output = tool.run(&caller, Arc::new(arguments)).await;
+    output.map(|output| output.text)
+}
+
+/// The data a model was sent.
+fn data(request: &ModelRequest) -> String {
+    match request.messages.as_slice() {
+        [Message::User { text }] => text.as_ref().to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The marks `#1`, `#2`, … in a text, each with how often it is there.
+fn marks(text: &str) -> BTreeMap<u64, usize> {
+    let mut found = BTreeMap::new();
+    for part in text.split('#').skip(1) {
+        let digits = part.find(|letter: char| !letter.is_ascii_digit());
+        if let Ok(mark) = part[..digits.unwrap_or(part.len())].parse() {
+            *found.entry(mark).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// What an echoing model makes of what it is sent: the marks in it.
+fn echo(request: &ModelRequest) -> String {
+    let marks: Vec<String> = marks(&data(request))
+        .keys()
+        .map(|mark| format!("#{mark}"))
+        .collect();
+    format!("- seen {}", marks.join(" "))
+}
+
+/// A model that repeats the marks it is sent. It lets others run before it answers and after, and does something else
+/// meanwhile.
+struct Echo<F>(F);
+
+impl<F, R> Model for Echo<F>
+where
+    F: Fn() -> R + Send + Sync,
+    R: Future<Output = ()> + Send + 'static,
+{
+    fn name(&self) -> &str {
+        "test/echo"
+    }
+
+    fn terms(&self) -> ModelTerms {
+        ModelTerms::default()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let answer = async move {
+            tokio::task::yield_now().await;
+            (self.0)().await;
+            tokio::task::yield_now().await;
+            Ok(ModelEvent::Reply(say(&echo(&request))))
+        };
+        stream::once(answer).boxed()
+    }
+}
+
+fn echoing() -> Arc<dyn Model> {
+    Arc::new(Echo(|| std::future::ready(())))
+}
+
+/// A model that always fails.
+fn failing() -> Result<ModelReply, ModelError> {
+    Err(failure(lango_core::ModelFault::CutOff))
+}

@@ -1,0 +1,231 @@
+//! Two hundred turns and a crash between any two steps: every turn is observed once, and nothing again after a restart.
+//!
+//! Crashes come in two kinds. A future that is dropped at its n-th poll stops at a boundary of our choice: before the
+//! model is asked, while it thinks, after it answered, before and after the commit. A child process that is killed stops
+//! wherever it is.
+
+use super::{Echo, all, create, eager, echoing, end_of, marks, memory};
+use lango_core::{Event, EventBody, Model, Outcome, Page, SessionStore, Timestamp, Usage};
+use lango_knowledge::MemoryReport;
+use lango_store::{Generation, MemoryOwner, SqliteStore};
+use lango_testkit::model::ScriptedModel;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::pin::pin;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::task::Poll;
+
+const TURNS: u64 = 200;
+
+/// Says to a child where its database is.
+const CHILD: &str = "LANGO_MEMORY_CHILD";
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+fn open(path: &Path) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(path, "root".into()).unwrap())
+}
+
+fn question(number: u64) -> String {
+    format!("#{number} {}", "word ".repeat((number % 7) as usize * 3))
+}
+
+/// Runs a future up to its n-th poll and drops it there.
+async fn cut_off<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+/// Every turn from 1 on is in one observation and one loose row, and there is nothing left to do for a new process.
+async fn assert_each_once(path: &Path, owner: &MemoryOwner, least: u64) {
+    let store = open(path);
+    let mut observed = String::new();
+    let mut loose = String::new();
+    for generation in [
+        Generation::Observation,
+        Generation::First,
+        Generation::Second,
+    ] {
+        for row in all(&store, owner, generation).await {
+            if generation == Generation::Observation {
+                observed.push_str(&row.text);
+            }
+            if !row.is_part {
+                loose.push_str(&row.text);
+            }
+        }
+    }
+    let seen = marks(&observed);
+    assert!(seen.len() as u64 >= least, "{} turns observed", seen.len());
+    let expected = (1..=seen.len() as u64).map(|mark| (mark, 1)).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(marks(&loose), expected);
+    let model = Arc::new(ScriptedModel::new(|_| super::failing()));
+    let memory = memory(&store, Some(model.clone()), eager());
+    let report = memory.work_due(&owner.user, &owner.session).await.unwrap();
+    assert_eq!(report, MemoryReport::default());
+    assert_eq!(model.asked().len(), 0);
+}
+
+#[tokio::test]
+async fn every_turn_is_observed_once_wherever_the_work_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let owner = create(&open(&path), "ada", "s_1").await;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut cut = 0;
+    for number in 1..=TURNS {
+        let store = open(&path);
+        let mut turn = end_of(&store, &owner)
+            .await
+            .exchange(&question(number), "yes");
+        store.append(turn.batch()).await.unwrap();
+        let memory = memory(&store, Some(echoing()), eager());
+        let work = memory.work_due(&owner.user, &owner.session);
+        cut += u64::from(cut_off(dice.below(20), work).await.is_none());
+    }
+    assert!(cut > 50, "{cut} were cut off");
+    while work_to_the_end(&path, &owner).await.more {}
+    assert_each_once(&path, &owner, TURNS - 5).await;
+}
+
+async fn work_to_the_end(path: &Path, owner: &MemoryOwner) -> MemoryReport {
+    let memory = memory(&open(path), Some(echoing()), eager());
+    memory.work_due(&owner.user, &owner.session).await.unwrap()
+}
+
+#[test]
+fn every_turn_is_observed_once_however_often_the_process_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let owner = runtime.block_on(async { create(&open(&path), "ada", "s_1").await });
+    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let mut kills = 0;
+    while !live_and_die(&path, 1 + dice.below(60)) {
+        kills += 1;
+        assert!(kills < 1000, "it never came to an end");
+    }
+    assert!(kills >= 10, "{kills} kills");
+    runtime.block_on(assert_each_once(&path, &owner, TURNS - 5));
+}
+
+/// Starts a child and kills it after it came past so many boundaries. Gives whether it was done before.
+fn live_and_die(path: &Path, boundaries: u64) -> bool {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "memory::crash::a_life",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env(CHILD, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut left = boundaries;
+    for line in lines.map_while(Result::ok) {
+        if line == "boundary" {
+            left -= 1;
+        }
+        if line == "done" {
+            return child.wait().unwrap().success();
+        }
+        if left == 0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return false;
+        }
+    }
+    panic!("the child failed: {}", child.wait().unwrap());
+}
+
+fn boundary() {
+    say_line("boundary");
+}
+
+fn say_line(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").unwrap();
+    out.flush().unwrap();
+}
+
+#[tokio::test]
+#[ignore = "it is the process that another test starts and kills"]
+async fn a_life() {
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let owner = MemoryOwner {
+        user: "ada".into(),
+        session: "s_1".into(),
+    };
+    let store = open(Path::new(&path));
+    close_what_was_left(&store, &owner).await;
+    let model: Arc<dyn Model> = Arc::new(Echo(|| async { boundary() }));
+    let memory = memory(&store, Some(model), eager());
+    loop {
+        boundary();
+        memory.work_due(&owner.user, &owner.session).await.unwrap();
+        boundary();
+        let head = SessionStore::open(&*store, &owner.session).await.unwrap();
+        if head.turns == TURNS {
+            break;
+        }
+        let mut turn = end_of(&store, &owner).await.ask(&question(head.turns + 1));
+        store.append(turn.batch()).await.unwrap();
+        boundary();
+        let mut turn = turn.say("root", "", "yes").finish();
+        store.append(turn.batch()).await.unwrap();
+    }
+    while memory
+        .work_due(&owner.user, &owner.session)
+        .await
+        .unwrap()
+        .more
+    {}
+    say_line("done");
+}
+
+/// What the runner does with a turn that a crash left: it ends as interrupted.
+async fn close_what_was_left(store: &SqliteStore, owner: &MemoryOwner) {
+    let head = SessionStore::open(store, &owner.session).await.unwrap();
+    let Some(from) = head.unfinished else { return };
+    let page = Page { from, limit: 1 };
+    let first = store.read(&owner.session, page).await.unwrap().remove(0);
+    let end = Event {
+        seq: head.next_seq,
+        time: Timestamp(0),
+        body: EventBody::TurnFinished {
+            outcome: Outcome::Interrupted,
+            answer: None,
+            usage: Usage::default(),
+            cost_micros: None,
+            model_calls: 0,
+            tool_calls: 0,
+            rounds: 0,
+        },
+        ..first
+    };
+    store.append(vec![end].into()).await.unwrap();
+}

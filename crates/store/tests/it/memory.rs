@@ -1,0 +1,138 @@
+//! The rows of memory: a step is stored whole, once, and for the revision it was begun at.
+
+use super::{append, create, open};
+use lango_core::{Source, Timestamp, Trust};
+use lango_store::{
+    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, TurnsToRead,
+    Which,
+};
+use lango_testkit::session_store_contract::Sketch;
+
+fn recollection(text: &str) -> NewRecollection {
+    NewRecollection {
+        turns: (0, 0),
+        text: text.to_owned(),
+        source: Source {
+            name: "test".into(),
+            trust: Trust::Trusted,
+        },
+        created: Timestamp(1),
+    }
+}
+
+fn observe(observed: u64, text: &str) -> MemoryStep {
+    MemoryStep::Observe {
+        observed,
+        trust: Trust::Trusted,
+        observation: Some(recollection(text)),
+    }
+}
+
+#[tokio::test]
+async fn a_step_is_stored_for_its_revision_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("lango.db"));
+    let owner = MemoryOwner {
+        user: "local".into(),
+        session: create(&store, "s_1").await,
+    };
+    let memory = store.recollections();
+    let texts = async || {
+        let rows = memory.list(&owner, Generation::Observation, Which::Newest, 9);
+        let rows = rows.await.unwrap();
+        rows.iter()
+            .map(|row| row.text.to_string())
+            .collect::<Vec<_>>()
+    };
+    let done = memory.commit(&owner, 0, observe(3, "one")).await.unwrap();
+    assert_eq!(done, Commit::Done(Some(MemoryId::Observation(1))));
+    for (revision, observed) in [(0, 5), (1, 2), (2, 5)] {
+        let stale = memory
+            .commit(&owner, revision, observe(observed, "two"))
+            .await;
+        assert_eq!(stale.unwrap(), Commit::Stale);
+    }
+    let stale = memory.forget(&owner, 0, Forget::default()).await.unwrap();
+    assert_eq!(stale, Commit::Stale);
+    assert_eq!(texts().await, ["one"]);
+    // A part that is not there undoes the whole step.
+    let broken = MemoryStep::Condense {
+        parts: vec![MemoryId::Observation(1), MemoryId::Observation(7)],
+        generation: Generation::First,
+        reflection: recollection("three"),
+    };
+    memory.commit(&owner, 1, broken).await.unwrap_err();
+    let reflections = memory.list(&owner, Generation::First, Which::Newest, 9);
+    assert_eq!(reflections.await.unwrap(), []);
+    assert_eq!(memory.watermark(&owner).await.unwrap().revision, 1);
+    let loose = memory.list(&owner, Generation::Observation, Which::OldestLoose, 9);
+    assert_eq!(loose.await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("lango.db"));
+    let session = create(&store, "s_1").await;
+    let mut sketch = Sketch::of(&session)
+        .exchange("aäb", "long answer")
+        .ask("two")
+        .fall_silent()
+        .ask("three");
+    append(&store, sketch.batch()).await;
+    let owner = MemoryOwner {
+        user: "local".into(),
+        session,
+    };
+    let read = TurnsToRead {
+        from: 0,
+        limit: 9,
+        text_bytes: 4,
+    };
+    let turns = store.recollections().turns(&owner, read).await.unwrap();
+    let said: Vec<(u64, String, Option<String>)> = turns
+        .iter()
+        .map(|turn| {
+            let exchange = turn.exchange.as_ref().unwrap();
+            let answer = exchange.answer.as_ref();
+            let answer = answer.map(|answer| answer.text.to_string());
+            (turn.ordinal, exchange.question.to_string(), answer)
+        })
+        .collect();
+    let cut = "long [cut: 7 more bytes]".to_owned();
+    assert_eq!(
+        said,
+        [
+            (0, "aäb".to_owned(), Some(cut)),
+            (1, "two".to_owned(), None)
+        ]
+    );
+    let stranger = MemoryOwner {
+        user: "stranger".into(),
+        ..owner
+    };
+    let turns = store.recollections().turns(&stranger, read).await.unwrap();
+    assert_eq!(turns, []);
+}
+
+#[test]
+fn names_are_read_back_as_they_are_shown() {
+    for id in [
+        MemoryId::Observation(1),
+        MemoryId::Reflection(22),
+        MemoryId::Saved(u64::MAX),
+    ] {
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+    for wrong in [
+        "",
+        "o",
+        "o_",
+        "x_1",
+        "o_-1",
+        "o_1_2",
+        "m_18446744073709551616",
+    ] {
+        assert!(wrong.parse::<MemoryId>().is_err(), "{wrong}");
+    }
+}

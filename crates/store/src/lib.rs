@@ -3,6 +3,7 @@
 //! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`MemoryStore`] keeps them until the
 //! process ends. Both stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
+//! [`Graph`] keeps facts in the same file.
 //!
 //! ```no_run
 //! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
@@ -19,9 +20,10 @@
 //! ```
 
 mod batch;
+pub mod graph;
 mod memory;
 mod sqlite;
 mod title;
 
 pub use memory::MemoryStore;
-pub use sqlite::SqliteStore;
+pub use sqlite::{Graph, SqliteStore};

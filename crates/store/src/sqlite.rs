@@ -9,6 +9,7 @@ mod approvals;
 mod chain;
 mod connection;
 mod failure;
+mod graph;
 mod log;
 mod look_back;
 mod migrations;
@@ -18,6 +19,7 @@ mod rows;
 mod statements;
 mod writer;
 
+pub use graph::Graph;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
@@ -48,6 +50,11 @@ impl SqliteStore {
             readers: Readers::new(path, root_agent),
             writer,
         })
+    }
+
+    /// The facts in the same file.
+    pub fn graph(self: &Arc<Self>) -> Graph {
+        Graph::of(Arc::clone(self))
     }
 
     /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with

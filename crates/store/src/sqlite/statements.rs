@@ -1,4 +1,4 @@
-//! The SQL of everyday work, all of it.
+//! The SQL of everyday work with sessions, all of it.
 //!
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
@@ -103,7 +103,7 @@ pub(super) const SESSIONS_WITH_PREFIX: &str =
        FROM sessions WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
@@ -129,7 +129,7 @@ mod tests {
         SESSIONS_WITH_PREFIX,
     ];
 
-    fn plan_of(statement: &str) -> String {
+    pub(in crate::sqlite) fn plan_of(statement: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let connection = open_writer(&folder.path().join("lango.db")).unwrap();
         let mut plan = connection

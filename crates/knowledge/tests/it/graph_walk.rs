@@ -73,8 +73,9 @@ fn holding(case: &Case) -> BTreeSet<Edge> {
     holding
 }
 
-/// The plain search: every edge that leads from an entity within reach, with the depth at which it is first found.
-fn plain_search(case: &Case) -> BTreeMap<Edge, usize> {
+/// The plain search: every edge that leads from an entity within reach, with the depth at which it is first found, and
+/// how many entities are just out of reach.
+fn plain_search(case: &Case) -> (BTreeMap<Edge, usize>, usize) {
     let Choice {
         start,
         depth,
@@ -113,7 +114,9 @@ fn plain_search(case: &Case) -> BTreeMap<Edge, usize> {
             }
         }
     }
-    found
+    let is_last = |distance: &&usize| *distance == depth;
+    let not_followed = distances.values().filter(is_last).count();
+    (found, not_followed)
 }
 
 fn name(prefix: &str, number: u8) -> Name {
@@ -205,7 +208,7 @@ proptest! {
     #[test]
     fn a_walk_finds_what_a_plain_search_finds(case in cases()) {
         let limits = WalkLimits { depth: case.walk.depth, facts: 1000, facts_per_entity: 1000 };
-        let expected = plain_search(&case);
+        let (expected, not_followed) = plain_search(&case);
         let Some(traversal) = walked(&case, limits) else {
             prop_assert!(expected.is_empty());
             return Ok(());
@@ -217,6 +220,7 @@ proptest! {
         prop_assert_eq!(unique.len(), found.len(), "each once: {:?}", found);
         prop_assert_eq!(unique, expected);
         prop_assert!(traversal.cuts.is_complete());
+        prop_assert_eq!(traversal.cuts.not_followed, not_followed);
     }
 
     #[test]
@@ -224,7 +228,7 @@ proptest! {
         case in cases(), facts in 0..12usize, facts_per_entity in 0..4usize,
     ) {
         let limits = WalkLimits { depth: case.walk.depth, facts, facts_per_entity };
-        let expected = plain_search(&case);
+        let (expected, _) = plain_search(&case);
         let Some(traversal) = walked(&case, limits) else {
             return Ok(());
         };

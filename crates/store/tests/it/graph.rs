@@ -189,7 +189,13 @@ async fn a_type_that_is_given_replaces_the_one_that_is_known() {
         },
         ..fact("Ada", "knows", "Bob")
     };
-    for (given, known) in [(None, None), (Some("x"), Some("x")), (None, Some("x"))] {
+    let steps = [
+        (None, None),
+        (Some("x"), Some("x")),
+        (None, Some("x")),
+        (Some("y"), Some("y")),
+    ];
+    for (given, known) in steps {
         place.relate(typed(given)).await;
         let found = place.graph.query(&place.user, everything()).await.unwrap();
         assert_eq!(found.facts[0].subject.kind, known.map(name));

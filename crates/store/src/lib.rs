@@ -3,6 +3,7 @@
 //! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`MemoryStore`] keeps them until the
 //! process ends. Both stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
+//! [`Graph`] keeps facts in the same file.
 //!
 //! ```no_run
 //! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
@@ -19,6 +20,7 @@
 //! ```
 
 mod batch;
+pub mod graph;
 mod memory;
 mod recollection;
 mod sqlite;
@@ -29,4 +31,4 @@ pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
     NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
 };
-pub use sqlite::{Recollections, SqliteStore, TurnsToRead, Which};
+pub use sqlite::{Graph, Recollections, SqliteStore, TurnsToRead, Which};

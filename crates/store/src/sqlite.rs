@@ -9,6 +9,7 @@ mod approvals;
 mod chain;
 mod connection;
 mod failure;
+mod graph;
 mod log;
 mod look_back;
 mod memory;
@@ -22,6 +23,7 @@ mod rows;
 mod statements;
 mod writer;
 
+pub use graph::Graph;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
@@ -38,7 +40,7 @@ use writer::{Work, Writer};
 pub struct SqliteStore {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
-    writer: Writer,
+    writer: Arc<Writer>,
 }
 
 impl SqliteStore {
@@ -46,13 +48,25 @@ impl SqliteStore {
     ///
     /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn open(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
+        let store = Self::at(path, root_agent)?;
+        store.writer.open()?;
+        Ok(store)
+    }
+
+    /// The database at this place, which is opened, and made if need be, when it is first used. Whoever only might need
+    /// it leaves no trace.
+    pub fn at(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         let path = place::absolute(path.as_ref())?;
-        let connection = connection::open_writer(&path)?;
-        let writer = Writer::start(connection, path.clone())?;
+        let writer = Arc::new(Writer::at(path.clone()));
         Ok(Self {
-            readers: Readers::new(path, root_agent),
+            readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
         })
+    }
+
+    /// The facts in the same file.
+    pub fn graph(self: &Arc<Self>) -> Graph {
+        Graph::of(Arc::clone(self))
     }
 
     /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with

@@ -2,4 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod graph;
+mod graph_limits;
+mod graph_walk;
 mod memory;

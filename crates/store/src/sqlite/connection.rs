@@ -17,7 +17,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// How many prepared statements a connection keeps; more than there are.
-const STATEMENTS: usize = 32;
+const STATEMENTS: usize = 96;
 
 /// Opens the database for the writer: finds or makes the file, checks that it is ours, and migrates it.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {

@@ -5,6 +5,7 @@
 
 use super::connection::open_reader;
 use super::failure::Failure;
+use super::writer::Writer;
 use lango_core::{AgentName, StoreError};
 use rusqlite::Connection;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ const READERS: usize = 2;
 /// The connections and what every reader has to know.
 pub(super) struct Readers {
     path: PathBuf,
+    /// Opens the database first, and brings its schema up to date.
+    writer: Arc<Writer>,
     root_agent: AgentName,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
@@ -33,10 +36,11 @@ pub(super) struct Reader<'a> {
 
 impl Readers {
     /// No connection yet.
-    pub(super) fn new(path: PathBuf, root_agent: AgentName) -> Arc<Self> {
+    pub(super) fn new(path: PathBuf, root_agent: AgentName, writer: Arc<Writer>) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(READERS));
         Arc::new(Self {
             path,
+            writer,
             root_agent,
             permits,
             idle: Mutex::default(),
@@ -69,6 +73,7 @@ impl Readers {
         &self,
         look: impl FnOnce(Reader<'_>) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
+        self.writer.open()?;
         let idle = self.idle().pop();
         let result = idle
             .map_or_else(|| open_reader(&self.path), Ok)

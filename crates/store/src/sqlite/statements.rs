@@ -1,4 +1,4 @@
-//! The SQL of everyday work, all of it.
+//! The SQL of everyday work with sessions, all of it.
 //!
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 

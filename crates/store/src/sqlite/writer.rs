@@ -4,7 +4,7 @@
 //! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
 //! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
-use super::connection::execute;
+use super::connection::{execute, open_writer};
 use super::failure::{Failure, sqlite_error};
 use super::log;
 use lango_core::{Batch, NewSession, StoreError};
@@ -40,25 +40,53 @@ struct Job {
 
 /// The handle to the thread. Dropping it finishes what is queued and waits for the thread to end.
 pub(super) struct Writer {
-    /// Always there until the drop, which closes the queue by taking it.
-    jobs: Option<mpsc::Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+    running: Mutex<Option<Running>>,
 }
 
-impl Writer {
-    /// Starts the thread on a connection that can write.
-    pub(super) fn start(connection: Connection, path: PathBuf) -> Result<Self, StoreError> {
+/// The thread, once it is started.
+struct Running {
+    jobs: mpsc::Sender<Job>,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    /// Opens the database, which brings its schema up to date, and starts the thread.
+    fn start(path: &Path) -> Result<Self, StoreError> {
+        let connection = open_writer(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
+        let path = path.to_owned();
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
             .spawn(move || write_until_closed(&connection, &path, queue))
             .map_err(|error| StoreError::Failed {
                 detail: format!("cannot start the writer: {error}"),
             })?;
-        Ok(Self {
-            jobs: Some(jobs),
-            thread: Some(thread),
-        })
+        Ok(Self { jobs, thread })
+    }
+}
+
+impl Writer {
+    /// A writer of this database, which is opened when it is first needed.
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            running: Mutex::new(None),
+        }
+    }
+
+    /// Opens the database, unless it is open.
+    pub(super) fn open(&self) -> Result<(), StoreError> {
+        self.jobs().map(drop)
+    }
+
+    fn jobs(&self) -> Result<mpsc::Sender<Job>, StoreError> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = match &*running {
+            Some(running) => running,
+            None => running.insert(Running::start(&self.path)?),
+        };
+        Ok(running.jobs.clone())
     }
 
     /// Has the work done, and resolves when it is durable. Work that was queued is done even if nobody waits for it.
@@ -67,7 +95,7 @@ impl Writer {
             detail: "the writer has stopped".to_owned(),
         };
         let (answer, answered) = oneshot::channel();
-        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
+        let jobs = self.jobs()?;
         jobs.send(Job { work, answer })
             .await
             .map_err(|_| stopped())?;
@@ -100,8 +128,13 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.jobs.take();
-        if let Some(thread) = self.thread.take() {
+        let running = self
+            .running
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(Running { jobs, thread }) = running.take() {
+            // Without anybody to send, the queue ends.
+            drop(jobs);
             // A writer that panicked has nothing left to finish.
             let _ = thread.join();
         }
@@ -234,7 +267,6 @@ fn run(connection: &Connection, work: &Work) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::connection::open_writer;
     use lango_core::{SessionId, Timestamp, UserId};
     use lango_testkit::session_store_contract::Sketch;
 

@@ -6,6 +6,8 @@ mod contract;
 mod damage;
 mod durability;
 mod file;
+mod graph;
+mod graph_forget;
 mod memory;
 mod mount;
 mod old_database;

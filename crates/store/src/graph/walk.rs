@@ -1,0 +1,112 @@
+//! A walk along facts: where it starts, how far it goes, and what it found.
+
+use super::{Entity, Fact, MOST_FACTS, Name};
+
+/// A walk from one entity to those around it, the nearest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walk {
+    /// Where it starts.
+    pub start: Name,
+    /// Which way facts are followed.
+    pub direction: Direction,
+    /// Only facts with one of these predicates are followed; all if there are none.
+    pub predicates: Vec<Name>,
+    /// Only facts that lead to an entity of one of these types are followed; all if there are none.
+    pub kinds: Vec<Name>,
+    /// How far it goes.
+    pub limits: WalkLimits,
+}
+
+/// Which way facts are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// From subject to object.
+    Out,
+    /// From object to subject.
+    In,
+    /// Both ways.
+    #[default]
+    Both,
+}
+
+/// How far a walk goes. What is beyond the hard limits is taken as if it were at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WalkLimits {
+    /// How many facts lie between the start and the farthest entity; up to [`Self::MOST_DEPTH`].
+    pub depth: usize,
+    /// How many facts are found; up to [`MOST_FACTS`].
+    pub facts: usize,
+    /// How many of them are taken each way from one entity that is not the start, so that a hub on the way does not
+    /// crowd out everything else.
+    pub facts_per_entity: usize,
+}
+
+impl WalkLimits {
+    /// The deepest any walk goes.
+    pub const MOST_DEPTH: usize = 6;
+
+    /// A walk of this depth and size. Each entity on the way gets a quarter of the facts at most.
+    pub fn new(depth: usize, facts: usize) -> Self {
+        Self {
+            depth,
+            facts,
+            facts_per_entity: facts.div_ceil(4),
+        }
+    }
+
+    /// The same within the hard limits.
+    #[must_use]
+    pub(crate) fn within_bounds(self) -> Self {
+        Self {
+            depth: self.depth.min(Self::MOST_DEPTH),
+            facts: self.facts.min(MOST_FACTS),
+            facts_per_entity: self.facts_per_entity,
+        }
+    }
+}
+
+impl Default for WalkLimits {
+    fn default() -> Self {
+        Self::new(3, 100)
+    }
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traversal {
+    /// Where it started.
+    pub start: Entity,
+    /// The facts on the way, each once, the nearest first, in an order that does not change by itself.
+    pub steps: Vec<Step>,
+    /// What was left out.
+    pub cuts: Cuts,
+}
+
+/// One fact on the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// How far from the start it leads: 1 for the facts of the start itself.
+    pub depth: usize,
+    /// The fact.
+    pub fact: Fact,
+}
+
+/// What a walk left out, by the limit that stopped it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cuts {
+    /// It found as many facts as were asked for, and there are more.
+    pub facts: bool,
+    /// It looked at as many facts as one walk may, most of which did not fit.
+    pub work: bool,
+    /// Entities with more facts than were taken from them.
+    pub hubs: Vec<Name>,
+    /// How many entities lie at the greatest depth, so that their own facts were not looked at.
+    pub not_followed: usize,
+}
+
+impl Cuts {
+    /// Whether anything within the depth is missing.
+    pub fn is_complete(&self) -> bool {
+        !self.facts && !self.work && self.hubs.is_empty()
+    }
+}

@@ -1,0 +1,354 @@
+//! The graph as its handle shows it: what is kept, what is found, what is forgotten.
+
+use crate::open;
+use lango_core::{Source, Timestamp, Trust, UserId};
+use lango_store::Graph;
+use lango_store::graph::{
+    Confidence, Ended, Entity, Fact, FactQuery, Name, NewFact, Noun, Related, Triple, When,
+};
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+const TABLES: [&str; 5] = [
+    "graph_facts",
+    "graph_entities",
+    "graph_predicates",
+    "graph_sources",
+    "graph_users",
+];
+
+pub struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+    pub graph: Graph,
+    pub user: UserId,
+}
+
+pub fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    Place {
+        graph: Arc::new(open(&path)).graph(),
+        _folder: folder,
+        path,
+        user: UserId::from("local"),
+    }
+}
+
+impl Place {
+    pub async fn relate(&self, fact: NewFact) -> Related {
+        self.graph.relate(&self.user, fact).await.unwrap()
+    }
+
+    pub async fn query(&self, query: FactQuery) -> Vec<String> {
+        let found = self.graph.query(&self.user, query).await.unwrap();
+        found.facts.iter().map(shown).collect()
+    }
+
+    pub async fn end(&self, triple: Triple, by: Trust) -> Ended {
+        let end = self.graph.end(&self.user, triple, by, Timestamp(900));
+        end.await.unwrap()
+    }
+
+    /// How many rows each table of the graph has.
+    pub fn rows(&self) -> [i64; 5] {
+        let connection = Connection::open(&self.path).unwrap();
+        TABLES.map(|table| {
+            let count = format!("SELECT count(*) FROM {table}");
+            connection.query_row(&count, [], |row| row.get(0)).unwrap()
+        })
+    }
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// A fact of an untrusted file, half sure.
+pub fn fact(subject: &str, predicate: &str, object: &str) -> NewFact {
+    NewFact {
+        subject: name(subject).into(),
+        predicate: name(predicate),
+        object: name(object).into(),
+        source: source("a.txt", Trust::Untrusted),
+        confidence: Confidence::new(0.5).unwrap(),
+        created: Timestamp(100),
+        valid_from: Timestamp(100),
+    }
+}
+
+pub fn source(name: &str, trust: Trust) -> Source {
+    Source {
+        name: name.into(),
+        trust,
+    }
+}
+
+fn said(by: Source, confidence: f64) -> NewFact {
+    NewFact {
+        source: by,
+        confidence: Confidence::new(confidence).unwrap(),
+        ..fact("Ada", "knows", "Bob")
+    }
+}
+
+pub fn triple(subject: &str, predicate: &str, object: &str) -> Triple {
+    Triple {
+        subject: name(subject),
+        predicate: name(predicate),
+        object: name(object),
+    }
+}
+
+fn shown(fact: &Fact) -> String {
+    format!(
+        "{} {} {}",
+        fact.subject.name, fact.predicate, fact.object.name
+    )
+}
+
+pub fn everything() -> FactQuery {
+    FactQuery {
+        limit: 100,
+        ..FactQuery::default()
+    }
+}
+
+#[tokio::test]
+async fn a_fact_comes_back_as_it_was_kept() {
+    let place = place();
+    let new = NewFact {
+        subject: Entity {
+            name: name("Ada  Lovelace"),
+            kind: Some(name("person")),
+        },
+        valid_from: Timestamp(7),
+        ..fact("-", "wrote", "Notes")
+    };
+    let Related::New(kept) = place.relate(new.clone()).await else {
+        panic!("it was not new");
+    };
+    assert_eq!(kept.subject, new.subject);
+    assert_eq!(kept.predicate, new.predicate);
+    assert_eq!(kept.object, new.object);
+    assert_eq!(kept.source, new.source);
+    assert_eq!(kept.confidence, new.confidence);
+    assert_eq!(
+        (kept.created, kept.valid_from),
+        (Timestamp(100), Timestamp(7))
+    );
+    assert_eq!(kept.valid_to, None);
+    let found = place.graph.query(&place.user, everything()).await.unwrap();
+    assert_eq!((found.facts, found.more), (vec![kept], false));
+}
+
+#[tokio::test]
+async fn what_holds_is_kept_once_however_it_is_written() {
+    let place = place();
+    place.relate(fact("Ada", "works at", "Acme")).await;
+    let again = place.relate(fact(" ADA ", "works_at", "acme")).await;
+    assert!(matches!(again, Related::Known(_)), "{again:?}");
+    assert_eq!(place.rows(), [1, 2, 1, 1, 1]);
+    assert_eq!(place.query(everything()).await, ["Ada works at Acme"]);
+}
+
+#[tokio::test]
+async fn the_best_word_for_a_fact_is_the_one_that_is_kept() {
+    let place = place();
+    let file = |name| source(name, Trust::Untrusted);
+    let person = |name| source(name, Trust::Trusted);
+    let steps = [
+        (said(file("a"), 0.5), "a", 0.5),
+        (said(file("b"), 0.4), "a", 0.5),
+        (said(file("c"), 0.5), "c", 0.5),
+        (said(file("d"), 0.9), "d", 0.9),
+        (said(person("user"), 0.6), "user", 0.6),
+        (said(file("e"), 1.0), "user", 0.6),
+        (said(person("user"), 0.7), "user", 0.7),
+    ];
+    for (new, source, confidence) in steps {
+        let by = new.source.name.clone();
+        place.relate(new).await;
+        let found = place.graph.query(&place.user, everything()).await.unwrap();
+        let kept = &found.facts[0];
+        assert_eq!(found.facts.len(), 1);
+        assert_eq!(&*kept.source.name, source, "after {by}");
+        assert_eq!(kept.confidence.get(), confidence, "after {by}");
+    }
+}
+
+#[tokio::test]
+async fn a_type_that_is_given_replaces_the_one_that_is_known() {
+    let place = place();
+    let typed = |kind: Option<&str>| NewFact {
+        subject: Entity {
+            name: name("Ada"),
+            kind: kind.map(name),
+        },
+        ..fact("Ada", "knows", "Bob")
+    };
+    let steps = [
+        (None, None),
+        (Some("x"), Some("x")),
+        (None, Some("x")),
+        (Some("y"), Some("y")),
+    ];
+    for (given, known) in steps {
+        place.relate(typed(given)).await;
+        let found = place.graph.query(&place.user, everything()).await.unwrap();
+        assert_eq!(found.facts[0].subject.kind, known.map(name));
+    }
+}
+
+#[tokio::test]
+async fn a_fact_that_ended_stays_and_can_begin_again() {
+    let place = place();
+    let (works, acme) = (
+        fact("Ada", "works at", "Acme"),
+        triple("ada", "works at", "acme"),
+    );
+    place.relate(works.clone()).await;
+    let Ended::Over(over) = place.end(acme.clone(), Trust::Untrusted).await else {
+        panic!("it should end");
+    };
+    assert_eq!(over.valid_to, Some(Timestamp(900)));
+    assert_eq!(place.end(acme, Trust::Untrusted).await, Ended::Unknown);
+    assert!(place.query(everything()).await.is_empty());
+    let ever = FactQuery {
+        when: When::Ever,
+        ..everything()
+    };
+    assert_eq!(place.query(ever.clone()).await.len(), 1);
+
+    assert!(matches!(place.relate(works).await, Related::New(_)));
+    let found = place.graph.query(&place.user, ever).await.unwrap().facts;
+    let ends: Vec<_> = found.iter().map(|fact| fact.valid_to).collect();
+    assert_eq!(ends, [None, Some(Timestamp(900))]);
+    let size = place.graph.count(&place.user).await.unwrap();
+    assert_eq!((size.facts, size.ended, size.entities), (1, 1, 2));
+}
+
+#[tokio::test]
+async fn only_somebody_trusted_ends_what_a_trusted_source_said() {
+    let place = place();
+    place
+        .relate(said(source("user", Trust::Trusted), 1.0))
+        .await;
+    let knows = triple("Ada", "knows", "Bob");
+    let refused = place.end(knows.clone(), Trust::Untrusted).await;
+    assert!(matches!(refused, Ended::Protected(_)), "{refused:?}");
+    assert_eq!(place.query(everything()).await.len(), 1);
+    assert!(matches!(
+        place.end(knows, Trust::Trusted).await,
+        Ended::Over(_)
+    ));
+}
+
+#[tokio::test]
+async fn a_fact_never_ends_before_it_began() {
+    let place = place();
+    let late = NewFact {
+        valid_from: Timestamp(5000),
+        ..fact("Ada", "knows", "Bob")
+    };
+    place.relate(late).await;
+    let ended = place.end(triple("Ada", "knows", "Bob"), Trust::Untrusted);
+    let Ended::Over(over) = ended.await else {
+        panic!("it should end");
+    };
+    assert_eq!(over.valid_to, Some(Timestamp(5000)));
+}
+
+#[tokio::test]
+async fn a_query_finds_by_whatever_is_bound_at_any_time() {
+    let place = place();
+    let names = ["a", "b", "c"];
+    let mut all = Vec::new();
+    for subject in names {
+        for predicate in ["p", "q"] {
+            all.extend(names.map(|object| [subject, predicate, object]));
+        }
+    }
+    let facts = all.iter().map(|[s, p, o]| fact(s, p, o)).collect();
+    assert_eq!(
+        place.graph.relate_all(&place.user, facts).await.unwrap(),
+        18
+    );
+    let is_over = |[s, p, o]: &[&str; 3]| *s == "a" && *p == "p" || *o == "c" && *p == "q";
+    for [s, p, o] in all.iter().filter(|fact| is_over(fact)) {
+        place.end(triple(s, p, o), Trust::Untrusted).await;
+    }
+    for bound in 0..8 {
+        let bind = |bit: u8, text: &str| (bound & bit != 0).then(|| name(text));
+        for when in [When::Now, When::Ever] {
+            let query = FactQuery {
+                subject: bind(1, "A"),
+                predicate: bind(2, "P"),
+                object: bind(4, "C"),
+                when,
+                limit: 100,
+            };
+            let fits = |[s, p, o]: &&[&str; 3]| {
+                (bound & 1 == 0 || *s == "a")
+                    && (bound & 2 == 0 || *p == "p")
+                    && (bound & 4 == 0 || *o == "c")
+                    && (when == When::Ever || !is_over(&[s, p, o]))
+            };
+            let mut expected: Vec<_> = all.iter().filter(fits).map(|fact| fact.join(" ")).collect();
+            let mut found = place.query(query.clone()).await;
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "{query:?}");
+
+            let few = FactQuery { limit: 1, ..query };
+            let found = place.graph.query(&place.user, few).await.unwrap();
+            assert_eq!(found.facts.len(), expected.len().min(1));
+            assert_eq!(found.more, expected.len() > 1);
+        }
+    }
+    let unknown = FactQuery {
+        subject: Some(name("nobody")),
+        ..everything()
+    };
+    assert!(place.query(unknown).await.is_empty());
+}
+
+#[tokio::test]
+async fn neighbours_are_a_fair_share_of_each_name_both_ways() {
+    let place = place();
+    for number in 0..20 {
+        place
+            .relate(fact("hub", "has", &format!("part {number}")))
+            .await;
+    }
+    place.relate(fact("Ada", "owns", "hub")).await;
+    place.relate(fact("Ada", "knows", "Bob")).await;
+    let names = ["HUB", "nobody", "bob", "hub"].map(name).to_vec();
+    let around = place.graph.neighbours(&place.user, names, 4);
+    let around: Vec<_> = around.await.unwrap().iter().map(shown).collect();
+    assert_eq!(
+        around,
+        [
+            "hub has part 0",
+            "Ada knows Bob",
+            "Ada owns hub",
+            "hub has part 1"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn near_names_are_those_around_it_in_the_alphabet() {
+    let place = place();
+    for person in ["Adam", "Ada", "Bob", "Adele", "Zoe"] {
+        place.relate(fact(person, "is_a", "person")).await;
+    }
+    let near = place.graph.near(&place.user, Noun::Entity, name("ADAM"), 2);
+    assert_eq!(near.await.unwrap(), ["Adam", "Adele", "Ada"].map(name));
+    let near = place
+        .graph
+        .near(&place.user, Noun::Predicate, name("is"), 2);
+    assert_eq!(near.await.unwrap(), ["is_a"].map(name));
+}

@@ -4,13 +4,17 @@ use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocatio
 use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
 use crate::hold::Hold;
+use crate::knowledge::Knowledge;
 use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
-use lango_core::{Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId};
+use lango_core::{
+    AgentName, Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId,
+};
 use lango_engine::{
     Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
     TopologyError, Tree, TreeError, TreeSettings,
 };
+use lango_knowledge::MemoryReport;
 use lango_sandbox::{Launcher, Strength};
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::{
@@ -41,10 +45,21 @@ pub struct App {
     pub trash: Trash,
     /// What starts commands.
     pub launcher: Launcher,
+    /// What is known and remembered; nothing where nothing is to be kept.
+    pub knowledge: Option<Knowledge>,
     env: BTreeMap<OsString, OsString>,
     /// None for a single agent.
     topology: Option<Topology>,
     tools: Vec<Arc<dyn Tool>>,
+}
+
+/// What a command may leave behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Sessions, and what is known and remembered.
+    Everything,
+    /// Nothing: there is no knowledge and no memory either.
+    Nothing,
 }
 
 /// A store with both of its faces.
@@ -70,8 +85,24 @@ impl Sessions {
 impl App {
     /// Reads the configuration and builds what follows from it. The store is opened when it is needed.
     pub async fn load(flags: Vec<String>) -> Result<Self, Failure> {
+        Self::load_for(flags, Keeping::Everything).await
+    }
+
+    /// The same for somebody who says what may be kept.
+    pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
+        let topology = match loaded.settings.agent.multi_agent {
+            true => Some(read_topology(
+                &loaded.settings.agent,
+                &loaded.paths.user_file,
+            )?),
+            false => None,
+        };
+        let root = topology
+            .as_ref()
+            .map_or(Tree::SINGLE, |topology| topology.root.as_str());
+        let root = AgentName::from(root);
         let policy = hands::policy(&loaded, &surroundings.cwd, surroundings.home());
         let workspace = Workspace::open(policy)?;
         let trash = Trash::at(loaded.paths.trash());
@@ -95,17 +126,22 @@ impl App {
             tools.extend(lango_tools::command_tools(&commands));
         }
         tools.extend(skills.tools(&commands));
+        let knowledge = match keeping {
+            Keeping::Nothing => None,
+            Keeping::Everything => {
+                let observer = observer(&loaded, &surroundings.env).await;
+                Some(Knowledge::of(&loaded, root, observer)?)
+            }
+        };
+        tools.extend(
+            knowledge
+                .iter()
+                .flat_map(|known| known.tools.iter().cloned()),
+        );
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
-        let topology = match loaded.settings.agent.multi_agent {
-            true => Some(read_topology(
-                &loaded.settings.agent,
-                &loaded.paths.user_file,
-            )?),
-            false => None,
-        };
         let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs)?;
         Ok(Self {
             loaded,
@@ -115,6 +151,7 @@ impl App {
             skills,
             trash,
             launcher,
+            knowledge,
             env: surroundings.env,
             topology,
             tools,
@@ -168,7 +205,11 @@ impl App {
     /// Opens the store, for turns.
     pub fn sessions(&self) -> Result<Sessions, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        let store = Arc::new(SqliteStore::open(path, self.tree.root.name.clone())?);
+        let store = match &self.knowledge {
+            Some(known) => Arc::clone(&known.store),
+            None => Arc::new(SqliteStore::at(path, self.tree.root.name.clone())?),
+        };
+        store.open_now()?;
         Ok(Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: store,
@@ -208,6 +249,12 @@ impl App {
         self.model_choice().choose().await
     }
 
+    /// Does what memory has to do after a turn: observing and condensing what was said. It can be dropped anywhere.
+    pub async fn remember(&self, session: &SessionId) -> Option<MemoryReport> {
+        let memory = self.knowledge.as_ref()?.memory.as_ref()?;
+        memory.work_due(&self.user(), session).await.ok()
+    }
+
     /// A runner over this store with this model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
         let gate = Gate::new(&self.tree, self.tools.clone())
@@ -222,7 +269,10 @@ impl App {
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),
             rules: Arc::new(self.rules()),
-            recollection: None,
+            recollection: match &self.knowledge {
+                Some(known) if sessions.database.is_some() => known.recollection(),
+                _ => None,
+            },
         }))
     }
 
@@ -317,6 +367,18 @@ impl App {
         idle.map(|rule| format!("{rule} fits no agent or tool here; is a name misspelt?"))
             .collect()
     }
+}
+
+/// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.
+async fn observer(loaded: &Loaded, env: &BTreeMap<OsString, OsString>) -> Option<Arc<dyn Model>> {
+    if loaded.settings.memory.enabled != Some(true) {
+        return None;
+    }
+    let choice = ModelChoice {
+        settings: &loaded.settings,
+        env,
+    };
+    choice.choose().await.ok().map(|choice| choice.model)
 }
 
 fn command_limits(loaded: &Loaded) -> CommandLimits {

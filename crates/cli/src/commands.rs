@@ -7,6 +7,7 @@ mod chat;
 mod config;
 mod doctor;
 mod input;
+mod memory;
 mod models;
 mod present;
 mod run;

@@ -8,6 +8,7 @@ pub mod config;
 pub mod exit;
 pub mod hands;
 pub mod hold;
+pub mod knowledge;
 pub mod markdown;
 pub mod model_choice;
 pub mod screen;

@@ -49,8 +49,13 @@ impl SqliteStore {
     /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn open(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         let store = Self::at(path, root_agent)?;
-        store.writer.open()?;
+        store.open_now()?;
         Ok(store)
+    }
+
+    /// Opens it, if that has not happened yet.
+    pub fn open_now(&self) -> Result<(), StoreError> {
+        self.writer.open()
     }
 
     /// The database at this place, which is opened, and made if need be, when it is first used. Whoever only might need

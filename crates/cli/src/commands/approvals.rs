@@ -1,6 +1,7 @@
 //! `lango approvals`: what waits for an answer, what was granted, and taking it back.
 
 use super::ask::{Asker, reason};
+use super::memory::remember;
 use super::present::Presentation;
 use super::watch::{Given, watch};
 use crate::app::{App, Sessions};
@@ -198,5 +199,7 @@ async fn go_on(
     let given = Given::Answer(waiting.request.id.clone(), answer);
     let shower = presentation.shower();
     let watched = watch(&mut conversation, given, asker, &app.folder(), shower).await?;
-    presentation.present(&watched, choice.model.name(), started.elapsed())
+    let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
+    remember(app, &waiting.session, presentation.quiet).await;
+    Ok(exit)
 }

@@ -43,7 +43,8 @@ async fn talk(
         answer_first(sessions, &mut conversation, model, &folder).await;
     }
     loop {
-        let line = match input.next().await? {
+        let typed = next_line(app, &mut input, conversation.session()).await?;
+        let line = match typed {
             Line::Text(line) => line,
             Line::Cleared => continue,
             Line::End => break,
@@ -71,6 +72,17 @@ async fn talk(
         ))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Waits for the next line; meanwhile memory does what is due after the last turn.
+async fn next_line(app: &App, input: &mut LineInput, session: &SessionId) -> Result<Line, Failure> {
+    let typed = input.next();
+    tokio::pin!(typed);
+    tokio::select! {
+        line = &mut typed => return line,
+        _ = app.remember(session) => {}
+    }
+    typed.await
 }
 
 /// Asks about the turn that waits: whatever comes next has to wait behind it.

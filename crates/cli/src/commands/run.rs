@@ -2,9 +2,10 @@
 
 use super::ask::Asker;
 use super::input;
+use super::memory::remember;
 use super::present::{Presentation, how_to_answer};
 use super::watch::{Given, watch};
-use crate::app::App;
+use crate::app::{App, Keeping};
 use crate::args::RunArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
@@ -37,7 +38,11 @@ pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, F
 }
 
 async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
+    let keeping = match arguments.ephemeral {
+        true => Keeping::Nothing,
+        false => Keeping::Everything,
+    };
+    let app = App::load_for(config, keeping).await?;
     let question = input::question(&arguments.prompt, arguments.quiet).await?;
     if !arguments.quiet {
         app.warnings()
@@ -84,7 +89,9 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let given = Given::Question(&question);
     let shower = presentation.shower();
     let watched = watch(&mut conversation, given, asker, &folder, shower).await?;
-    presentation.present(&watched, choice.model.name(), started.elapsed())
+    let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
+    remember(&app, conversation.session(), arguments.quiet).await;
+    Ok(exit)
 }
 
 /// A new question waits behind the turn that waits for an answer: that one is asked about first.

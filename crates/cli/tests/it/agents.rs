@@ -62,7 +62,8 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
     assert_eq!(tree["topology"], "specialists");
     let root = json!({ "name": "lango-orchestrator", "tools": [] });
     assert_eq!(tree["root"], root);
-    assert_eq!(names(&tree["agents"]), ["operator", "planner"]);
+    let agents = ["operator", "librarian", "planner", "chronicler"];
+    assert_eq!(names(&tree["agents"]), agents);
     let operator = &tree["agents"][0];
     assert_eq!(
         operator["tools"],
@@ -72,8 +73,7 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
     assert_eq!(operator["capabilities"], capabilities);
     assert_eq!(tree["absent_tools"], Value::Null);
     assert_eq!(operator["remote"], false);
-    let skipped = ["navigator", "vault", "librarian", "chronicler"];
-    assert_eq!(names(&tree["skipped"]), skipped);
+    assert_eq!(names(&tree["skipped"]), ["navigator", "vault"]);
     assert_eq!(tree["skipped"][0]["reason"], "no tools");
     assert_eq!(tree["unmatched"], json!([]));
 }
@@ -83,10 +83,12 @@ fn the_classic_orchestrator_holds_the_tools_as_well() {
     let tree = tree(&Lango::new(), &["-c", "agent.topology=classic"]);
     has_exactly_its_keys(&tree);
     assert_eq!(tree["topology"], "classic");
-    assert_eq!(names(&tree["agents"]), ["executor", "planner"]);
-    assert_eq!(names(&tree["skipped"]), ["researcher", "memory-manager"]);
-    assert_eq!(tree["root"]["tools"], tree["agents"][0]["tools"]);
-    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 12);
+    let agents = ["executor", "researcher", "planner", "memory-manager"];
+    assert_eq!(names(&tree["agents"]), agents);
+    assert_eq!(names(&tree["skipped"]), [""; 0]);
+    let held = |agent: &Value| agent["tools"].as_array().unwrap().len();
+    let all: usize = tree["agents"].as_array().unwrap().iter().map(held).sum();
+    assert_eq!((held(&tree["root"]), all > 12), (all, true));
 }
 
 #[test]
@@ -95,7 +97,8 @@ fn a_single_agent_holds_all_tools() {
     has_exactly_its_keys(&tree);
     assert_eq!(tree["mode"], "single");
     assert_eq!(tree["root"]["name"], "lango-agent");
-    assert_eq!(tree["root"]["tools"].as_array().unwrap().len(), 12);
+    let all = tree["root"]["tools"].as_array().unwrap();
+    assert!(all.contains(&json!("exec")) && all.contains(&json!("graph_query")));
     assert_eq!(tree["agents"], json!([]));
 }
 
@@ -135,11 +138,11 @@ fn the_text_shows_the_tree_and_names_who_is_missing_and_what_nobody_holds() {
 lango-orchestrator (specialists topology)
 ├─ operator  Works on this machine with shell commands, files and skills. Can do: command execution, file operations.
 │    tools: {TOOLS}
-└─ planner  Thinks a task through and breaks it into steps.
-not here: navigator, vault, librarian, chronicler (no tools)
-"
+├─ librarian  "
     );
-    assert_eq!(shown, expected);
+    assert!(shown.starts_with(&expected), "{shown}");
+    let end = "not here: navigator, vault (no tools)\n";
+    assert!(shown.ends_with(end), "{shown}");
     lango.file("tools.json", SIX);
     let shown = lango.run(&["agents", "--tools", "tools.json"]).ok().stdout;
     assert!(shown.contains("├─ navigator  "), "{shown}");
@@ -181,7 +184,10 @@ fn every_agent_has_an_instruction_and_the_root_too() {
 #[test]
 fn the_instruction_of_an_unknown_agent_is_refused_with_the_valid_names() {
     let ran = Lango::new().run(&["agents", "--instruction", "vault"]);
-    let names = ["`vault`", "lango-orchestrator, operator, planner"];
+    let names = [
+        "`vault`",
+        "lango-orchestrator, operator, librarian, planner, chronicler",
+    ];
     ran.refused(2, &names);
 }
 

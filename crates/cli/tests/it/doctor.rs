@@ -17,7 +17,7 @@ fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
         "limits: processes by ",
         "✓ reach          read: nothing more; write: nothing more; network: closed\n",
         "✓ model          offline/rules (built-in rules, not an AI model)\n",
-        "✓ agents         operator, planner; not here: navigator, vault, librarian, chronicler (no tools)\n",
+        "✓ agents         operator, librarian, planner, chronicler; not here: navigator, vault (no tools)\n",
         "lango.toml (none, not needed)\n",
         "lango.db (made with the first turn)\n",
     ] {
@@ -123,7 +123,7 @@ fn origins_name_the_layer_and_the_line() {
 fn a_check_says_that_all_is_well_or_what_is_not() {
     let lango = Lango::new();
     let ran = lango.run(&["config", "check"]).ok();
-    assert_eq!(ran.stdout, "ok: 34 keys, 3 agents, offline/rules\n");
+    assert_eq!(ran.stdout, "ok: 34 keys, 5 agents, offline/rules\n");
     let ran = lango.run(&["-c", "agent.topology=nix", "config", "check"]);
     ran.refused(3, &["`nix`", "specialists, classic"]);
     let ran = lango.run(&["-c", "agent.model=x", "config", "check"]);

@@ -71,7 +71,7 @@ impl<'a> Request<'a> {
 
 /// Without what is remembered, which stands below the words of the person.
 fn words_of_the_person(text: &str) -> &str {
-    text.rsplit_once("\n## Remembered of earlier ")
+    text.rsplit_once("\n\n<memory>\n")
         .map_or(text, |(words, _)| words)
 }
 

@@ -145,6 +145,33 @@ fn date(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lango_core::Source;
+    use lango_store::graph::Confidence;
+
+    #[test]
+    fn a_page_has_an_end_and_says_so() {
+        let name = Name::new(&"ä".repeat(Name::LONGEST)).unwrap();
+        let fact = Fact {
+            subject: name.clone().into(),
+            predicate: name.clone(),
+            object: name.into(),
+            source: Source {
+                name: "user".into(),
+                trust: Trust::Trusted,
+            },
+            confidence: Confidence::NONE,
+            created: Timestamp(0),
+            valid_from: Timestamp(0),
+            valid_to: None,
+        };
+        let mut page = Page::default();
+        (0..1000).for_each(|_| page.push(&fact, None));
+        let text = page.finish();
+        assert!(text.len() < LONGEST_BYTES + 200, "{}", text.len());
+        let shown = text.matches("confidence 0").count();
+        let remark = format!("[{} facts left out: a result has", 1000 - shown);
+        assert!(text.contains(&remark), "{shown} shown");
+    }
 
     #[test]
     fn a_day_is_that_of_the_calendar() {

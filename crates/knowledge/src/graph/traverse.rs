@@ -8,7 +8,7 @@ use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
 use lango_store::Graph;
 use lango_store::graph::{Cuts, Direction, Noun, Walk, WalkLimits};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How deep a walk goes that does not say.
@@ -41,8 +41,9 @@ struct TraverseArguments {
     start: String,
     /// How many facts away from the start to go; 2 if not given.
     depth: Option<usize>,
-    /// Which way to follow facts; both if not given.
-    direction: Option<Way>,
+    /// Which way to follow facts: `out` from subject to object, `in` from object to subject, or both.
+    #[serde(default)]
+    direction: Way,
     /// Follow only facts with one of these predicates; all if not given.
     #[serde(default)]
     predicates: Vec<String>,
@@ -53,14 +54,13 @@ struct TraverseArguments {
     limit: Option<usize>,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+// The argument says what they mean: with descriptions of their own, their schema is one that few models are used to.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Way {
-    /// From subject to object.
     Out,
-    /// From object to subject.
     In,
-    /// Both ways.
+    #[default]
     Both,
 }
 
@@ -76,9 +76,9 @@ async fn traverse(
     let walk = Walk {
         start: name("start", &arguments.start)?,
         direction: match arguments.direction {
-            Some(Way::Out) => Direction::Out,
-            Some(Way::In) => Direction::In,
-            Some(Way::Both) | None => Direction::Both,
+            Way::Out => Direction::Out,
+            Way::In => Direction::In,
+            Way::Both => Direction::Both,
         },
         predicates: names("predicates", &arguments.predicates)?,
         kinds: names("types", &arguments.types)?,

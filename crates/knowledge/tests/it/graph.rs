@@ -107,6 +107,17 @@ fn the_tools_say_truly_what_they_do() {
     );
 }
 
+#[test]
+fn the_arguments_are_plain_enough_for_any_model() {
+    for tool in desk().tools {
+        let schema = tool.spec().parameters.to_string();
+        let is_plain = ["anyOf", "oneOf", "$ref"]
+            .iter()
+            .all(|word| !schema.contains(word));
+        assert!(is_plain, "{schema}");
+    }
+}
+
 #[tokio::test]
 async fn a_fact_that_an_agent_relates_is_marked_with_its_source_from_then_on() {
     let desk = desk();

@@ -1,6 +1,6 @@
 //! The walk against a plain breadth-first search, on random graphs.
 
-use crate::graph::desk;
+use crate::graph::{Desk, desk};
 use lango_core::{Source, Timestamp, Trust, UserId};
 use lango_store::Graph;
 use lango_store::graph::{
@@ -8,6 +8,7 @@ use lango_store::graph::{
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Subject, predicate and object, by number.
@@ -131,7 +132,7 @@ fn user() -> UserId {
     UserId::from("local")
 }
 
-async fn keep(graph: &Graph, case: &Case) {
+async fn keep(graph: &Graph, user: &UserId, case: &Case) {
     let entity = |number: u8| {
         let kind = case.kinds[usize::from(number)];
         Entity {
@@ -152,7 +153,7 @@ async fn keep(graph: &Graph, case: &Case) {
         valid_from: Timestamp(1),
     };
     let facts = case.edges.iter().copied().map(fact).collect();
-    graph.relate_all(&user(), facts).await.unwrap();
+    graph.relate_all(user, facts).await.unwrap();
     for ended in &case.ended {
         if let Some((subject, predicate, object)) = case.edges.get(*ended).copied() {
             let triple = Triple {
@@ -160,33 +161,50 @@ async fn keep(graph: &Graph, case: &Case) {
                 predicate: name("p", predicate),
                 object: name("e", object),
             };
-            let user = user();
-            let end = graph.end(&user, triple, Trust::Untrusted, Timestamp(2));
+            let end = graph.end(user, triple, Trust::Untrusted, Timestamp(2));
             end.await.unwrap();
         }
     }
 }
 
-/// The walk that a case asks for; nothing if its start has no facts at all.
-fn walked(case: &Case, limits: WalkLimits) -> Option<Traversal> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let desk = desk();
-    let names = |prefix: &str, numbers: &BTreeSet<u8>| {
-        numbers.iter().map(|number| name(prefix, *number)).collect()
-    };
-    let walk = Walk {
-        start: name("e", case.walk.start),
-        direction: case.walk.direction,
-        predicates: names("p", &case.walk.predicates),
-        kinds: names("k", &case.walk.kinds),
-        limits,
-    };
-    runtime.block_on(async {
-        keep(&desk.graph, case).await;
-        desk.graph.traverse(&user(), walk).await.unwrap()
-    })
+/// One database for all cases, each of which has a user of its own.
+struct World {
+    desk: Desk,
+    runtime: tokio::runtime::Runtime,
+    users: Cell<u32>,
+}
+
+impl World {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        Self {
+            desk: desk(),
+            runtime: runtime.unwrap(),
+            users: Cell::new(0),
+        }
+    }
+
+    /// The walk that a case asks for; nothing if its start has no facts at all.
+    fn walked(&self, case: &Case, limits: WalkLimits) -> Option<Traversal> {
+        self.users.set(self.users.get() + 1);
+        let user = UserId::new(format!("user {}", self.users.get()));
+        let names = |prefix: &str, numbers: &BTreeSet<u8>| {
+            let named = numbers.iter().map(|number| name(prefix, *number));
+            named.collect()
+        };
+        let walk = Walk {
+            start: name("e", case.walk.start),
+            direction: case.walk.direction,
+            predicates: names("p", &case.walk.predicates),
+            kinds: names("k", &case.walk.kinds),
+            limits,
+        };
+        let graph = &self.desk.graph;
+        self.runtime.block_on(async {
+            keep(graph, &user, case).await;
+            graph.traverse(&user, walk).await.unwrap()
+        })
+    }
 }
 
 fn found(traversal: &Traversal) -> Vec<(Edge, usize)> {
@@ -202,14 +220,21 @@ fn found(traversal: &Traversal) -> Vec<(Edge, usize)> {
     traversal.steps.iter().map(edge).collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+fn settings() -> ProptestConfig {
+    ProptestConfig {
+        cases: 256,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
 
-    #[test]
-    fn a_walk_finds_what_a_plain_search_finds(case in cases()) {
+#[test]
+fn a_walk_finds_what_a_plain_search_finds() {
+    let world = World::new();
+    proptest!(settings(), |(case in cases())| {
         let limits = WalkLimits { depth: case.walk.depth, facts: 1000, facts_per_entity: 1000 };
         let (expected, not_followed) = plain_search(&case);
-        let Some(traversal) = walked(&case, limits) else {
+        let Some(traversal) = world.walked(&case, limits) else {
             prop_assert!(expected.is_empty());
             return Ok(());
         };
@@ -221,15 +246,16 @@ proptest! {
         prop_assert_eq!(unique, expected);
         prop_assert!(traversal.cuts.is_complete());
         prop_assert_eq!(traversal.cuts.not_followed, not_followed);
-    }
+    });
+}
 
-    #[test]
-    fn a_walk_within_limits_finds_some_of_it_and_says_so(
-        case in cases(), facts in 0..12usize, facts_per_entity in 0..4usize,
-    ) {
+#[test]
+fn a_walk_within_limits_finds_some_of_it_and_says_so() {
+    let world = World::new();
+    proptest!(settings(), |(case in cases(), facts in 0..12usize, facts_per_entity in 0..4usize)| {
         let limits = WalkLimits { depth: case.walk.depth, facts, facts_per_entity };
         let (expected, _) = plain_search(&case);
-        let Some(traversal) = walked(&case, limits) else {
+        let Some(traversal) = world.walked(&case, limits) else {
             return Ok(());
         };
         let found = found(&traversal);
@@ -241,5 +267,61 @@ proptest! {
         let is_all = found.len() == expected.len();
         prop_assert!(is_all || !traversal.cuts.is_complete(), "{:?}", traversal.cuts);
         prop_assert!(!traversal.cuts.facts || found.len() == facts);
+    });
+}
+
+/// A graph of hubs that share their parts, none of which is of a type.
+async fn hubs(graph: &Graph, hubs: u32, parts: u32) {
+    let name = |text: String| Name::new(&text).unwrap();
+    let fact = |subject: String, object: String| NewFact {
+        subject: name(subject).into(),
+        predicate: name("has".to_owned()),
+        object: name(object).into(),
+        source: Source {
+            name: "a.txt".into(),
+            trust: Trust::Untrusted,
+        },
+        confidence: Confidence::FULL,
+        created: Timestamp(1),
+        valid_from: Timestamp(1),
+    };
+    let mut facts = Vec::new();
+    for hub in 0..hubs {
+        let mut lead = fact("start".to_owned(), format!("hub {hub}"));
+        lead.object.kind = Some(name("hub".to_owned()));
+        facts.push(lead);
+        facts.extend((0..parts).map(|part| fact(format!("hub {hub}"), format!("part {part}"))));
     }
+    graph.relate_all(&user(), facts).await.unwrap();
+}
+
+async fn walk_to_hubs(graph: &Graph) -> Traversal {
+    let walk = Walk {
+        start: Name::new("start").unwrap(),
+        direction: Direction::Out,
+        predicates: Vec::new(),
+        kinds: vec![Name::new("hub").unwrap()],
+        limits: WalkLimits::default(),
+    };
+    graph.traverse(&user(), walk).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_hub_whose_facts_do_not_fit_is_not_read_to_its_end() {
+    let desk = desk();
+    hubs(&desk.graph, 2, 2_000).await;
+    assert!(walk_to_hubs(&desk.graph).await.cuts.is_complete());
+    hubs(&desk.graph, 1, 2_001).await;
+    let cuts = walk_to_hubs(&desk.graph).await.cuts;
+    assert_eq!(cuts.hubs, [Name::new("hub 0").unwrap()]);
+    assert!(!cuts.work);
+}
+
+#[tokio::test]
+async fn a_walk_looks_at_so_many_facts_and_no_more() {
+    let desk = desk();
+    hubs(&desk.graph, 11, 1_900).await;
+    let traversal = walk_to_hubs(&desk.graph).await;
+    assert_eq!(traversal.steps.len(), 11);
+    assert!(traversal.cuts.work);
 }

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// How much of a description or a problem is told in the list.
 const LONGEST_LINE: usize = 200;
 
+/// How many broken ones are told.
+const MOST_BROKEN: usize = 50;
+
 const LIST: Declaration = Declaration {
     name: "list_skills",
     description: "Lists the skills: those that can be used, and those that are broken with what is wrong with them.",
@@ -94,9 +97,14 @@ impl Library {
             let name = format!("{} (the user's, from the next start on)", card.name);
             text.push_str(&line(&name, &card.description));
         }
-        for broken in self.skills.broken.iter().chain(new_broken) {
+        let mut broken = self.skills.broken.iter().chain(new_broken);
+        for broken in broken.by_ref().take(MOST_BROKEN) {
             let name = format!("broken: {}", show::name(broken.path.as_os_str()));
             text.push_str(&line(&name, &broken.problem));
+        }
+        let left = broken.count();
+        if left > 0 {
+            text.push_str(&format!("[and {left} more that are broken]\n"));
         }
         match text.is_empty() {
             true => "There are no skills.\n".to_owned(),

@@ -338,6 +338,17 @@ fn all_skills_are_listed_with_what_is_wrong_and_what_is_new() {
     );
 }
 
+#[test]
+fn a_long_list_of_broken_skills_is_cut_and_says_so() {
+    let library = Library::new();
+    for number in 0..60 {
+        library.put(&format!("mine/s{number}/SKILL.md"), "");
+    }
+    let list = library.call("list_skills", json!({})).unwrap();
+    assert_eq!(list.lines().count(), 51);
+    assert!(list.ends_with("[and 10 more that are broken]\n"), "{list}");
+}
+
 /// Texts that mean something in YAML, and any others.
 fn description() -> impl Strategy<Value = String> {
     let parts = prop_oneof![

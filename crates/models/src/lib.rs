@@ -4,8 +4,11 @@
 //! or Gemini. [`Resilient`] asks again when a fault may pass, and others in a model's place. [`Offline`] is always there:
 //! fixed rules, no AI, no key, no network. It reads the routing table out of the instruction it is sent, delegates, calls
 //! real tools and refuses what it cannot do, so that everything around a model can be tried.
+//!
+//! [`connect_embedder`] gives vectors of texts, from the same families of providers and over the same connections.
 
 mod anthropic;
+mod embedding;
 mod fault;
 mod gemini;
 mod http;
@@ -19,6 +22,7 @@ mod resilient;
 mod sse;
 mod wire;
 
+pub use embedding::{EmbeddingKind, EmbeddingSettings, connect_embedder};
 pub use http::Patience;
 pub use known::{KnownProvider, known_providers};
 pub use offline::Offline;

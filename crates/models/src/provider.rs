@@ -1,5 +1,6 @@
 //! A model of a provider: one wire over one address.
 
+use crate::fault;
 use crate::http::{Endpoint, Patience};
 use crate::price::price_of;
 use crate::sse::Frames;
@@ -121,7 +122,7 @@ impl Provider {
     /// The error as it is told and stored. Some providers repeat the key that they refuse; it must go no further.
     fn error(&self, model: &str, mut fault: ModelFault) -> ModelError {
         if let (Some(key), Some(detail)) = (&self.inner.api_key, fault.detail_mut()) {
-            *detail = detail.replace(key.as_str(), "(the key)");
+            fault::conceal(detail, key);
         }
         if let ModelFault::BadKey { detail } = &mut fault {
             *detail = format!("{detail} (the key: {})", self.inner.key_source);
@@ -134,7 +135,7 @@ impl Provider {
 }
 
 /// People write `http://127.0.0.1:11434` and mean `…/v1`.
-fn with_version(base_url: &str, version: &str) -> String {
+pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let has_path = base_url
         .split_once("://")

@@ -32,7 +32,7 @@ impl Resilient {
         let models = std::iter::once(first).chain(fallback).collect();
         Self {
             models,
-            pause: Duration::from_millis(500),
+            pause: PAUSE,
             stepped_in: Mutex::new(None),
         }
     }
@@ -153,7 +153,7 @@ impl<'a> Call<'a> {
     /// What follows a fault: the same model again, the next one, or the end.
     fn after(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
         self.stream = None;
-        if let Some(wait) = self.worth_waiting(&error.fault) {
+        if let Some(wait) = worth_waiting(&error.fault, self.tries, self.of.pause) {
             self.wait = wait;
             let reason = format!("{error}; again in {:.1} s", wait.as_secs_f32());
             return Ok(ModelEvent::Retrying { reason });
@@ -167,22 +167,26 @@ impl<'a> Call<'a> {
             reason: format!("{error}; now `{}`", self.model().name()),
         })
     }
+}
 
-    fn worth_waiting(&self, fault: &ModelFault) -> Option<Duration> {
-        if !fault.is_passing() || self.tries >= Resilient::TRIES {
-            return None;
-        }
-        let own = self.of.pause * 2_u32.pow(self.tries - 1);
-        let asked = match fault {
-            ModelFault::RateLimited { retry_after_ms, .. }
-            | ModelFault::Overloaded { retry_after_ms, .. } => {
-                retry_after_ms.map(Duration::from_millis)
-            }
-            _ => None,
-        };
-        let wait = asked.unwrap_or(own);
-        (wait <= Resilient::LONGEST_WAIT).then(|| wait + own.mul_f64(0.5 * random()))
+/// The first pause before something is asked again.
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long to wait before asking again after `tries` calls; nothing if that is not worth it.
+pub(crate) fn worth_waiting(fault: &ModelFault, tries: u32, pause: Duration) -> Option<Duration> {
+    if !fault.is_passing() || tries >= Resilient::TRIES {
+        return None;
     }
+    let own = pause * 2_u32.pow(tries.saturating_sub(1));
+    let asked = match fault {
+        ModelFault::RateLimited { retry_after_ms, .. }
+        | ModelFault::Overloaded { retry_after_ms, .. } => {
+            retry_after_ms.map(Duration::from_millis)
+        }
+        _ => None,
+    };
+    let wait = asked.unwrap_or(own);
+    (wait <= Resilient::LONGEST_WAIT).then(|| wait + own.mul_f64(0.5 * random()))
 }
 
 /// Between 0 and 1.

@@ -21,7 +21,8 @@
 //! ```
 //!
 //! [`command_tools`] run programs, each in the sandbox, and [`Skills`] makes a tool of each skill it finds; their scripts
-//! are run the same way. What both may touch is said by one policy.
+//! are run the same way. What both may touch is said by one policy. [`skill_library_tools`] list skills and write new
+//! ones.
 //!
 //! Who may call a tool, with which approval and for how long is decided before the call reaches this crate.
 
@@ -45,6 +46,6 @@ mod workspace;
 
 pub use exec::{CommandLimits, CommandSetup, Commands, command_tools};
 pub use fs::file_tools;
-pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose};
+pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose, skill_library_tools};
 pub use trash::{Trash, TrashError, Trashed};
 pub use workspace::{Workspace, WorkspaceError};

@@ -4,11 +4,15 @@
 //! the skill is used, each time anew. A skill that is broken is told and left out. Where a skill is, is kept as a handle
 //! to the folder above it, so that a link put in its place later does not lead elsewhere.
 
+mod create;
 mod files;
 mod find;
 mod front_matter;
+mod library;
 mod script;
 mod tool;
+
+pub use library::skill_library_tools;
 
 use cap_std::fs::Dir;
 use std::path::PathBuf;

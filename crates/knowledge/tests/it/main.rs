@@ -6,3 +6,4 @@ mod graph;
 mod graph_limits;
 mod graph_walk;
 mod memory;
+mod model2vec;

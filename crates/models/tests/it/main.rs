@@ -4,6 +4,8 @@
 
 mod anthropic;
 mod bounds;
+mod embedding;
+mod embedding_faults;
 mod faults;
 mod gemini;
 mod golden;

@@ -43,13 +43,35 @@ impl Recorded {
 
     /// Whose form it is in, by its path.
     pub fn dialect(&self) -> Dialect {
-        if self.path.contains(":generateContent") || self.path.contains(":streamGenerateContent") {
+        let of_gemini = [
+            ":generateContent",
+            ":streamGenerateContent",
+            ":batchEmbedContents",
+        ];
+        if of_gemini.iter().any(|method| self.path.contains(method)) {
             Dialect::Gemini
         } else if self.path.ends_with("/messages") {
             Dialect::Anthropic
         } else {
             Dialect::OpenAi
         }
+    }
+
+    /// The texts whose vectors it asks for; nothing if it asks for something else.
+    pub fn texts_to_embed(&self) -> Option<Vec<String>> {
+        let is_listed = ["/embeddings", "/api/embed"]
+            .iter()
+            .any(|end| self.path.ends_with(end));
+        let (list, text) = if is_listed {
+            (&self.body["input"], "")
+        } else if self.path.ends_with(":batchEmbedContents") {
+            (&self.body["requests"], "/content/parts/0/text")
+        } else {
+            return None;
+        };
+        let texts = list.as_array().into_iter().flatten();
+        let text = |item: &Value| item.pointer(text)?.as_str().map(str::to_owned);
+        Some(texts.filter_map(text).collect())
     }
 
     /// Whether it asks for a stream.

@@ -10,6 +10,9 @@ pub(super) fn broken_by(request: &Recorded) -> Result<(), String> {
     if request.method != "POST" {
         return Ok(());
     }
+    if let Some(texts) = request.texts_to_embed() {
+        return embedded(request, &texts);
+    }
     for name in request.declared() {
         plain(&name)?;
     }
@@ -26,6 +29,21 @@ pub(super) fn broken_by(request: &Recorded) -> Result<(), String> {
         Dialect::Anthropic => anthropic(&request.body, list(&request.body["messages"])?),
         Dialect::Gemini => gemini(list(&request.body["contents"])?),
     }
+}
+
+fn embedded(request: &Recorded, texts: &[String]) -> Result<(), String> {
+    ensure(!texts.is_empty(), || "nothing to embed".to_owned())?;
+    ensure(texts.len() <= 100, || "more than 100 texts".to_owned())?;
+    let is_blank = |text: &String| text.trim().is_empty();
+    ensure(!texts.iter().any(is_blank), || "an empty text".to_owned())?;
+    let is_named = |body: &Value| body["model"].is_string();
+    let requests = match request.dialect() {
+        Dialect::Gemini => list(&request.body["requests"])?,
+        _ => std::slice::from_ref(&request.body),
+    };
+    ensure(requests.iter().all(is_named), || {
+        "model: required".to_owned()
+    })
 }
 
 fn openai(messages: &[Value]) -> Result<(), String> {

@@ -18,7 +18,7 @@ const MOST_ENTRIES: usize = 4096;
 
 /// The file that makes a folder a skill, and the most bytes it has.
 pub(super) const SKILL_FILE: &str = "SKILL.md";
-const LARGEST_SKILL_FILE: u64 = 1024 * 1024;
+pub(super) const LARGEST_SKILL_FILE: u64 = 1024 * 1024;
 
 /// How long a tool's name may be for a model.
 const LONGEST_TOOL_NAME: usize = 64;
@@ -188,7 +188,8 @@ fn linked_folder(link: &Path) -> Result<Option<(Above, OsString)>, String> {
     Ok(Some((above, name.to_owned())))
 }
 
-fn check_place(name: &str, folder: &str) -> Result<(), String> {
+/// Whether a skill of this name, in a folder of that one, can become a tool.
+pub(super) fn check_place(name: &str, folder: &str) -> Result<(), String> {
     if name != folder {
         return Err(format!(
             "its name is `{name}` and its folder's is `{folder}`; make them the same"

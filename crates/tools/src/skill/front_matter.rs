@@ -12,7 +12,7 @@ pub(crate) const LARGEST_FRONT_MATTER: usize = 64 * 1024;
 
 /// How many characters each field has at most.
 const LONGEST_NAME: usize = 64;
-const LONGEST_DESCRIPTION: usize = 1024;
+pub(super) const LONGEST_DESCRIPTION: usize = 1024;
 const LONGEST_COMPATIBILITY: usize = 500;
 
 /// What the front matter says, as far as it is of use here; the other fields are checked and forgotten.
@@ -75,7 +75,7 @@ fn is_mark(line: &str) -> bool {
 }
 
 /// Whether this is a name by the format's rules; lengths are counted in characters.
-fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), String> {
     let problem = if name.is_empty() {
         "is empty"
     } else if name.chars().count() > LONGEST_NAME {
@@ -95,7 +95,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Err(format!("the name {shown:?} {problem}"))
 }
 
-fn check_length(field: &str, text: &str, longest: usize) -> Result<(), String> {
+pub(super) fn check_length(field: &str, text: &str, longest: usize) -> Result<(), String> {
     let length = text.chars().count();
     match length <= longest {
         true => Ok(()),

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The folder of a skill's scripts.
-const SCRIPTS: &str = "scripts";
+pub(super) const SCRIPTS: &str = "scripts";
 
 /// How much of a script is looked at, and how much of that is shown to who is asked.
 const HEAD_BYTES: u64 = 8 * 1024;
@@ -74,7 +74,7 @@ pub(super) fn script(
 }
 
 /// The program that runs a script, with what it is told before the script.
-fn interpreter(head: &[u8], path: &Path) -> Result<Vec<String>, String> {
+pub(super) fn interpreter(head: &[u8], path: &Path) -> Result<Vec<String>, String> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = std::str::from_utf8(line).unwrap_or_default().trim();

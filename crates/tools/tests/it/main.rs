@@ -18,6 +18,7 @@ mod race;
 mod random;
 mod read;
 mod search;
+mod skill_create;
 mod skill_find;
 mod skill_use;
 mod spec;

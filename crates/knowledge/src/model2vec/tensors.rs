@@ -1,0 +1,213 @@
+//! A safetensors file: the length of a header in eight bytes, the header, which is JSON, and the numbers that it speaks of.
+//!
+//! Every length and place in it is checked before it is used; nothing is allocated by what the header claims.
+
+use super::{Problem, not_json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// The tensors of a file.
+pub(super) struct Tensors {
+    bytes: Vec<u8>,
+    /// Where the numbers begin.
+    start: usize,
+    header: Map<String, Value>,
+}
+
+/// A header of three tensors has a few hundred bytes.
+const LARGEST_HEADER: u64 = 1024 * 1024;
+
+/// More columns than any model has.
+const MOST_COLUMNS: usize = 65_536;
+
+#[derive(Deserialize)]
+struct Entry {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    data_offsets: (usize, usize),
+}
+
+type Found = (Dtype, Vec<usize>, Range<usize>);
+
+/// The kinds of numbers that such files hold.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+enum Dtype {
+    F64,
+    F32,
+    F16,
+    I8,
+    I32,
+    I64,
+}
+
+impl Dtype {
+    fn bytes(self) -> usize {
+        match self {
+            Self::F64 | Self::I64 => 8,
+            Self::F32 | Self::I32 => 4,
+            Self::F16 => 2,
+            Self::I8 => 1,
+        }
+    }
+
+    /// The number in these bytes, which are as many as the kind has.
+    fn number(self, bytes: &[u8]) -> f32 {
+        match (self, bytes) {
+            (Self::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
+            (Self::F16, &[a, b]) => half(u16::from_le_bytes([a, b])),
+            (Self::I8, &[a]) => f32::from(a as i8),
+            (Self::F64, &[a, b, c, d, e, f, g, h]) => {
+                f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32
+            }
+            _ => f32::NAN,
+        }
+    }
+
+    fn index(self, bytes: &[u8]) -> Option<u32> {
+        match (self, bytes) {
+            (Self::I32, &[a, b, c, d]) => i32::from_le_bytes([a, b, c, d]).try_into().ok(),
+            (Self::I64, &[a, b, c, d, e, f, g, h]) => {
+                i64::from_le_bytes([a, b, c, d, e, f, g, h]).try_into().ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A number of sixteen bits: a sign, five bits of exponent, ten of fraction.
+fn half(bits: u16) -> f32 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2_f32.powi(-24),
+        0x1f if fraction == 0.0 => f32::INFINITY,
+        0x1f => f32::NAN,
+        _ => (1024.0 + fraction) * 2_f32.powi(exponent - 25),
+    }
+}
+
+impl Tensors {
+    pub fn read(bytes: Vec<u8>) -> Result<Self, Problem> {
+        let broken = |detail: &str| Problem::Broken(detail.to_owned());
+        let length = bytes
+            .first_chunk()
+            .ok_or_else(|| broken("it is too short"))?;
+        let length = u64::from_le_bytes(*length);
+        if length > LARGEST_HEADER {
+            return Err(broken("its header is too long"));
+        }
+        let start = 8 + length as usize;
+        let header = bytes.get(8..start);
+        let header = header.ok_or_else(|| broken("it ends within its header"))?;
+        let header = serde_json::from_slice(header).map_err(not_json)?;
+        Ok(Self {
+            bytes,
+            start,
+            header,
+        })
+    }
+
+    /// A list of numbers, if there is one of this name.
+    pub fn numbers(&self, name: &str) -> Result<Option<Vec<f32>>, Problem> {
+        let Some((dtype, _, range)) = self.find(name)? else {
+            return Ok(None);
+        };
+        expect_numbers(name, dtype)?;
+        let numbers = self.bytes[range].chunks_exact(dtype.bytes());
+        Ok(Some(numbers.map(|bytes| dtype.number(bytes)).collect()))
+    }
+
+    /// A list of places in another tensor, if there is one of this name.
+    pub fn indices(&self, name: &str) -> Result<Option<Vec<u32>>, Problem> {
+        let Some((dtype, _, range)) = self.find(name)? else {
+            return Ok(None);
+        };
+        let numbers = self.bytes[range].chunks_exact(dtype.bytes());
+        let indices: Option<Vec<u32>> = numbers.map(|bytes| dtype.index(bytes)).collect();
+        let broken = || Problem::Broken(format!("`{name}` holds what is no place"));
+        indices.map(Some).ok_or_else(broken)
+    }
+
+    /// The matrix of this name; the rest of the file is kept with it.
+    pub fn into_matrix(self, name: &str) -> Result<Matrix, Problem> {
+        let found = self.find(name)?;
+        let missing = || Problem::Broken(format!("it has no tensor `{name}`"));
+        let (dtype, shape, range) = found.ok_or_else(missing)?;
+        expect_numbers(name, dtype)?;
+        match shape[..] {
+            [rows, columns] if (1..=MOST_COLUMNS).contains(&columns) => Ok(Matrix {
+                bytes: self.bytes,
+                range,
+                dtype,
+                rows,
+                columns,
+            }),
+            _ => Err(Problem::Broken(format!(
+                "`{name}` is no matrix of at most {MOST_COLUMNS} columns"
+            ))),
+        }
+    }
+
+    /// What kind of numbers a tensor has, in which shape, and where they are: within the file, and as many as the shape says.
+    fn find(&self, name: &str) -> Result<Option<Found>, Problem> {
+        let Some(entry) = self.header.get(name) else {
+            return Ok(None);
+        };
+        let Entry {
+            dtype,
+            shape,
+            data_offsets: (from, to),
+        } = Entry::deserialize(entry).map_err(not_json)?;
+        let wrong = || Problem::Broken(format!("`{name}` is not where and what its header says"));
+        let count = |count: usize, side: &usize| count.checked_mul(*side);
+        let length = shape.iter().try_fold(dtype.bytes(), count);
+        let range = self.start.checked_add(from).zip(self.start.checked_add(to));
+        let (from, to) = range.ok_or_else(wrong)?;
+        if to > self.bytes.len() || to.checked_sub(from) != length || length.is_none() {
+            return Err(wrong());
+        }
+        Ok(Some((dtype, shape, from..to)))
+    }
+}
+
+fn expect_numbers(name: &str, dtype: Dtype) -> Result<(), Problem> {
+    match dtype {
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::I8 => Ok(()),
+        Dtype::I32 | Dtype::I64 => Err(Problem::Unsupported(format!(
+            "`{name}` is of kind {dtype:?}; take a model with f32, f16 or i8"
+        ))),
+    }
+}
+
+/// Rows of numbers, as they are in the file.
+pub(super) struct Matrix {
+    bytes: Vec<u8>,
+    range: Range<usize>,
+    dtype: Dtype,
+    rows: usize,
+    columns: usize,
+}
+
+impl Matrix {
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many numbers a row has.
+    pub fn columns(&self) -> u32 {
+        self.columns as u32
+    }
+
+    /// Adds a row, so many times, to a sum.
+    pub fn add(&self, row: u32, weight: f32, sum: &mut [f32]) {
+        let width = self.columns * self.dtype.bytes();
+        let numbers = self.bytes[self.range.clone()]
+            .chunks_exact(width)
+            .nth(row as usize);
+        let numbers = numbers.unwrap_or_default().chunks_exact(self.dtype.bytes());
+        for (sum, bytes) in sum.iter_mut().zip(numbers) {
+            *sum += weight * self.dtype.number(bytes);
+        }
+    }
+}

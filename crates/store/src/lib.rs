@@ -19,9 +19,14 @@
 //! ```
 
 mod batch;
+mod library;
 mod memory;
 mod sqlite;
 mod title;
 
+pub use library::{
+    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, NewChunk,
+    NewDocument, Part, Piece, Stored,
+};
 pub use memory::MemoryStore;
-pub use sqlite::SqliteStore;
+pub use sqlite::{LibraryRows, Ranked, SqliteStore, Wanted};

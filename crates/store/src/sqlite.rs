@@ -9,6 +9,7 @@ mod approvals;
 mod chain;
 mod connection;
 mod failure;
+mod library;
 mod log;
 mod look_back;
 mod migrations;
@@ -22,6 +23,7 @@ use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
 };
+pub use library::{LibraryRows, Ranked, Wanted};
 use readers::Readers;
 use std::path::Path;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// How many prepared statements a connection keeps; more than there are.
-const STATEMENTS: usize = 32;
+const STATEMENTS: usize = 96;
 
 /// Opens the database for the writer: finds or makes the file, checks that it is ours, and migrates it.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
@@ -53,7 +53,7 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
 /// Opens a connection that can only read. The writer's must be open already.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.execute_batch("PRAGMA cache_size = -1024")?;
+    connection.execute_batch("PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY")?;
     Ok(connection)
 }
 

@@ -67,7 +67,16 @@ impl LibraryRows<'_> {
             .await
     }
 
-    /// A user's documents in the order of their names, those of all sessions included, after a name.
+    /// All collections of a user, those of every session included, by name.
+    pub async fn all_collections(&self, user: &UserId) -> Result<Vec<CollectionRow>, StoreError> {
+        let user = user.clone();
+        let readers = &self.store.readers;
+        readers
+            .read(move |reader| collections::all(reader.connection, &user))
+            .await
+    }
+
+    /// A user's documents in the order of their names, those of all sessions included.
     pub async fn documents(
         &self,
         user: &UserId,
@@ -282,12 +291,12 @@ impl LibraryRows<'_> {
 /// Which documents of a user are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// Those of a collection, by name, with a name after `after` and, if given, before `before`.
+    /// Those of a collection, by name, with a name from `from` on and, if given, before `before`.
     Range {
         /// The collection.
         collection: CollectionId,
-        /// The name they come after.
-        after: String,
+        /// The first name.
+        from: String,
         /// The name they come before; without one, all that follow.
         before: Option<String>,
         /// How many.

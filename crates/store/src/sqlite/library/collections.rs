@@ -2,10 +2,10 @@
 
 use super::super::failure::Failure;
 use super::super::rows::unsigned;
-use super::statements::{COLLECTION, INSERT_COLLECTION, VISIBLE};
+use super::statements::{ALL_COLLECTIONS, COLLECTION, INSERT_COLLECTION, VISIBLE};
 use crate::library::{CollectionId, CollectionRow};
 use lango_core::{SessionId, Text, UserId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, params};
 
 /// The collection of that name, made if it is not there.
 pub(super) fn ensure(
@@ -28,9 +28,27 @@ pub(super) fn visible(
     user: &UserId,
     session: Option<&SessionId>,
 ) -> Result<Vec<CollectionRow>, Failure> {
-    let mut statement = connection.prepare_cached(VISIBLE)?;
     let session = session.map_or("", SessionId::as_str);
-    let rows = statement.query_map(params![user.as_str(), session], |row| {
+    rows(connection, VISIBLE, params![user.as_str(), session])
+}
+
+/// All collections of a user, by name.
+pub(super) fn all(connection: &Connection, user: &UserId) -> Result<Vec<CollectionRow>, Failure> {
+    rows(connection, ALL_COLLECTIONS, params![user.as_str()])
+}
+
+/// The session of a collection that has one; the empty name stands for none.
+pub(super) fn session_of(stored: Text) -> Option<SessionId> {
+    (!stored.is_empty()).then(|| SessionId::new(stored))
+}
+
+fn rows(
+    connection: &Connection,
+    query: &str,
+    values: impl Params,
+) -> Result<Vec<CollectionRow>, Failure> {
+    let mut statement = connection.prepare_cached(query)?;
+    let rows = statement.query_map(values, |row| {
         Ok(CollectionRow {
             id: CollectionId(row.get(0)?),
             name: row.get(1)?,
@@ -41,9 +59,4 @@ pub(super) fn visible(
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The session of a collection that has one; the empty name stands for none.
-pub(super) fn session_of(stored: Text) -> Option<SessionId> {
-    (!stored.is_empty()).then(|| SessionId::new(stored))
 }

@@ -5,8 +5,8 @@ use super::super::rows::unsigned;
 use super::collections::session_of;
 use super::statements::{
     ADD_CHUNK_COUNTS, CHUNK, CHUNKS_OF_DOCUMENT, COMPLETE_DOCUMENT, DELETE_CHUNK, DELETE_DOCUMENT,
-    DOCUMENT_BY_ID, DOCUMENT_KEY, DOCUMENTS_IN_RANGE, DOCUMENTS_NAMED, INSERT_CHUNK,
-    INSERT_DOCUMENT, OWNED_DOCUMENT, TAKE_CHUNK_KEYS,
+    DELETE_KNOWLEDGE, DELETE_LEARNING, DOCUMENT_BY_ID, DOCUMENT_KEY, DOCUMENTS_IN_RANGE,
+    DOCUMENTS_NAMED, INSERT_CHUNK, INSERT_DOCUMENT, OWNED_DOCUMENT, TAKE_CHUNK_KEYS,
 };
 use super::{Wanted, vectors};
 use crate::library::{DocumentRow, Found, Piece, Stored};
@@ -128,6 +128,11 @@ pub(super) fn remove_some(
         .execute(params![collection, -(keys.len() as i64), -words])?;
     let is_gone = keys.len() < most;
     if is_gone {
+        // What was saved is forgotten with the document by which it is found.
+        for statement in [DELETE_KNOWLEDGE, DELETE_LEARNING] {
+            let owned = params![user.as_str(), document];
+            connection.prepare_cached(statement)?.execute(owned)?;
+        }
         connection
             .prepare_cached(DELETE_DOCUMENT)?
             .execute([document])?;
@@ -148,12 +153,12 @@ pub(super) fn list(
     match wanted {
         Wanted::Range {
             collection,
-            after,
+            from,
             before,
             most,
         } => {
             // No text is as great as a blob, so without an end all names are before it.
-            let values = params![user, collection.0, after, before, limit(*most)];
+            let values = params![user, collection.0, from, before, limit(*most)];
             rows(connection, DOCUMENTS_IN_RANGE, values)
         }
         Wanted::Named(name) => rows(connection, DOCUMENTS_NAMED, params![user, name]),

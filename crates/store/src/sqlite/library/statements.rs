@@ -10,6 +10,9 @@ pub(super) const COLLECTION: &str =
 pub(super) const VISIBLE: &str = "SELECT id, name, session, chunks, words, vectors
        FROM library_collections WHERE user = ?1 AND (session = '' OR session = ?2)";
 
+pub(super) const ALL_COLLECTIONS: &str = "SELECT id, name, session, chunks, words, vectors
+       FROM library_collections WHERE user = ?1 ORDER BY name, session";
+
 pub(super) const COLLECTION_SIZE: &str =
     "SELECT chunks, words FROM library_collections WHERE id = ?1";
 
@@ -65,7 +68,7 @@ macro_rules! documents {
 /// A collection's documents whose names are in a range. Without an end it is a blob, which is greater than any text.
 pub(super) const DOCUMENTS_IN_RANGE: &str = documents!(
     "WHERE collection.id = ?2 AND collection.user = ?1
-       AND document.source > ?3 AND document.source < coalesce(?4, x'00')
+       AND document.source >= ?3 AND document.source < coalesce(?4, x'00')
      ORDER BY document.source LIMIT ?5"
 );
 
@@ -154,6 +157,12 @@ pub(super) const INSERT_KNOWLEDGE: &str =
 pub(super) const OUTDATE_KNOWLEDGE: &str =
     "UPDATE knowledge SET document = NULL WHERE user = ?1 AND key = ?2 AND version = ?3";
 
+/// All versions under the key whose newest one has this document.
+pub(super) const DELETE_KNOWLEDGE: &str = "DELETE FROM knowledge
+      WHERE user = ?1 AND key = (SELECT key FROM knowledge WHERE document = ?2)";
+
+pub(super) const DELETE_LEARNING: &str = "DELETE FROM learnings WHERE document = ?2 AND user = ?1";
+
 pub(super) const KNOWLEDGE_OF_DOCUMENT: &str =
     "SELECT key, version, category, content, tags, source, trust, saved
        FROM knowledge WHERE document = ?2 AND user = ?1";
@@ -182,10 +191,13 @@ mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const EVERYDAY: [&str; 36] = [
+    const EVERYDAY: [&str; 39] = [
         INSERT_COLLECTION,
         COLLECTION,
         VISIBLE,
+        ALL_COLLECTIONS,
+        DELETE_KNOWLEDGE,
+        DELETE_LEARNING,
         COLLECTION_SIZE,
         INSERT_DOCUMENT,
         DOCUMENT_KEY,

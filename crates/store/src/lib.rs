@@ -21,14 +21,21 @@
 
 mod batch;
 pub mod graph;
+mod library;
 mod memory;
 mod recollection;
 mod sqlite;
 mod title;
 
+pub use library::{
+    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, NewChunk,
+    NewDocument, Part, Piece, Stored,
+};
 pub use memory::MemoryStore;
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
     NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
 };
-pub use sqlite::{Graph, Recollections, SqliteStore, TurnsToRead, Which};
+pub use sqlite::{
+    Graph, LibraryRows, Ranked, Recollections, SqliteStore, TurnsToRead, Wanted, Which,
+};

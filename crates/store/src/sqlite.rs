@@ -10,6 +10,7 @@ mod chain;
 mod connection;
 mod failure;
 mod graph;
+mod library;
 mod log;
 mod look_back;
 mod memory;
@@ -28,6 +29,7 @@ use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
 };
+pub use library::{LibraryRows, Ranked, Wanted};
 pub use memory::{Recollections, TurnsToRead, Which};
 use readers::Readers;
 use std::path::Path;

@@ -53,7 +53,7 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
 /// Opens a connection that can only read. The writer's must be open already.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.execute_batch("PRAGMA cache_size = -1024")?;
+    connection.execute_batch("PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY")?;
     Ok(connection)
 }
 

@@ -1,0 +1,148 @@
+//! The rankings of a collection with known answers, for `scripts/retrieval`, which judges them.
+//!
+//! `retrieval FOLDER OUT` adds the documents of `FOLDER/docs.jsonl` to a library in a temporary database as files are
+//! added, asks the queries of `FOLDER/queries.jsonl` in every mode, and writes `OUT`: for each mode the ids of the first
+//! hundred documents for each query.
+
+#![allow(clippy::unwrap_used, reason = "a broken input ends the measurement")]
+
+use lango_core::{Clock, Timestamp, UserId};
+use lango_knowledge::{AddOptions, Library, Mode, OfflineEmbedder, Query};
+use lango_store::SqliteStore;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How many documents of a ranking are written.
+const DEPTH: usize = 100;
+
+/// How many chunks are asked for: a long document may take several places.
+const CHUNKS: usize = 400;
+
+struct Fixed;
+
+impl Clock for Fixed {
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
+    let [folder, out] = arguments.as_slice() else {
+        println!(
+            "retrieval: nothing to do without a folder and a file to write; see scripts/retrieval"
+        );
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let runs = runtime.block_on(measure(Path::new(folder)));
+    fs::write(out, serde_json::to_string(&runs).unwrap()).unwrap();
+}
+
+async fn measure(folder: &Path) -> Value {
+    let place = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(place.path().join("lango.db"), "lango".into()).unwrap();
+    let store = Arc::new(store);
+    let embedder = Arc::new(OfflineEmbedder::with_frequencies(Arc::clone(&store)));
+    let library = Library::new(store, Some(embedder), Arc::new(Fixed));
+    let user = UserId::from("local");
+
+    let documents = place.path().join("documents");
+    let ids = write_documents(&folder.join("docs.jsonl"), &documents);
+    let began = Instant::now();
+    let report = library
+        .add(&user, &[documents], &AddOptions::default(), &|_| {})
+        .await
+        .unwrap();
+    eprintln!(
+        "{} documents in {} chunks added in {:.1} s, {} left out",
+        report.added,
+        report.chunks,
+        began.elapsed().as_secs_f64(),
+        report.skipped
+    );
+
+    let queries = lines(&folder.join("queries.jsonl"));
+    let mut runs = Map::new();
+    for (name, mode) in [
+        ("lexical", Mode::Lexical),
+        ("vector", Mode::Vector),
+        ("fused", Mode::Fused),
+    ] {
+        let began = Instant::now();
+        let mut run = Map::new();
+        for query in &queries {
+            let wanted = Query {
+                text: text(query, &["text", "query", "title"]),
+                limit: CHUNKS,
+                collections: Vec::new(),
+                mode,
+            };
+            let found = library.search(&user, None, &wanted).await.unwrap();
+            let mut ranking: Vec<&str> = Vec::new();
+            for hit in &found.hits {
+                let id = ids[&*hit.source.name].as_str();
+                if !ranking.contains(&id) && ranking.len() < DEPTH {
+                    ranking.push(id);
+                }
+            }
+            run.insert(id_of(query), json!(ranking));
+        }
+        let each = began.elapsed().as_secs_f64() * 1000.0 / queries.len().max(1) as f64;
+        eprintln!("{name}: {each:.1} ms a query");
+        runs.insert(name.to_owned(), Value::Object(run));
+    }
+    Value::Object(runs)
+}
+
+/// Writes each document as a file and gives their ids by their names.
+fn write_documents(from: &Path, to: &Path) -> HashMap<String, String> {
+    fs::create_dir(to).unwrap();
+    let to = to.canonicalize().unwrap();
+    let mut ids = HashMap::new();
+    for (number, document) in lines(from).iter().enumerate() {
+        let title = text(document, &["title"]).replace('\n', " ");
+        let body = text(document, &["text", "contents", "body", "abstract"]);
+        let (name, content) = match title.trim() {
+            "" => (format!("{number:07}.txt"), body),
+            title => (format!("{number:07}.md"), format!("# {title}\n\n{body}\n")),
+        };
+        let path = to.join(name);
+        fs::write(&path, content).unwrap();
+        ids.insert(path.to_str().unwrap().to_owned(), id_of(document));
+    }
+    ids
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let all = fs::read_to_string(path).unwrap();
+    let lines = all.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn text(object: &Value, fields: &[&str]) -> String {
+    let found = fields.iter().find_map(|field| object.get(field)?.as_str());
+    found.unwrap_or_default().to_owned()
+}
+
+fn id_of(object: &Value) -> String {
+    let id = ["_id", "id", "doc_id", "query_id", "docid", "qid"]
+        .iter()
+        .find_map(|field| object.get(field));
+    match id {
+        Some(Value::String(id)) => id.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,5 @@
+//! What turns texts into vectors.
+
+mod offline;
+
+pub use offline::OfflineEmbedder;

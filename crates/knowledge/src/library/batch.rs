@@ -1,0 +1,187 @@
+//! Writing documents: many small ones in one change, a large one in many.
+
+use super::chunk::Chunk;
+use super::{Library, LibraryError, embedded_text};
+use crate::words::telling_words;
+use lango_core::{EmbeddingPurpose, UserId};
+use lango_store::{NewChunk, NewDocument, Part, Piece, Stored};
+use std::sync::Arc;
+
+/// How many chunks one change writes. Turns wait behind it.
+const CHUNKS_AT_ONCE: usize = 128;
+
+/// How many documents.
+const DOCUMENTS_AT_ONCE: usize = 64;
+
+/// A document that is ready to be written.
+pub(super) struct Prepared {
+    document: Arc<NewDocument>,
+    chunks: Vec<NewChunk>,
+    /// The one that is there under its name.
+    replaces: Option<i64>,
+}
+
+impl Prepared {
+    /// A document with its chunks. Its title stands above their headings, if they do not begin with it.
+    pub(super) fn new(
+        document: NewDocument,
+        title: String,
+        chunks: Vec<Chunk>,
+        replaces: Option<i64>,
+    ) -> Self {
+        let chunk = |chunk: Chunk| {
+            let heading = match chunk.heading {
+                heading if heading.is_empty() => title.clone(),
+                heading if heading.starts_with(&title) => heading,
+                heading => format!("{title} > {heading}"),
+            };
+            NewChunk {
+                words: telling_words(&heading) + telling_words(&chunk.text),
+                heading,
+                text: chunk.text,
+                position: chunk.line,
+                vector: None,
+            }
+        };
+        Self {
+            chunks: chunks.into_iter().map(chunk).collect(),
+            document: Arc::new(document),
+            replaces,
+        }
+    }
+
+    /// The document as one piece, for what is small by its nature.
+    pub(super) fn into_piece(self) -> Piece {
+        Piece {
+            document: self.document,
+            part: Part {
+                before: 0,
+                is_last: true,
+            },
+            chunks: self.chunks,
+        }
+    }
+}
+
+/// Documents that wait to be written.
+pub(super) struct Batch<'a> {
+    library: &'a Library,
+    user: &'a UserId,
+    waiting: Vec<Prepared>,
+    chunks: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// Nothing yet.
+    pub(super) fn new(library: &'a Library, user: &'a UserId) -> Self {
+        Self {
+            library,
+            user,
+            waiting: Vec::new(),
+            chunks: 0,
+        }
+    }
+
+    /// Takes a document, and writes what waits if that is enough. Gives the number of chunks that were written.
+    pub(super) async fn push(&mut self, prepared: Prepared) -> Result<usize, LibraryError> {
+        let mut written = 0;
+        if self.chunks + prepared.chunks.len() > CHUNKS_AT_ONCE {
+            written = self.write().await?;
+        }
+        self.chunks += prepared.chunks.len();
+        self.waiting.push(prepared);
+        if self.chunks > CHUNKS_AT_ONCE || self.waiting.len() == DOCUMENTS_AT_ONCE {
+            written += self.write().await?;
+        }
+        Ok(written)
+    }
+
+    /// Writes what waits.
+    pub(super) async fn finish(mut self) -> Result<usize, LibraryError> {
+        self.write().await
+    }
+
+    async fn write(&mut self) -> Result<usize, LibraryError> {
+        let store = self.library.store.library();
+        let mut written = 0;
+        let mut pieces = Vec::new();
+        for prepared in std::mem::take(&mut self.waiting) {
+            if let Some(old) = prepared.replaces {
+                store.remove(self.user, old).await?;
+            }
+            pieces.extend(cut(prepared));
+        }
+        self.chunks = 0;
+        // Pieces of a large document are full; those of small ones fit into one change together.
+        while !pieces.is_empty() {
+            let mut room = CHUNKS_AT_ONCE;
+            let fits = pieces.iter().take_while(|piece: &&Piece| {
+                let fits = piece.chunks.len() <= room;
+                room = room.saturating_sub(piece.chunks.len());
+                fits
+            });
+            let number = fits.count().max(1);
+            let mut now: Vec<Piece> = pieces.drain(..number).collect();
+            written += now.iter().map(|piece| piece.chunks.len()).sum::<usize>();
+            self.library.embed_pieces(&mut now).await?;
+            self.library.write_pieces(now).await?;
+        }
+        Ok(written)
+    }
+}
+
+impl Library {
+    /// Gives the chunks of pieces their vectors, if there is an embedder.
+    pub(super) async fn embed_pieces(&self, pieces: &mut [Piece]) -> Result<(), LibraryError> {
+        let Some(embedder) = &self.embedder else {
+            return Ok(());
+        };
+        let chunks = pieces.iter().flat_map(|piece| &piece.chunks);
+        let texts = chunks
+            .map(|chunk| embedded_text(&chunk.heading, &chunk.text))
+            .collect();
+        let vectors = self
+            .vectors(embedder.as_ref(), texts, EmbeddingPurpose::Document)
+            .await?;
+        let chunks = pieces.iter_mut().flat_map(|piece| &mut piece.chunks);
+        for (chunk, vector) in chunks.zip(vectors) {
+            chunk.vector = Some(vector);
+        }
+        Ok(())
+    }
+
+    async fn write_pieces(&self, pieces: Vec<Piece>) -> Result<(), LibraryError> {
+        let maker = self.maker();
+        match self.store.library().write(pieces, maker.clone()).await? {
+            Stored::Done(()) => Ok(()),
+            Stored::OtherMaker(stored) => {
+                let configured = maker.unwrap_or_else(|| stored.clone());
+                Err(LibraryError::other_maker(&stored, &configured))
+            }
+        }
+    }
+}
+
+/// A document in pieces of which each fits into one change.
+fn cut(prepared: Prepared) -> Vec<Piece> {
+    let total = prepared.chunks.len();
+    let mut chunks = prepared.chunks.into_iter();
+    let mut pieces = Vec::new();
+    let mut before = 0;
+    loop {
+        let some: Vec<NewChunk> = chunks.by_ref().take(CHUNKS_AT_ONCE).collect();
+        let end = before + some.len();
+        pieces.push(Piece {
+            document: Arc::clone(&prepared.document),
+            part: Part {
+                before: before as u64,
+                is_last: end == total,
+            },
+            chunks: some,
+        });
+        if end == total {
+            return pieces;
+        }
+        before = end;
+    }
+}

@@ -1,0 +1,55 @@
+//! The text of a PDF, page by page.
+//!
+//! The library that parses it has bounds on nesting, and on what a compressed page becomes; a panic in it is caught and
+//! is then one more file that cannot be read.
+
+use super::Content;
+use crate::library::chunk::{Chunk, Structure, chunks};
+use lopdf::Document;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many pages are read.
+const MOST_PAGES: usize = 5000;
+
+/// How many bytes the drawing of one page has at most when it is unpacked.
+const MOST_PAGE_BYTES: usize = 20_000_000;
+
+/// How much text is taken of all pages.
+const MOST_TEXT_BYTES: usize = 20_000_000;
+
+/// The pages of a PDF, or why there are none.
+pub(super) fn read(bytes: &[u8]) -> Result<Content, String> {
+    catch_unwind(AssertUnwindSafe(|| pages(bytes)))
+        .unwrap_or_else(|_| Err("it is a broken PDF".to_owned()))
+}
+
+fn pages(bytes: &[u8]) -> Result<Content, String> {
+    let document =
+        Document::load_mem(bytes).map_err(|error| format!("it is a broken PDF: {error}"))?;
+    if document.is_encrypted() {
+        return Err("it is an encrypted PDF".to_owned());
+    }
+    let mut found: Vec<Chunk> = Vec::new();
+    let mut left = MOST_TEXT_BYTES;
+    for number in document.get_pages().into_keys().take(MOST_PAGES) {
+        let parts = document.extract_text_chunks_with_limit(&[number], MOST_PAGE_BYTES);
+        // A part of a page that cannot be read leaves the others.
+        let text: String = parts.into_iter().flatten().collect();
+        left = left.saturating_sub(text.len());
+        if left == 0 {
+            break;
+        }
+        let on_page = chunks(&text, Structure::Plain).into_iter();
+        found.extend(on_page.map(|chunk| Chunk {
+            line: u64::from(number),
+            ..chunk
+        }));
+    }
+    if found.is_empty() {
+        return Err("it is a PDF without text; were its pages scanned?".to_owned());
+    }
+    Ok(Content {
+        title: String::new(),
+        chunks: found,
+    })
+}

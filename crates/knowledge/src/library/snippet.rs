@@ -1,0 +1,77 @@
+//! The part of a chunk that a question is about, on one line.
+
+use crate::words::words;
+
+/// How long it is, in words.
+const SNIPPET_WORDS: usize = 40;
+
+/// How long a word of it is at most, in characters.
+const LONGEST_WORD: usize = 60;
+
+/// The passage with the most of the wanted words, which are in small letters.
+pub(super) fn snippet(text: &str, wanted: &[String]) -> String {
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    // The beginning of a word is enough: `wing` stands for `wings`.
+    let is_hit = |part: &str| {
+        words(part).any(|word| {
+            let word = word.to_lowercase();
+            wanted.iter().any(|wanted| {
+                word.starts_with(wanted.as_str()) || (word.len() > 3 && wanted.starts_with(&word))
+            })
+        })
+    };
+    let hits: Vec<bool> = parts.iter().map(|part| is_hit(part)).collect();
+    let first = best_window(&hits);
+    let last = (first + SNIPPET_WORDS).min(parts.len());
+    let mut snippet = String::new();
+    if first > 0 {
+        snippet.push('…');
+    }
+    for (at, part) in parts[first..last].iter().enumerate() {
+        if at > 0 {
+            snippet.push(' ');
+        }
+        snippet.extend(part.chars().take(LONGEST_WORD));
+    }
+    if last < parts.len() {
+        snippet.push('…');
+    }
+    snippet
+}
+
+/// Where the window with the most hits begins; the first of several.
+fn best_window(hits: &[bool]) -> usize {
+    let mut inside = hits.iter().take(SNIPPET_WORDS).filter(|hit| **hit).count();
+    let (mut best, mut most) = (0, inside);
+    for first in 1..hits.len().saturating_sub(SNIPPET_WORDS) + 1 {
+        inside -= usize::from(hits[first - 1]);
+        inside += usize::from(
+            hits.get(first + SNIPPET_WORDS - 1)
+                .copied()
+                .unwrap_or(false),
+        );
+        if inside > most {
+            (best, most) = (first, inside);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_passage_with_the_words_is_shown() {
+        let text = format!(
+            "{} the lift of wings {}",
+            "x ".repeat(100),
+            "y ".repeat(100)
+        );
+        let shown = snippet(&text, &["wing".to_owned(), "lift".to_owned()]);
+        assert!(shown.contains("the lift of wings"), "{shown}");
+        assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+        assert_eq!(snippet("short one", &[]), "short one");
+        assert_eq!(snippet("", &[]), "");
+    }
+}

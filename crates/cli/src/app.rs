@@ -19,6 +19,7 @@ use lango_sandbox::{Launcher, Strength};
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
+    skill_library_tools,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -129,10 +130,18 @@ impl App {
         let knowledge = match keeping {
             Keeping::Nothing => None,
             Keeping::Everything => {
-                let observer = observer(&loaded, &surroundings.env).await;
-                Some(Knowledge::of(&loaded, root, observer)?)
+                let providers = ModelChoice {
+                    settings: &loaded.settings,
+                    env: &surroundings.env,
+                };
+                let observer = observer(&providers).await;
+                Some(Knowledge::of(&loaded, root, &providers, observer).await?)
             }
         };
+        if knowledge.is_some() {
+            let own = loaded.paths.user_file.with_file_name("skills");
+            tools.extend(skill_library_tools(&skills, own));
+        }
         tools.extend(
             knowledge
                 .iter()
@@ -349,6 +358,8 @@ impl App {
                 unheard.join(", ")
             ));
         }
+        let knowledge = self.knowledge.as_ref();
+        warnings.extend(knowledge.and_then(|known| known.warning.clone()));
         warnings.extend(self.idle_rules());
         warnings
     }
@@ -370,15 +381,11 @@ impl App {
 }
 
 /// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.
-async fn observer(loaded: &Loaded, env: &BTreeMap<OsString, OsString>) -> Option<Arc<dyn Model>> {
-    if loaded.settings.memory.enabled != Some(true) {
-        return None;
+async fn observer(providers: &ModelChoice<'_>) -> Option<Arc<dyn Model>> {
+    match providers.settings.memory.enabled {
+        Some(true) => providers.choose().await.ok().map(|choice| choice.model),
+        _ => None,
     }
-    let choice = ModelChoice {
-        settings: &loaded.settings,
-        env,
-    };
-    choice.choose().await.ok().map(|choice| choice.model)
 }
 
 fn command_limits(loaded: &Loaded) -> CommandLimits {

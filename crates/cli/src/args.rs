@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lango_knowledge::Mode;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -75,6 +76,12 @@ pub enum Command {
         /// What to do; the list if nothing is said.
         #[command(subcommand)]
         command: Option<ApprovalsCommand>,
+    },
+    /// Add documents to the library, search it, list and forget them
+    Knowledge {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: KnowledgeCommand,
     },
     /// Which skills the agents can use, and what is wrong with the others
     Skills {
@@ -200,6 +207,79 @@ pub enum SessionsCommand {
         /// The session; the beginning of its id is enough.
         id: String,
     },
+}
+
+/// What can be done with the library.
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  lango knowledge add docs/ notes.md\n  lango knowledge search \"how is it deployed\"\n  \
+                        lango knowledge forget docs/old.md"
+)]
+pub enum KnowledgeCommand {
+    /// Add files and folders; what has not changed is skipped, what is gone is removed
+    Add {
+        /// Text, markdown, HTML, PDF, source code, and folders of them.
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// Their words may be believed; otherwise every hit is marked untrusted.
+        #[arg(long)]
+        trust: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Search documents and saved knowledge
+    Search {
+        /// Any text.
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// How many hits at most.
+        #[arg(long, default_value_t = 10)]
+        limit: usize,
+        /// How to search.
+        #[arg(long, default_value = "fused")]
+        mode: SearchMode,
+    },
+    /// The documents
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// How many at most.
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+    },
+    /// Forget a document, by its id or its file; a folder stands for all below it
+    Forget {
+        /// The document.
+        name: String,
+    },
+    /// Make all vectors anew, after the embedding provider has changed
+    Reindex,
+}
+
+/// How the library is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SearchMode {
+    /// By words and vectors together.
+    Fused,
+    /// By words.
+    Lexical,
+    /// By vectors.
+    Vector,
+}
+
+impl From<SearchMode> for Mode {
+    fn from(mode: SearchMode) -> Self {
+        match mode {
+            SearchMode::Fused => Self::Fused,
+            SearchMode::Lexical => Self::Lexical,
+            SearchMode::Vector => Self::Vector,
+        }
+    }
 }
 
 /// What can be done with what was deleted.

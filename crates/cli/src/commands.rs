@@ -7,6 +7,7 @@ mod chat;
 mod config;
 mod doctor;
 mod input;
+mod knowledge;
 mod memory;
 mod models;
 mod present;
@@ -34,6 +35,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Config { command }) => config::config(config, command).await,
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
         Some(Command::Approvals { command }) => approvals::approvals(config, command).await,
+        Some(Command::Knowledge { command }) => knowledge::knowledge(config, command).await,
         Some(Command::Skills { json }) => skills::skills(config, json).await,
         Some(Command::Trash { command }) => trash::trash(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,

@@ -3,6 +3,7 @@
 use crate::config::{Problem, Problems};
 use lango_core::{Outcome, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
+use lango_knowledge::LibraryError;
 use lango_tools::{TrashError, WorkspaceError};
 use std::fmt;
 
@@ -211,6 +212,25 @@ impl From<TreeError> for Failure {
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
         Self::of(Exit::Config, error, None)
+    }
+}
+
+impl From<LibraryError> for Failure {
+    fn from(error: LibraryError) -> Self {
+        let (exit, next) = match error {
+            LibraryError::Store(error) => return error.into(),
+            LibraryError::OtherMaker { .. } => (Exit::Config, Some("lango knowledge reindex")),
+            LibraryError::NoEmbedder => (Exit::Config, Some("-c embedding.provider=offline")),
+            LibraryError::NoSuchDocument { .. } => (Exit::Usage, Some("lango knowledge list")),
+            LibraryError::NoSuchPath { .. } => (
+                Exit::Usage,
+                Some("name files and folders that are there: lango knowledge add docs/"),
+            ),
+            LibraryError::Unusable { .. } => (Exit::Usage, None),
+            LibraryError::WrongVectors { .. } | LibraryError::Embed(_) => (Exit::Config, None),
+            LibraryError::BrokenOff { .. } => (Exit::Failed, None),
+        };
+        Self::of(exit, error, next)
     }
 }
 

@@ -1,11 +1,16 @@
 //! What the librarian and the chronicler work with: graph, library and memory over the database of the sessions.
 
 use crate::config::{Loaded, StoreLocation};
+use crate::embedder::embedder;
+use crate::model_choice::ModelChoice;
 use lango_core::{
     AgentName, BoxFuture, Clock, Model, Recollection, SessionId, StoreError, Text, Tool, UserId,
 };
 use lango_engine::SystemClock;
-use lango_knowledge::{GraphSettings, Memory, MemorySettings, graph_tools, memory_tools};
+use lango_knowledge::{
+    GraphNeighbours, GraphSettings, Library, Memory, MemorySettings, Neighbours, graph_tools,
+    library_tools, memory_tools, retrieve_tool,
+};
 use lango_store::SqliteStore;
 use std::sync::Arc;
 
@@ -13,24 +18,45 @@ use std::sync::Arc;
 pub struct Knowledge {
     /// The database.
     pub store: Arc<SqliteStore>,
+    /// Documents, saved knowledge and learnings.
+    pub library: Library,
     /// What is remembered of conversations, unless that is turned off.
     pub memory: Option<Memory>,
+    /// What does not work as it is configured.
+    pub warning: Option<String>,
     /// The tools.
     pub tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Knowledge {
     /// What the configuration asks for. `observer` is the model that observes; without one the built-in rules do.
-    pub fn of(
+    pub async fn of(
         loaded: &Loaded,
         root: AgentName,
+        providers: &ModelChoice<'_>,
         observer: Option<Arc<dyn Model>>,
     ) -> Result<Self, StoreError> {
         let settings = &loaded.settings;
         let StoreLocation::Sqlite(path) = &settings.session.store;
         let store = Arc::new(SqliteStore::at(path, root)?);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let mut tools = Vec::new();
+        let embedder = embedder(&settings.embedding, providers, &store).await;
+        let (embedder, warning) = match embedder {
+            Ok(embedder) => (embedder, None),
+            Err(detail) => (
+                None,
+                Some(format!("the library is searched by words alone: {detail}")),
+            ),
+        };
+        let retrieves = embedder.is_some();
+        let library = Library::new(Arc::clone(&store), embedder, Arc::clone(&clock));
+        let mut tools = library_tools(&library);
+        if retrieves {
+            let graph = settings.graph.enabled.then(|| store.graph());
+            let neighbours =
+                graph.map(|graph| Arc::new(GraphNeighbours(graph)) as Arc<dyn Neighbours>);
+            tools.push(retrieve_tool(&library, neighbours));
+        }
         if settings.graph.enabled {
             let bounds = GraphSettings {
                 max_depth: settings.graph.max_depth as usize,
@@ -51,7 +77,9 @@ impl Knowledge {
         tools.extend(memory.clone().into_iter().flat_map(memory_tools));
         Ok(Self {
             store,
+            library,
             memory,
+            warning,
             tools,
         })
     }

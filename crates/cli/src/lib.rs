@@ -5,6 +5,7 @@ pub mod app;
 pub mod args;
 pub mod commands;
 pub mod config;
+mod embedder;
 pub mod exit;
 pub mod hands;
 pub mod hold;

@@ -82,8 +82,13 @@ impl ModelChoice<'_> {
         Ok(Arc::new(self.provider(provider)?.model(model)))
     }
 
-    /// The provider of this name: what the configuration says, and for the rest what lango knows of it.
+    /// The provider of this name.
     pub fn provider(&self, id: &str) -> Result<Provider, Failure> {
+        self.provider_settings(id).map(Provider::new)
+    }
+
+    /// Where a provider is and how it is spoken to.
+    pub fn provider_settings(&self, id: &str) -> Result<ProviderSettings, Failure> {
         let known = known_providers().iter().find(|known| known.id == id);
         let config = self.settings.providers.get(id).cloned().unwrap_or_default();
         let kind = config.kind.or(known.map(|known| known.kind));
@@ -102,7 +107,7 @@ impl ModelChoice<'_> {
             return Err(Failure::new(Exit::Config, message));
         }
         let (api_key, key_source) = self.key(id, &config, known)?;
-        Ok(Provider::new(ProviderSettings {
+        Ok(ProviderSettings {
             id: id.to_owned(),
             kind,
             base_url,
@@ -117,7 +122,7 @@ impl ModelChoice<'_> {
                 idle: self.settings.agent.idle_timeout,
                 ..Patience::default()
             },
-        }))
+        })
     }
 
     /// The ids of providers that can be asked: those of the configuration, those with a key, those that run here.

@@ -4,6 +4,7 @@
 //! carry their source as a mark, and the mark comes back with them.
 
 mod arguments;
+mod neighbours;
 mod query;
 mod relate;
 mod show;
@@ -13,6 +14,7 @@ mod traverse;
 use lango_core::{Clock, Tool};
 use lango_store::Graph;
 use lango_store::graph::{MOST_FACTS, WalkLimits};
+pub use neighbours::GraphNeighbours;
 use std::sync::Arc;
 
 /// How much the tools show. What is beyond the hard limits of the graph is taken as if it were at them.

@@ -10,7 +10,7 @@ mod model2vec;
 mod words;
 
 pub use embedding::OfflineEmbedder;
-pub use graph::{GraphSettings, graph_tools};
+pub use graph::{GraphNeighbours, GraphSettings, graph_tools};
 pub use library::{
     AddOptions, AddReport, Added, Document, Entry, Forgotten, Hit, Learning, Library, LibraryError,
     Mode, Neighbours, NewEntry, NewLearning, Progress, Query, ReindexReport, Results, Saved,

@@ -5,6 +5,7 @@
 
 mod agent;
 mod orchestrator;
+mod reading;
 mod request;
 mod routing;
 mod rules;

@@ -14,6 +14,7 @@ mod config;
 mod disk;
 mod doctor;
 mod hands;
+mod knowledge;
 mod lango;
 mod markdown;
 mod models;

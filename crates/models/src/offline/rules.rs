@@ -1,5 +1,8 @@
 //! The table of rules: which words call for which tool, and where its arguments come from. One row a rule.
 
+use super::reading::{
+    after, between, file, key_of, path, rest, three_words, wanted, with_the_words,
+};
 use super::words::{has_phrase, words};
 use serde_json::{Value, json};
 
@@ -14,6 +17,101 @@ pub(super) struct Rule {
 
 /// The first row that fits and whose tool is offered wins.
 const RULES: &[Rule] = &[
+    Rule {
+        tool: "memory_save",
+        phrases: &["remember"],
+        arguments: |text| Some(json!({ "text": rest(text, &["remember that", "remember"])? })),
+    },
+    Rule {
+        tool: "memory_forget",
+        phrases: &["forget"],
+        arguments: |text| {
+            let query = rest(text, &["forget about", "forget that", "forget"])?;
+            Some(json!({ "query": query }))
+        },
+    },
+    Rule {
+        tool: "memory_list_observations",
+        phrases: &["observation", "observed"],
+        arguments: |_| Some(json!({})),
+    },
+    Rule {
+        tool: "memory_list_reflections",
+        phrases: &["reflection"],
+        arguments: |_| Some(json!({})),
+    },
+    Rule {
+        tool: "memory_recall",
+        phrases: &[
+            "recall",
+            "remembered",
+            "what is my",
+            "what's my",
+            "last time",
+            "earlier",
+        ],
+        arguments: |text| {
+            let query = rest(text, &["recall", "what is", "what's"]);
+            Some(json!({ "query": query.unwrap_or_else(|| text.trim().to_owned()) }))
+        },
+    },
+    Rule {
+        tool: "list_skills",
+        phrases: &["list skills", "which skills", "what skills"],
+        arguments: |_| Some(json!({})),
+    },
+    Rule {
+        tool: "save_knowledge",
+        phrases: &["note that", "save the note", "save a note", "save that"],
+        arguments: |text| {
+            let marks = ["save the note", "save a note", "note that", "save that"];
+            let content = rest(text, &marks)?;
+            Some(json!({ "key": key_of(&content), "content": content }))
+        },
+    },
+    Rule {
+        tool: "graph_relate",
+        phrases: &["relate"],
+        arguments: |text| {
+            let (subject, predicate, object) = three_words(&rest(text, &["relate"])?)?;
+            Some(json!({ "subject": subject, "predicate": predicate, "object": object }))
+        },
+    },
+    Rule {
+        tool: "graph_traverse",
+        phrases: &["related to", "connected to", "graph of"],
+        arguments: |text| {
+            let start = rest(text, &["related to", "connected to", "graph of"])?;
+            Some(json!({ "start": start }))
+        },
+    },
+    Rule {
+        tool: "graph_query",
+        phrases: &["facts about", "fact about"],
+        arguments: |text| {
+            let subject = rest(text, &["facts about", "fact about"])?;
+            Some(json!({ "subject": subject }))
+        },
+    },
+    Rule {
+        tool: "search_knowledge",
+        phrases: &["search the notes", "search my notes", "search notes"],
+        arguments: |text| Some(json!({ "query": rest(text, &["notes for", "notes about"])? })),
+    },
+    Rule {
+        tool: "rag_retrieve",
+        phrases: &["know about", "look up", "document", "library"],
+        arguments: |text| {
+            let marks = [
+                "know about",
+                "look up",
+                "documents about",
+                "documents for",
+                "library for",
+            ];
+            Some(json!({ "query": rest(text, &marks)? }))
+        },
+    },
     Rule {
         tool: "exec",
         phrases: &["run", "execute"],
@@ -103,152 +201,6 @@ pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<(&'stati
     fitting.find_map(|rule| Some((rule, (rule.arguments)(text)?)))
 }
 
-/// Something that looks like a file: quoted, or with an extension.
-fn file(text: &str) -> Option<String> {
-    let with_extension = || {
-        tokens(text)
-            .find(|token| has_extension(token))
-            .map(str::to_owned)
-    };
-    quoted(text)
-        .or_else(with_extension)
-        .or_else(|| after_verb(text))
-}
-
-/// The one word after "read", "print" or "show", such as README.
-fn after_verb(text: &str) -> Option<String> {
-    let words: Vec<&str> = tokens(text).collect();
-    let verb = words
-        .iter()
-        .position(|word| ["read", "print", "show"].contains(&word.to_lowercase().as_str()))?;
-    let rest: Vec<&&str> = words[verb + 1..]
-        .iter()
-        .filter(|word| !["me", "the", "file"].contains(&word.to_lowercase().as_str()))
-        .collect();
-    match rest.as_slice() {
-        [name] if name.chars().any(char::is_uppercase) => Some((**name).to_owned()),
-        _ => None,
-    }
-}
-
-/// Something that looks like a path: a file, a token with a slash, or the word after "in" or "folder".
-fn path(text: &str) -> Option<String> {
-    let with_slash = || {
-        tokens(text)
-            .find(|token| token.contains('/'))
-            .map(str::to_owned)
-    };
-    file(text)
-        .or_else(with_slash)
-        .or_else(|| named_folder(text))
-}
-
-/// The only word after one of these.
-fn after<'a>(text: &'a str, verbs: &[&str]) -> Option<&'a str> {
-    let words: Vec<&str> = tokens(text).collect();
-    let verb = words
-        .iter()
-        .position(|word| verbs.contains(&word.to_lowercase().as_str()))?;
-    let rest = words[verb + 1..].iter();
-    let mut rest =
-        rest.filter(|word| !["the", "file", "folder"].contains(&word.to_lowercase().as_str()));
-    match (rest.next(), rest.next()) {
-        (Some(name), None) => Some(name),
-        _ => None,
-    }
-}
-
-fn quoted(text: &str) -> Option<String> {
-    ['`', '"', '\'']
-        .into_iter()
-        .find_map(|mark| between(text, mark))
-}
-
-fn between(text: &str, mark: char) -> Option<String> {
-    let (_, rest) = text.split_once(mark)?;
-    let (inside, _) = rest.split_once(mark)?;
-    (!inside.is_empty()).then(|| inside.to_owned())
-}
-
-/// What comes before "with the words", and the words, which end a line.
-fn with_the_words(text: &str) -> Option<(&str, String)> {
-    const MARKS: [&str; 6] = [
-        " with the words ",
-        " with the word ",
-        " with the text ",
-        " with the content ",
-        " containing ",
-        " saying ",
-    ];
-    let (before, words) = MARKS.iter().find_map(|mark| text.split_once(mark))?;
-    let words = words.trim();
-    let words = quoted(words)
-        .filter(|inside| inside.len() + 2 == words.len())
-        .unwrap_or_else(|| words.to_owned());
-    (!words.is_empty()).then(|| (before, format!("{words}\n")))
-}
-
-/// What to search for: quoted, or all that follows.
-fn wanted(text: &str) -> Option<String> {
-    let start = text.to_lowercase().find("search")?;
-    let rest = text.get(start + "search".len()..)?.trim();
-    let rest = rest.strip_prefix("for ").unwrap_or(rest).trim();
-    let rest = rest.trim_end_matches(['?', '!', '.']);
-    quoted(text).or_else(|| (!rest.is_empty()).then(|| rest.to_owned()))
-}
-
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().map(|token| {
-        token
-            .trim_matches([',', '?', '!', ';', ':', '(', ')'])
-            .trim_end_matches('.')
-    })
-}
-
-fn has_extension(token: &str) -> bool {
-    let name = token.rsplit('/').next().unwrap_or(token);
-    name.rsplit_once('.').is_some_and(|(_, extension)| {
-        !extension.is_empty()
-            && extension.len() <= 8
-            && extension.chars().all(char::is_alphanumeric)
-    })
-}
-
-fn named_folder(text: &str) -> Option<String> {
-    const NOT_NAMES: [&str; 13] = [
-        "this",
-        "the",
-        "here",
-        "a",
-        "my",
-        "your",
-        "it",
-        "that",
-        "there",
-        "folder",
-        "directory",
-        "our",
-        "which",
-    ];
-    let tokens: Vec<&str> = tokens(text).collect();
-    let after = |word: &str| {
-        tokens
-            .iter()
-            .position(|token| token.eq_ignore_ascii_case(word))
-            .map(|at| at + 1)
-    };
-    ["in", "inside", "folder", "directory", "under"]
-        .into_iter()
-        .find_map(|word| {
-            let mut rest = tokens.get(after(word)?..)?.iter();
-            let name = rest.find(|token| {
-                !["the", "folder", "directory"].contains(&token.to_lowercase().as_str())
-            })?;
-            let plain = !name.is_empty() && !NOT_NAMES.contains(&name.to_lowercase().as_str());
-            plain.then(|| (*name).to_owned())
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,6 +259,42 @@ mod tests {
             Some("fs_mkdir x y")
         );
         assert_eq!(found("run away"), None);
+        for (text, tool, field, value) in [
+            (
+                "remember that my editor is helix",
+                "memory_save",
+                "text",
+                "my editor is helix",
+            ),
+            ("recall my editor", "memory_recall", "query", "my editor"),
+            (
+                "note that deploys: happen on Monday",
+                "save_knowledge",
+                "key",
+                "deploys",
+            ),
+            (
+                "relate Ada knows \"Charles Babbage\"",
+                "graph_relate",
+                "object",
+                "Charles Babbage",
+            ),
+            ("what is related to Ada?", "graph_traverse", "start", "Ada"),
+            (
+                "what do you know about deploys?",
+                "rag_retrieve",
+                "query",
+                "deploys",
+            ),
+            ("forget my editor", "memory_forget", "query", "my editor"),
+        ] {
+            let (rule, arguments) = find(text, |_| true).unwrap();
+            assert_eq!(
+                (rule.tool, arguments[field].as_str()),
+                (tool, Some(value)),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,277 @@
+//! `lango knowledge`: adding documents to the library, and finding, listing and forgetting them.
+
+use crate::app::App;
+use crate::args::KnowledgeCommand;
+use crate::exit::{Exit, Failure};
+use crate::knowledge::Knowledge;
+use crate::markdown::sanitize;
+use crate::screen::{self, Layout, age, count, one_line};
+use lango_core::{Clock, Trust};
+use lango_engine::SystemClock;
+use lango_knowledge::{AddOptions, AddReport, Hit, Mode, Progress, Query};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Runs the command.
+pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result<Exit, Failure> {
+    let app = App::load(config).await?;
+    let Some(known) = &app.knowledge else {
+        return Err(Failure::new(Exit::Config, "there is no library"));
+    };
+    match command {
+        KnowledgeCommand::Add { paths, trust, json } => {
+            add(&app, known, paths, trust, json).await?;
+        }
+        KnowledgeCommand::Search {
+            query,
+            json,
+            limit,
+            mode,
+        } => search(&app, known, &query.join(" "), mode.into(), limit, json).await?,
+        KnowledgeCommand::List { json, limit } => list(&app, known, limit, json).await?,
+        KnowledgeCommand::Forget { name } => {
+            let gone = known.library.forget(&app.user(), &absolute(&name)).await;
+            let gone = match gone {
+                Err(_) => known.library.forget(&app.user(), &name).await?,
+                Ok(gone) => gone,
+            };
+            screen::print(&format!(
+                "forgot {} ({})",
+                count(gone.documents as u64, "document"),
+                count(gone.chunks, "chunk")
+            ))?;
+        }
+        KnowledgeCommand::Reindex => {
+            let bar = Bar::new();
+            let show = |done: usize| bar.show(&format!("{done} chunks"));
+            let report = known.library.reindex(&show).await?;
+            bar.clear();
+            let embedded = count(report.embedded as u64, "chunk");
+            screen::print(&format!("made the vectors of {embedded} anew"))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn add(
+    app: &App,
+    known: &Knowledge,
+    paths: Vec<PathBuf>,
+    trust: bool,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let options = AddOptions {
+        trust: match trust {
+            true => Trust::Trusted,
+            false => Trust::Untrusted,
+        },
+        ..AddOptions::default()
+    };
+    let bar = Bar::new();
+    let show = |progress: Progress<'_>| {
+        let Progress {
+            done,
+            total,
+            source,
+            ..
+        } = progress;
+        let share = (done * 20).checked_div(total).unwrap_or(20).min(20);
+        let (full, rest) = ("█".repeat(share), "░".repeat(20 - share));
+        bar.show(&format!(
+            "{full}{rest} {done}/{total}  {}",
+            one_line(source, 50)
+        ));
+    };
+    let report = known
+        .library
+        .add(&app.user(), &paths, &options, &show)
+        .await;
+    bar.clear();
+    let report = report?;
+    if as_json {
+        return Ok(screen::print(&screen::json(
+            &added(&report),
+            Layout::Line,
+        )?)?);
+    }
+    screen::print(&format!(
+        "{} new, {} changed, {} unchanged, {} gone, {} left out ({} written)",
+        report.added,
+        report.updated,
+        report.unchanged,
+        report.removed,
+        report.skipped,
+        count(report.chunks as u64, "chunk")
+    ))?;
+    for skipped in &report.reasons {
+        let line = format!("left out: {}: {}", skipped.source, skipped.reason);
+        screen::say(&line);
+    }
+    Ok(())
+}
+
+fn added(report: &AddReport) -> Value {
+    let reasons: Vec<Value> = report
+        .reasons
+        .iter()
+        .map(|skipped| json!({ "source": skipped.source, "reason": skipped.reason }))
+        .collect();
+    json!({
+        "added": report.added,
+        "updated": report.updated,
+        "unchanged": report.unchanged,
+        "removed": report.removed,
+        "skipped": report.skipped,
+        "chunks": report.chunks,
+        "reasons": reasons,
+    })
+}
+
+async fn search(
+    app: &App,
+    known: &Knowledge,
+    text: &str,
+    mode: Mode,
+    limit: usize,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let query = Query {
+        text: text.to_owned(),
+        limit,
+        collections: Vec::new(),
+        mode,
+    };
+    let results = known.library.search(&app.user(), None, &query).await?;
+    if as_json {
+        let hits: Vec<Value> = results.hits.iter().map(hit).collect();
+        let all = json!({ "hits": hits, "notes": results.notes });
+        return Ok(screen::print(&screen::json(&all, Layout::Indented)?)?);
+    }
+    for note in &results.notes {
+        screen::say(note);
+    }
+    if results.hits.is_empty() {
+        return Ok(screen::print(
+            "nothing found; `lango knowledge add PATH` adds documents",
+        )?);
+    }
+    for hit in &results.hits {
+        let mark = match hit.source.trust {
+            Trust::Trusted => "",
+            Trust::Untrusted => " [untrusted]",
+        };
+        let line = format!(
+            "{}  {:.4}  {}:{}{mark}\n    {}",
+            hit.id,
+            hit.score,
+            hit.source.name,
+            hit.position,
+            one_line(&hit.snippet, 160)
+        );
+        screen::print(&sanitize(&line))?;
+    }
+    Ok(())
+}
+
+fn hit(hit: &Hit) -> Value {
+    json!({
+        "id": hit.id,
+        "document": hit.document,
+        "collection": hit.collection,
+        "score": hit.score,
+        "source": hit.source.name,
+        "trust": hit.source.trust,
+        "title": hit.title,
+        "heading": hit.heading,
+        "position": hit.position,
+        "snippet": hit.snippet,
+    })
+}
+
+async fn list(app: &App, known: &Knowledge, limit: usize, as_json: bool) -> Result<(), Failure> {
+    let documents = known
+        .library
+        .list(&app.user(), limit.saturating_add(1))
+        .await?;
+    let shown = &documents[..documents.len().min(limit)];
+    if as_json {
+        let rows: Vec<Value> = shown
+            .iter()
+            .map(|document| {
+                json!({
+                    "id": document.id,
+                    "collection": document.collection,
+                    "session": document.session,
+                    "source": document.source.name,
+                    "trust": document.source.trust,
+                    "title": document.title,
+                    "size": document.size,
+                    "added": document.added,
+                    "chunks": document.chunks,
+                })
+            })
+            .collect();
+        return Ok(screen::print(&screen::json(&rows, Layout::Indented)?)?);
+    }
+    if shown.is_empty() {
+        return Ok(screen::print(
+            "the library is empty; `lango knowledge add PATH` adds documents",
+        )?);
+    }
+    let now = SystemClock.now();
+    for document in shown {
+        let line = format!(
+            "{:>6}  {:>10}  {:>10}  {}  {}",
+            document.id,
+            age(document.added, now),
+            count(document.chunks, "chunk"),
+            document.collection,
+            document.source.name
+        );
+        screen::print(&sanitize(&line))?;
+    }
+    if documents.len() > limit {
+        screen::say("there are more; --limit shows them");
+    }
+    Ok(())
+}
+
+/// A file's name as the library has it.
+fn absolute(name: &str) -> String {
+    let path = std::path::absolute(name).unwrap_or_default();
+    let path = path.canonicalize().unwrap_or(path);
+    path.to_string_lossy().into_owned()
+}
+
+/// One line on stderr that changes; nothing where stderr is no terminal.
+struct Bar {
+    is_shown: bool,
+    width: AtomicUsize,
+}
+
+impl Bar {
+    fn new() -> Self {
+        Self {
+            is_shown: std::io::stderr().is_terminal(),
+            width: AtomicUsize::new(0),
+        }
+    }
+
+    fn show(&self, line: &str) {
+        if self.is_shown {
+            let width = line.chars().count();
+            let before = self.width.swap(width, Ordering::Relaxed);
+            let blank = " ".repeat(before.saturating_sub(width));
+            let _ = write!(std::io::stderr().lock(), "\r{}{blank}", sanitize(line));
+        }
+    }
+
+    fn clear(&self) {
+        let before = self.width.swap(0, Ordering::Relaxed);
+        if before > 0 {
+            let _ = write!(std::io::stderr().lock(), "\r{}\r", " ".repeat(before));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The librarian and the chronicler through the real binary: what they save they find, under the right names, and nothing
+//! of it needs a model or the network.
+
+use crate::lango::{Lango, each, of_type, text};
+use serde_json::{Value, json};
+use std::fs;
+
+/// The tools of an agent, with these settings; none if there is no such agent.
+fn tools(lango: &Lango, flags: &[&str], agent: &str) -> Option<Vec<String>> {
+    let flags = flags.iter().flat_map(|flag| ["-c", flag]);
+    let arguments: Vec<&str> = flags.chain(["agents", "--json"]).collect();
+    let tree = lango.run(&arguments).ok().json();
+    let agents = tree["agents"].as_array().unwrap().clone();
+    let found = agents.into_iter().find(|found| found["name"] == agent)?;
+    let tools = found["tools"].as_array().unwrap().clone();
+    Some(tools.iter().map(|tool| text(tool).to_owned()).collect())
+}
+
+fn has(tools: &Option<Vec<String>>, name: &str) -> bool {
+    tools.iter().flatten().any(|tool| tool == name)
+}
+
+/// Asks one thing, and gives the answer and the events.
+fn ask(lango: &Lango, question: &str) -> (String, Vec<Value>) {
+    let summary = lango.ask(question);
+    let log = lango.events(text(&summary["session"]));
+    (text(&summary["answer"]).to_owned(), log)
+}
+
+#[test]
+fn k01_the_graph_brings_and_removes_its_tools() {
+    let lango = Lango::new();
+    for (flag, is_there) in [("graph.enabled=true", true), ("graph.enabled=false", false)] {
+        let tools = tools(&lango, &[flag], "librarian");
+        for name in ["graph_traverse", "graph_query", "graph_relate"] {
+            assert_eq!(has(&tools, name), is_there, "{flag} {name}");
+        }
+    }
+}
+
+#[test]
+fn k02_retrieval_has_its_tool_when_an_embedding_provider_is_set() {
+    let lango = Lango::new();
+    assert!(
+        has(&tools(&lango, &[], "librarian"), "rag_retrieve"),
+        "offline counts"
+    );
+    let off = tools(&lango, &["embedding.provider=none"], "librarian");
+    assert!(!has(&off, "rag_retrieve") && has(&off, "search_knowledge"));
+    let broken = ["embedding.provider=model2vec", "embedding.model=/nowhere"];
+    assert!(!has(&tools(&lango, &broken, "librarian"), "rag_retrieve"));
+    let ran = lango
+        .run(&["-c", broken[0], "-c", broken[1], "run", "hello"])
+        .ok();
+    assert!(ran.stderr.contains("searched by words alone"), "{ran:#?}");
+}
+
+#[test]
+fn k03_observational_memory_brings_its_lists_when_it_is_on() {
+    let lango = Lango::new();
+    for flag in ["observationalMemory.enabled=true", "graph.enabled=true"] {
+        let on = tools(&lango, &[flag], "chronicler");
+        assert!(has(&on, "memory_list_observations") && has(&on, "memory_list_reflections"));
+    }
+    let off = tools(&lango, &["observationalMemory.enabled=false"], "chronicler");
+    assert_eq!(off, None, "an agent without tools is skipped");
+}
+
+#[test]
+fn k04_each_of_the_five_answers_from_stored_data_through_its_agent() {
+    let lango = Lango::new();
+    ask(&lango, "relate Ada knows Babbage");
+    ask(&lango, "relate Babbage built Engine");
+    let fact = |line: &str| line.replace("TODAY", &today());
+    let (answer, log) = ask(&lango, "what is related to Ada?");
+    let walked = "Ada -knows-> Babbage  (depth 1, confidence 1, since TODAY) [untrusted: librarian]\n\
+                  Babbage -built-> Engine  (depth 2, confidence 1, since TODAY) [untrusted: librarian]\n";
+    assert!(answer.starts_with(&fact(walked)), "{answer}");
+    assert_eq!(of_type(&log, "tool.called")[0]["tool"], "graph_traverse");
+    assert_eq!(of_type(&log, "tool.returned")[0]["author"], "librarian");
+    let (answer, log) = ask(&lango, "facts about Babbage");
+    let found = "Babbage -built-> Engine  (confidence 1, since TODAY) [untrusted: librarian]\n";
+    assert!(answer.contains(&fact(found)), "{answer}");
+    assert_eq!(of_type(&log, "tool.called")[0]["tool"], "graph_query");
+
+    ask(&lango, "note that deploys: happen on Monday");
+    let (answer, log) = ask(&lango, "what do you know about deploys?");
+    assert!(
+        answer.contains("[untrusted: knowledge/deploys]"),
+        "{answer}"
+    );
+    assert!(answer.contains("happen on Monday"), "{answer}");
+    assert_eq!(of_type(&log, "tool.called")[0]["tool"], "rag_retrieve");
+
+    let low = [
+        "observationalMemory.messageTokenThreshold=1",
+        "observationalMemory.observationTokenThreshold=1",
+    ];
+    let run = |session: Option<&str>, question: &str| {
+        let mut arguments = vec!["-c", low[0], "-c", low[1], "run", "--json"];
+        arguments.extend(session.iter().flat_map(|session| ["--session", session]));
+        arguments.push(question);
+        lango.run(&arguments).ok().json()
+    };
+    let session = text(&run(None, "hello, my name is Ada and I prefer tea")["session"]).to_owned();
+    let answer = run(Some(&session), "list your observations");
+    assert!(text(&answer["answer"]).contains("I prefer tea"), "{answer}");
+    assert_eq!(answer["author"], "chronicler");
+    run(Some(&session), "hello again, my project is called Engine");
+    let answer = run(Some(&session), "list your reflections");
+    assert!(text(&answer["answer"]).contains("I prefer tea"), "{answer}");
+}
+
+/// The day, as facts show it.
+fn today() -> String {
+    let seconds = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let days = seconds / 86_400;
+    // Days to a date, by the usual arithmetic of the Gregorian calendar.
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let doe = z % 146_097;
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let (day, month) = (
+        doy - (153 * mp + 2) / 5 + 1,
+        if mp < 10 { mp + 3 } else { mp - 9 },
+    );
+    let year = yoe + era * 400 + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+#[test]
+fn what_is_remembered_is_found_in_another_session_and_told_to_its_first_turn() {
+    let lango = Lango::new();
+    let (answer, log) = ask(&lango, "remember that my editor is helix");
+    assert!(answer.contains("Saved as"), "{answer}");
+    assert_eq!(each(&log, "author").last(), Some(&"lango-orchestrator"));
+    let (answer, log) = ask(&lango, "what is my editor?");
+    assert!(answer.contains("my editor is helix"), "{answer}");
+    let memory = text(&log[0]["settings"]["memory"]);
+    assert!(
+        memory.contains("helix") && memory.starts_with("<memory>"),
+        "{memory}"
+    );
+    let forget = r#"approval.rules=[{action="allow",tool="memory_forget"}]"#;
+    lango.run(&["-c", forget, "run", "forget my editor"]).ok();
+    let (answer, log) = ask(&lango, "recall my editor");
+    assert!(!answer.contains("helix"), "{answer}");
+    assert_eq!(log[0]["settings"]["memory"], Value::Null);
+}
+
+#[test]
+fn ephemeral_knows_and_keeps_nothing() {
+    let lango = Lango::new();
+    let ran = lango.run(&["run", "--ephemeral", "remember that my editor is helix"]);
+    let ran = ran.ok();
+    assert!(ran.stdout.contains("No agent here can do that"), "{ran:#?}");
+    assert!(!lango.home().exists());
+}
+
+#[test]
+fn a_folder_is_added_searched_brought_up_to_date_and_forgotten() {
+    let lango = Lango::new();
+    lango.file("docs/one.md", "# Wings\n\nA swept wing delays the shock.\n");
+    lango.file(
+        "docs/two.html",
+        "<p>Boundary <b>layers</b> grow.</p><script>x()</script>",
+    );
+    lango.file("docs/broken.pdf", "%PDF-1.4 nothing");
+    let added = lango
+        .run(&["knowledge", "add", "--json", "docs"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&added["added"], &added["skipped"]),
+        (&json!(2), &json!(1)),
+        "{added}"
+    );
+    let search = |text: &str| {
+        lango
+            .run(&["knowledge", "search", "--json", text])
+            .ok()
+            .json()
+    };
+    let hits = search("swept wings");
+    let hit = &hits["hits"][0];
+    assert!(text(&hit["source"]).ends_with("docs/one.md"), "{hits}");
+    assert!(hit["id"].is_i64() && hit["score"].is_f64(), "{hits}");
+    assert_eq!(hit["trust"], "untrusted");
+    for odd in ["?", "\"", "a AND (", "NEAR(x", "*", "ünï"] {
+        search(odd);
+    }
+    lango.file("docs/one.md", "# Wings\n\nA delta wing.\n");
+    fs::remove_file(lango.workspace().join("docs/two.html")).unwrap();
+    let added = lango
+        .run(&["knowledge", "add", "--json", "docs"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&added["updated"], &added["removed"]),
+        (&json!(1), &json!(1)),
+        "{added}"
+    );
+    assert!(!search("boundary layers").to_string().contains("two.html"));
+    lango.run(&["knowledge", "forget", "docs/one.md"]).ok();
+    assert!(search("delta")["hits"].as_array().unwrap().is_empty());
+    lango
+        .run(&["knowledge", "forget", "docs/one.md"])
+        .refused(2, &["no document"]);
+    lango
+        .run(&["knowledge", "add", "nowhere"])
+        .refused(2, &["nowhere"]);
+}
+
+#[test]
+fn another_embedding_is_refused_until_the_library_is_indexed_anew() {
+    let lango = Lango::new();
+    lango.run(&["knowledge", "add", "notes.md"]).ok();
+    let none = ["-c", "embedding.provider=none"];
+    let reindex = lango.run(&[none[0], none[1], "knowledge", "reindex"]);
+    reindex.refused(3, &["embedding"]);
+    let reindexed = lango.run(&["knowledge", "reindex"]).ok().stdout;
+    assert!(reindexed.contains("anew"), "{reindexed}");
+}
+
+#[test]
+fn a_skill_is_written_only_when_it_is_allowed_and_can_be_listed() {
+    let lango = Lango::new();
+    let listed = ask(&lango, "list skills").0;
+    assert!(listed.contains("no skills"), "{listed}");
+    let tools = tools(&lango, &[], "librarian");
+    assert!(has(&tools, "create_skill") && has(&tools, "list_skills"));
+}

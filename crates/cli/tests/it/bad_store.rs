@@ -75,7 +75,7 @@ fn left_as_it_is(lango: &Lango, names: &[&str]) {
 
 #[test]
 fn a_full_disk_is_said_to_be_full_and_what_was_stored_stays() {
-    let disk = Disk::of("512k");
+    let disk = Disk::of("2m");
     let lango = Lango::with_home(disk.path());
     let session = lango.session("hello");
     let stored = lango.events(&session);
@@ -105,7 +105,7 @@ fn a_disk_that_is_full_from_the_start_is_said_to_be_full() {
 
 #[test]
 fn a_home_that_cannot_be_written_is_said_so_and_ephemeral_still_works() {
-    let disk = Disk::of("512k");
+    let disk = Disk::of("2m");
     let lango = Lango::with_home(disk.path());
     disk.make_read_only();
     let ran = lango.run(&["run", "hello"]);
@@ -121,7 +121,7 @@ fn a_home_that_cannot_be_written_is_said_so_and_ephemeral_still_works() {
 
 #[test]
 fn a_database_that_cannot_be_written_is_said_so() {
-    let disk = Disk::of("512k");
+    let disk = Disk::of("2m");
     let lango = Lango::with_home(disk.path());
     let session = lango.session("hello");
     let before = lango.stored_files();

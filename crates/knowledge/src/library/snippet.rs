@@ -21,7 +21,7 @@ pub(super) fn snippet(text: &str, wanted: &[String]) -> String {
         })
     };
     let hits: Vec<bool> = parts.iter().map(|part| is_hit(part)).collect();
-    let first = best_window(&hits);
+    let first = centred(&hits, best_window(&hits));
     let last = (first + SNIPPET_WORDS).min(parts.len());
     let mut snippet = String::new();
     if first > 0 {
@@ -55,6 +55,22 @@ fn best_window(hits: &[bool]) -> usize {
         }
     }
     best
+}
+
+/// The window moved so that its hits stand in the middle.
+fn centred(hits: &[bool], first: usize) -> usize {
+    let last = (first + SNIPPET_WORDS).min(hits.len());
+    let window = &hits[first..last];
+    let inside = window
+        .iter()
+        .position(|hit| *hit)
+        .zip(window.iter().rposition(|hit| *hit));
+    let Some((low, high)) = inside else {
+        return first;
+    };
+    let margin = (SNIPPET_WORDS - (high - low + 1)) / 2;
+    let end = hits.len().saturating_sub(SNIPPET_WORDS);
+    (first + low).saturating_sub(margin).min(end)
 }
 
 #[cfg(test)]

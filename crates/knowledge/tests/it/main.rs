@@ -5,5 +5,6 @@
 mod graph;
 mod graph_limits;
 mod graph_walk;
+mod library;
 mod memory;
 mod model2vec;

@@ -14,7 +14,7 @@ use crate::library::CollectionId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// How much a word that comes again counts, and how much the length of a chunk.
-const K1: f64 = 1.2;
+const K1: f64 = 1.5;
 const B: f64 = 0.75;
 
 /// How many places of words one search looks at. The rare words come first; those that would go beyond are left out,

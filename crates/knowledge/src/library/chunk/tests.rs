@@ -1,3 +1,5 @@
+//! How texts are cut.
+
 use super::*;
 use proptest::prelude::*;
 

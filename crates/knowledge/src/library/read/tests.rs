@@ -1,3 +1,5 @@
+//! What is read out of files of every kind.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -217,11 +217,31 @@ fn a_folder_is_added_searched_brought_up_to_date_and_forgotten() {
 fn another_embedding_is_refused_until_the_library_is_indexed_anew() {
     let lango = Lango::new();
     lango.run(&["knowledge", "add", "notes.md"]).ok();
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../knowledge/tests/fixtures/model2vec"
+    );
+    let model = format!("embedding.model={folder}");
+    let run = |arguments: &[&str]| {
+        let flags = ["-c", "embedding.provider=model2vec", "-c", &model];
+        lango.run(&[&flags, arguments].concat())
+    };
+    let found = run(&["knowledge", "search", "--json", "bread"]).ok().json();
+    assert!(
+        text(&found["hits"][0]["source"]).ends_with("notes.md"),
+        "{found}"
+    );
+    assert!(found["notes"].to_string().contains("reindex"), "{found}");
+    run(&["knowledge", "add", "budget.csv"]).refused(3, &["model2vec", "reindex"]);
+    let reindexed = run(&["knowledge", "reindex"]).ok().stdout;
+    assert!(reindexed.contains("anew"), "{reindexed}");
+    run(&["knowledge", "add", "budget.csv"]).ok();
+    lango
+        .run(&["knowledge", "add", "src"])
+        .refused(3, &["offline", "reindex"]);
     let none = ["-c", "embedding.provider=none"];
     let reindex = lango.run(&[none[0], none[1], "knowledge", "reindex"]);
     reindex.refused(3, &["embedding"]);
-    let reindexed = lango.run(&["knowledge", "reindex"]).ok().stdout;
-    assert!(reindexed.contains("anew"), "{reindexed}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod contract;
 mod damage;
 mod durability;
 mod file;
+mod library;
 mod mount;
 mod old_database;
 

@@ -19,7 +19,7 @@ const PROVIDER: &str = "offline";
 const DIMENSIONS: usize = 1024;
 
 /// To how many of them a word or a piece of one is added, so that short texts fill a vector too.
-const PLACES: usize = 64;
+const PLACES: usize = 32;
 
 /// How many letters a piece of a word has.
 const PIECES: [usize; 2] = [3, 4];
@@ -239,7 +239,7 @@ mod tests {
             .take(8)
             .map(|number| (number * 1000.0) as i32)
             .collect();
-        assert_eq!(first, [0, -19, -19, 0, 0, 57, 19, 0]);
+        assert_eq!(first, [0, -28, -28, 0, 0, 85, 28, 0]);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Cutting texts of every kind.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Reading files of every kind, broken ones too.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -72,17 +72,37 @@ async fn measure(added: usize, searched: usize) {
         ("fused, misspelled", Mode::Fused, true),
     ] {
         let questions: Vec<String> = (0..SEARCHES).map(|_| language.question(typos)).collect();
+        let before = cpu_ms();
         let mut times = search(&library, &questions, mode).await;
+        let cpu = (cpu_ms() - before) / times.len() as f64;
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
         println!(
-            "  {name}: p50 {:.1} ms, p99 {:.1} ms, greatest {:.1} ms; memory {} MB",
+            "  {name}: p50 {:.1} ms, p99 {:.1} ms, greatest {:.1} ms; CPU {cpu:.1} ms each; memory {} MB",
             at(0.5),
             at(0.99),
             at(1.0),
             memory("VmRSS") / 1024
         );
     }
+    forget(&library).await;
+}
+
+/// How long it takes to forget a chunk, among all the others.
+async fn forget(library: &Library) {
+    let user = UserId::from("local");
+    let documents = library.list(&user, 20).await.unwrap();
+    let began = Instant::now();
+    let mut chunks = 0;
+    for document in &documents {
+        let forgotten = library
+            .forget(&user, &document.id.to_string())
+            .await
+            .unwrap();
+        chunks += forgotten.chunks;
+    }
+    let ms = began.elapsed().as_secs_f64() * 1000.0;
+    println!("  forgetting: {:.2} ms a chunk", ms / chunks as f64);
 }
 
 async fn add(library: &Library, folder: PathBuf) -> (usize, f64) {
@@ -119,6 +139,22 @@ fn memory(name: &str) -> u64 {
     let line = status.lines().find(|line| line.starts_with(name));
     let figure = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     figure.unwrap_or(0)
+}
+
+/// The processor time of this process so far. On a busy machine it says more than a clock.
+fn cpu_ms() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks: f64 = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
+    ticks * 10.0
 }
 
 /// Words as a language has them: the second is half as frequent as the first, the third a third.

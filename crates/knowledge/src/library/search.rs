@@ -7,7 +7,8 @@ use super::fuse::{Voice, fuse};
 use super::snippet::snippet;
 use super::{LEARNINGS, Library, LibraryError};
 use crate::words::{MOST_QUERY_BYTES, query_words, start_of};
-use lango_core::{Embedder, EmbeddingPurpose, SessionId, Source, Text, UserId};
+use futures_util::future::join;
+use lango_core::{Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Source, Text, UserId};
 use lango_store::{CollectionId, CollectionRow, Found, Ranked, Stored};
 
 /// How many hits one search gives at most.
@@ -91,13 +92,14 @@ impl Library {
         session: Option<&SessionId>,
         query: &Query,
     ) -> Result<Results, LibraryError> {
-        let seen = self.store.library().visible(user, session).await?;
+        let (seen, maker) = self.store.library().visible(user, session).await?;
         let (seen, mut notes) = chosen(seen, &query.collections);
         let limit = query.limit.min(MOST_HITS);
         let words = query_words(&query.text);
         let looking = Looking {
             library: self,
             collections: seen.iter().map(|collection| collection.id).collect(),
+            maker,
             depth: limit.max(JOINED),
         };
         let ranking = match query.mode {
@@ -108,12 +110,18 @@ impl Library {
                 looking.nearest(embedder, &query.text).await?
             }
             Mode::Fused => {
-                let lexical = looking.lexical(&words).await?;
-                match looking.nearest_if_possible(&query.text, &mut notes).await {
+                let nearest = looking.nearest_if_possible(&query.text);
+                let (lexical, nearest) = join(looking.lexical(&words), nearest).await;
+                let lexical = lexical?;
+                match nearest {
                     None => lexical.hits,
-                    Some(nearest) => {
+                    Some(Ok(nearest)) => {
                         notes.extend(missing_note(&seen));
                         looking.fused(&lexical, words.len(), &nearest)
+                    }
+                    Some(Err(error)) => {
+                        notes.push(format!("searched by words only: {error}"));
+                        lexical.hits
                     }
                 }
             }
@@ -135,10 +143,15 @@ impl Library {
     }
 }
 
+/// Chunks and how near they are, the nearest first.
+type Nearest = Vec<(i64, f64)>;
+
 /// A search under way.
 struct Looking<'a> {
     library: &'a Library,
     collections: Vec<CollectionId>,
+    /// Who made the vectors.
+    maker: Option<EmbeddingMaker>,
     depth: usize,
 }
 
@@ -152,12 +165,12 @@ impl Looking<'_> {
         Ok(store.lexical(collections, words, self.depth).await?)
     }
 
-    async fn nearest(
-        &self,
-        embedder: &dyn Embedder,
-        text: &str,
-    ) -> Result<Vec<(i64, f64)>, LibraryError> {
-        self.library.check_maker().await?;
+    async fn nearest(&self, embedder: &dyn Embedder, text: &str) -> Result<Nearest, LibraryError> {
+        if let Some(stored) = &self.maker
+            && stored != embedder.maker()
+        {
+            return Err(LibraryError::other_maker(stored, embedder.maker()));
+        }
         let text = start_of(text, MOST_QUERY_BYTES).to_owned();
         if text.trim().is_empty() || self.collections.is_empty() {
             return Ok(Vec::new());
@@ -179,20 +192,10 @@ impl Looking<'_> {
         }
     }
 
-    /// The nearest, or a note why there are none.
-    async fn nearest_if_possible(
-        &self,
-        text: &str,
-        notes: &mut Vec<String>,
-    ) -> Option<Vec<(i64, f64)>> {
+    /// The nearest, or why there are none, if there is an embedder.
+    async fn nearest_if_possible(&self, text: &str) -> Option<Result<Nearest, LibraryError>> {
         let embedder = self.library.embedder.as_deref()?;
-        match self.nearest(embedder, text).await {
-            Ok(nearest) => Some(nearest),
-            Err(error) => {
-                notes.push(format!("searched by words only: {error}"));
-                None
-            }
-        }
+        Some(self.nearest(embedder, text).await)
     }
 
     fn fused(&self, lexical: &Ranked, words: usize, nearest: &[(i64, f64)]) -> Vec<(i64, f64)> {

@@ -54,16 +54,20 @@ impl LibraryRows<'_> {
             .await
     }
 
-    /// The collections that a user sees in a session; without one, those that are seen everywhere.
+    /// The collections that a user sees in a session, and who made their vectors. Without a session, those that are seen
+    /// everywhere.
     pub async fn visible(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
-    ) -> Result<Vec<CollectionRow>, StoreError> {
+    ) -> Result<(Vec<CollectionRow>, Option<EmbeddingMaker>), StoreError> {
         let (user, session) = (user.clone(), session.cloned());
         let readers = &self.store.readers;
         readers
-            .read(move |reader| collections::visible(reader.connection, &user, session.as_ref()))
+            .read(move |reader| {
+                let seen = collections::visible(reader.connection, &user, session.as_ref())?;
+                Ok((seen, vectors::maker(reader.connection)?))
+            })
             .await
     }
 

@@ -8,6 +8,7 @@ mod durability;
 mod file;
 mod graph;
 mod graph_forget;
+mod library;
 mod memory;
 mod mount;
 mod old_database;

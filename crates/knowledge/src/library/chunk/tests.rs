@@ -1,4 +1,4 @@
-//! How texts are cut.
+//! Cutting texts of every kind.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is read out of files of every kind.
+//! Reading files of every kind, broken ones too.
 
 use super::*;
 use proptest::prelude::*;

@@ -22,7 +22,7 @@ const B: f64 = 0.75;
 const MOST_PLACES: u64 = 60_000;
 
 /// How many chunks are ranked by their length too, at least.
-const RANKED_FINELY: usize = 600;
+const RANKED_FINELY: usize = 300;
 
 /// What a search by words gave.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -133,14 +133,21 @@ fn posting(
     let mut statement = connection.prepare_cached(WORD_PLACES)?;
     let mut rows = statement.query([term])?;
     let mut posting = Posting::new();
+    // Chunks come collection by collection.
+    let mut last = (CollectionId(-1), false);
     while let Some(row) = rows.next()? {
         let chunk: i64 = row.get(0)?;
         match posting.last_mut() {
             Some((last, times)) if *last == chunk => *times += 1,
-            _ if collections.contains(&CollectionId(chunk >> COLLECTION_SHIFT)) => {
-                posting.push((chunk, 1));
+            _ => {
+                let collection = CollectionId(chunk >> COLLECTION_SHIFT);
+                if last.0 != collection {
+                    last = (collection, collections.contains(&collection));
+                }
+                if last.1 {
+                    posting.push((chunk, 1));
+                }
             }
-            _ => {}
         }
     }
     Ok(posting)

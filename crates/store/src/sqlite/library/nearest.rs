@@ -8,7 +8,7 @@ use lango_core::EmbeddingMaker;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// How many chunks are looked at finely, at least.
-const LOOKED_AT_FINELY: usize = 512;
+const LOOKED_AT_FINELY: usize = 384;
 
 /// How many blocks the key range of one collection spans: 2^32 chunks, 128 to a block.
 const BLOCK_SHIFT: u32 = 25;

@@ -29,4 +29,4 @@ pub use library::{
     NewDocument, Part, Piece, Stored,
 };
 pub use memory::MemoryStore;
-pub use sqlite::{LibraryRows, Ranked, SqliteStore, Wanted};
+pub use sqlite::{LibraryRows, Ranked, Removal, SqliteStore, Wanted};

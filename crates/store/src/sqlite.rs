@@ -23,7 +23,7 @@ use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
 };
-pub use library::{LibraryRows, Ranked, Wanted};
+pub use library::{LibraryRows, Ranked, Removal, Wanted};
 use readers::Readers;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub struct SqliteStore {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
     writer: Writer,
+    /// The signs of vectors that were searched.
+    bits: Arc<library::BitsInMemory>,
 }
 
 impl SqliteStore {
@@ -49,6 +51,7 @@ impl SqliteStore {
         Ok(Self {
             readers: Readers::new(path, root_agent),
             writer,
+            bits: Arc::default(),
         })
     }
 

@@ -37,5 +37,5 @@ pub use recollection::{
     NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
 };
 pub use sqlite::{
-    Graph, LibraryRows, Ranked, Recollections, SqliteStore, TurnsToRead, Wanted, Which,
+    Graph, LibraryRows, Ranked, Recollections, Removal, SqliteStore, TurnsToRead, Wanted, Which,
 };

@@ -29,7 +29,7 @@ use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
 };
-pub use library::{LibraryRows, Ranked, Wanted};
+pub use library::{LibraryRows, Ranked, Removal, Wanted};
 pub use memory::{Recollections, TurnsToRead, Which};
 use readers::Readers;
 use std::path::Path;
@@ -43,6 +43,8 @@ pub struct SqliteStore {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
     writer: Arc<Writer>,
+    /// The signs of vectors that were searched.
+    bits: Arc<library::BitsInMemory>,
 }
 
 impl SqliteStore {
@@ -68,6 +70,7 @@ impl SqliteStore {
         Ok(Self {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
+            bits: Arc::default(),
         })
     }
 

@@ -8,7 +8,7 @@ use super::read::{self, Content, MOST_FILE_BYTES, READER_VERSION};
 use super::walk::{Walk, walk};
 use super::{DOCUMENTS, KNOWLEDGE, LEARNINGS, Library, LibraryError};
 use lango_core::{SessionId, Source, Trust, UserId};
-use lango_store::{CollectionId, DocumentRow, NewDocument, Wanted};
+use lango_store::{CollectionId, DocumentRow, NewDocument, Removal, Wanted};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -206,7 +206,7 @@ impl Place<'_> {
                     self.library
                         .store
                         .library()
-                        .remove(self.user, known.id)
+                        .remove(self.user, known.id, Removal::Plain)
                         .await?;
                     report.removed += 1;
                 }
@@ -288,7 +288,7 @@ impl Place<'_> {
             self.library
                 .store
                 .library()
-                .remove(self.user, gone.id)
+                .remove(self.user, gone.id, Removal::Plain)
                 .await?;
             report.removed += 1;
         }

@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use super::{Library, LibraryError, embedded_text};
 use crate::words::telling_words;
 use lango_core::{EmbeddingPurpose, UserId};
-use lango_store::{NewChunk, NewDocument, Part, Piece, Stored};
+use lango_store::{NewChunk, NewDocument, Part, Piece, Removal, Stored};
 use std::sync::Arc;
 
 /// How many chunks one change writes. Turns wait behind it.
@@ -107,7 +107,7 @@ impl<'a> Batch<'a> {
         let mut pieces = Vec::new();
         for prepared in std::mem::take(&mut self.waiting) {
             if let Some(old) = prepared.replaces {
-                store.remove(self.user, old).await?;
+                store.remove(self.user, old, Removal::Plain).await?;
             }
             pieces.extend(cut(prepared));
         }

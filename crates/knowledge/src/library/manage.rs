@@ -2,7 +2,7 @@
 
 use super::{Library, LibraryError, embedded_text};
 use lango_core::{EmbeddingPurpose, SessionId, Source, Text, Timestamp, UserId};
-use lango_store::{DocumentRow, Stored, Wanted};
+use lango_store::{DocumentRow, Removal, Stored, Wanted};
 
 /// How many chunks get their vectors in one change.
 const VECTORS_AT_ONCE: usize = 128;
@@ -63,7 +63,7 @@ impl Library {
     }
 
     /// Forgets a user's document, by its id or the name of its source; a folder stands for all documents below it. Its
-    /// text, its words and its vectors are gone afterwards.
+    /// text, its words and its vectors are gone afterwards, and wiped from the file.
     pub async fn forget(&self, user: &UserId, name: &str) -> Result<Forgotten, LibraryError> {
         let store = self.store.library();
         let mut found = store
@@ -84,7 +84,7 @@ impl Library {
         }
         let mut forgotten = Forgotten::default();
         for document in found {
-            if let Some(chunks) = store.remove(user, document.id).await? {
+            if let Some(chunks) = store.remove(user, document.id, Removal::Wiped).await? {
                 forgotten.documents += 1;
                 forgotten.chunks += chunks;
             }

@@ -1,6 +1,7 @@
 -- What a user can search: documents in collections, cut into chunks. A collection with a session is seen there alone.
 -- The key of a chunk is its collection's, times 2^32, plus its number within it, which is never used again: so one user's
--- chunks are one range of keys, and the place of a chunk's bits in `library_bits` follows from its key.
+-- chunks are one range of keys, and the place of a chunk's bits in `library_bits` follows from its key. The generation
+-- counts the changes of a collection's vectors.
 CREATE TABLE library_collections (
     id         INTEGER PRIMARY KEY,
     user       TEXT NOT NULL,
@@ -10,6 +11,7 @@ CREATE TABLE library_collections (
     chunks     INTEGER NOT NULL DEFAULT 0,
     words      INTEGER NOT NULL DEFAULT 0,
     vectors    INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0,
     UNIQUE (user, name, session)
 ) STRICT;
 
@@ -37,12 +39,11 @@ CREATE TABLE library_chunks (
 ) STRICT;
 CREATE INDEX library_chunks_by_document ON library_chunks (document, ordinal);
 
--- The words of the chunks. The triggers keep it in step; what is deleted is taken out of the index itself, not marked.
+-- The words of the chunks. The triggers keep it in step.
 CREATE VIRTUAL TABLE library_index USING fts5 (
     heading, text, content = 'library_chunks', content_rowid = 'id',
     tokenize = 'porter unicode61 remove_diacritics 2'
 );
-INSERT INTO library_index (library_index, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER library_chunks_indexed AFTER INSERT ON library_chunks BEGIN
     INSERT INTO library_index (rowid, heading, text) VALUES (new.id, new.heading, new.text);
 END;

@@ -19,10 +19,13 @@ use crate::library::{
 };
 use lango_core::{EmbeddingMaker, SessionId, StoreError, UserId};
 pub use lexical::Ranked;
+pub(super) use nearest::BitsInMemory;
+use rusqlite::Connection;
 use std::sync::Arc;
 
-/// How many chunks one change deletes.
+/// How many chunks one change deletes, and how many it wipes, which takes fifty times as long.
 const DELETED_AT_ONCE: usize = 200;
+const WIPED_AT_ONCE: usize = 8;
 
 impl SqliteStore {
     /// The rows of the library.
@@ -109,16 +112,23 @@ impl LibraryRows<'_> {
 
     /// Removes a user's document with its words and vectors, in as many changes as that takes. Gives the number of its
     /// chunks, or nothing if there is no such document.
-    pub async fn remove(&self, user: &UserId, document: i64) -> Result<Option<u64>, StoreError> {
+    pub async fn remove(
+        &self,
+        user: &UserId,
+        document: i64,
+        removal: Removal,
+    ) -> Result<Option<u64>, StoreError> {
         let mut removed = 0;
         loop {
             let user = user.clone();
             let writer = &self.store.writer;
-            let some = writer
-                .change(move |connection| {
+            let remove = move |connection: &Connection| match removal {
+                Removal::Plain => {
                     documents::remove_some(connection, &user, document, DELETED_AT_ONCE)
-                })
-                .await?;
+                }
+                Removal::Wiped => documents::wipe_some(connection, &user, document, WIPED_AT_ONCE),
+            };
+            let some = writer.change(remove).await?;
             let Some(some) = some else {
                 return Ok(None);
             };
@@ -199,10 +209,16 @@ impl LibraryRows<'_> {
         vector: Vec<f32>,
         most: usize,
     ) -> Result<Stored<Vec<(i64, f64)>>, StoreError> {
-        let readers = &self.store.readers;
+        let (readers, memory) = (&self.store.readers, Arc::clone(&self.store.bits));
         readers
             .read(move |reader| {
-                nearest::search(reader.connection, &collections, &maker, &vector, most)
+                let asked = nearest::Asked {
+                    collections: &collections,
+                    maker: &maker,
+                    vector: &vector,
+                    most,
+                };
+                nearest::search(reader.connection, &memory, asked)
             })
             .await
     }
@@ -290,6 +306,15 @@ impl LibraryRows<'_> {
             .read(move |reader| learnings::of_documents(reader.connection, &user, &documents))
             .await
     }
+}
+
+/// How thoroughly something is removed. Either way nothing finds it any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// Its bytes stay in the file until something else takes their place.
+    Plain,
+    /// Its bytes are wiped from the file.
+    Wiped,
 }
 
 /// Which documents of a user are meant.

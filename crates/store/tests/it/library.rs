@@ -2,7 +2,7 @@
 
 use super::open;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
-use lango_store::{NewChunk, NewDocument, Part, Piece, SqliteStore, Stored, Wanted};
+use lango_store::{NewChunk, NewDocument, Part, Piece, Removal, SqliteStore, Stored, Wanted};
 use std::sync::Arc;
 
 const DIMENSIONS: usize = 128;
@@ -110,7 +110,14 @@ async fn nobody_removes_what_is_anothers() {
         .unwrap()[0]
         .id;
     let other = UserId::from("bob");
-    assert_eq!(store.library().remove(&other, id).await.unwrap(), None);
+    assert_eq!(
+        store
+            .library()
+            .remove(&other, id, Removal::Wiped)
+            .await
+            .unwrap(),
+        None
+    );
     assert!(
         store
             .library()
@@ -119,8 +126,22 @@ async fn nobody_removes_what_is_anothers() {
             .unwrap()
             .is_empty()
     );
-    assert_eq!(store.library().remove(&user, id).await.unwrap(), Some(300));
-    assert_eq!(store.library().remove(&user, id).await.unwrap(), None);
+    assert_eq!(
+        store
+            .library()
+            .remove(&user, id, Removal::Wiped)
+            .await
+            .unwrap(),
+        Some(300)
+    );
+    assert_eq!(
+        store
+            .library()
+            .remove(&user, id, Removal::Plain)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 #[tokio::test]

@@ -61,6 +61,32 @@ async fn a_forgotten_document_is_gone_from_every_table_the_index_and_the_vectors
 }
 
 #[tokio::test]
+async fn a_forgotten_text_is_wiped_from_the_file() {
+    let home = Home::new();
+    home.write("a.txt", "xylophon music of the moment");
+    home.write("b.txt", "trumpet music of the moment");
+    home.add().await;
+    let has = |word: &str| {
+        let connection = rusqlite::Connection::open(&home.database).unwrap();
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
+        let bytes = std::fs::read(&home.database).unwrap();
+        bytes
+            .windows(word.len())
+            .any(|bytes| bytes == word.as_bytes())
+    };
+    assert!(has("xylophon"));
+    let name = home.files.join("a.txt");
+    home.library
+        .forget(&home.user, name.to_str().unwrap())
+        .await
+        .unwrap();
+    assert!(!has("xylophon"));
+    assert!(has("trumpet"));
+    assert_eq!(home.found("trumpet").await, ["b.txt"]);
+}
+
+#[tokio::test]
 async fn forgetting_one_leaves_its_neighbours_in_the_same_block() {
     let home = Home::new();
     home.write("a.txt", "xylophon music");

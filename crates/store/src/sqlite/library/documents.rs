@@ -4,9 +4,10 @@ use super::super::failure::Failure;
 use super::super::rows::unsigned;
 use super::collections::session_of;
 use super::statements::{
-    ADD_CHUNK_COUNTS, CHUNK, CHUNKS_OF_DOCUMENT, COMPLETE_DOCUMENT, DELETE_CHUNK, DELETE_DOCUMENT,
-    DELETE_KNOWLEDGE, DELETE_LEARNING, DOCUMENT_BY_ID, DOCUMENT_KEY, DOCUMENTS_IN_RANGE,
-    DOCUMENTS_NAMED, INSERT_CHUNK, INSERT_DOCUMENT, OWNED_DOCUMENT, TAKE_CHUNK_KEYS,
+    ADD_CHUNK_COUNTS, BEGIN_WIPING, CHUNK, CHUNKS_OF_DOCUMENT, COMPLETE_DOCUMENT, DELETE_CHUNK,
+    DELETE_DOCUMENT, DELETE_KNOWLEDGE, DELETE_LEARNING, DOCUMENT_BY_ID, DOCUMENT_KEY,
+    DOCUMENTS_IN_RANGE, DOCUMENTS_NAMED, END_WIPING, INSERT_CHUNK, INSERT_DOCUMENT, OWNED_DOCUMENT,
+    TAKE_CHUNK_KEYS,
 };
 use super::{Wanted, vectors};
 use crate::library::{DocumentRow, Found, Piece, Stored};
@@ -141,6 +142,19 @@ pub(super) fn remove_some(
         chunks: keys.len() as u64,
         is_gone,
     }))
+}
+
+/// Removes as [`remove_some`] does, and wipes the bytes from the file.
+pub(super) fn wipe_some(
+    connection: &Connection,
+    user: &UserId,
+    document: i64,
+    most: usize,
+) -> Result<Option<Removed>, Failure> {
+    connection.execute_batch(BEGIN_WIPING)?;
+    let removed = remove_some(connection, user, document, most);
+    connection.execute_batch(END_WIPING)?;
+    removed
 }
 
 /// Documents of a user.

@@ -107,19 +107,23 @@ pub(super) const BLOCK: &str = "SELECT present, bits FROM library_bits WHERE blo
 pub(super) const BLOCKS: &str =
     "SELECT block, present, bits FROM library_bits WHERE block >= ?1 AND block < ?2";
 
+pub(super) const GENERATION: &str =
+    "SELECT generation, vectors FROM library_collections WHERE id = ?1";
+
 pub(super) const SET_BLOCK: &str =
     "INSERT INTO library_bits (block, present, bits) VALUES (?1, ?2, ?3)
      ON CONFLICT (block) DO UPDATE SET present = excluded.present, bits = excluded.bits";
 
 pub(super) const DELETE_BLOCK: &str = "DELETE FROM library_bits WHERE block = ?1";
 
-pub(super) const ADD_VECTOR_COUNT: &str =
-    "UPDATE library_collections SET vectors = vectors + ?2 WHERE id = ?1";
+pub(super) const ADD_VECTOR_COUNT: &str = "UPDATE library_collections
+        SET vectors = vectors + ?2, generation = generation + 1 WHERE id = ?1";
 
 /// All of them, when another maker begins.
 pub(super) const DELETE_VECTORS: &str = "DELETE FROM library_vectors";
 pub(super) const DELETE_BITS: &str = "DELETE FROM library_bits";
-pub(super) const NO_VECTORS: &str = "UPDATE library_collections SET vectors = 0";
+pub(super) const NO_VECTORS: &str =
+    "UPDATE library_collections SET vectors = 0, generation = generation + 1";
 
 pub(super) const MISSING_VECTORS: &str = "SELECT id, heading, text FROM library_chunks
       WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM library_vectors WHERE chunk = library_chunks.id)
@@ -132,6 +136,14 @@ pub(super) const WORD_COUNT: &str = "SELECT doc, cnt FROM library_words WHERE te
 pub(super) const WORD_PLACES: &str = "SELECT doc FROM library_places WHERE term = ?1";
 
 pub(super) const ALL_CHUNKS: &str = "SELECT coalesce(sum(chunks), 0) FROM library_collections";
+
+/// What is deleted from now on is taken out of the index and wiped from the file, not only marked; and no longer.
+pub(super) const BEGIN_WIPING: &str =
+    "INSERT INTO library_index (library_index, rank) VALUES ('secure-delete', 1);
+     PRAGMA secure_delete = ON";
+pub(super) const END_WIPING: &str =
+    "INSERT INTO library_index (library_index, rank) VALUES ('secure-delete', 0);
+     PRAGMA secure_delete = OFF";
 
 /// A place of the connection's own where words become what the index has for them.
 pub(super) const MAKE_QUERY: &str =
@@ -191,7 +203,7 @@ mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const EVERYDAY: [&str; 39] = [
+    const EVERYDAY: [&str; 40] = [
         INSERT_COLLECTION,
         COLLECTION,
         VISIBLE,
@@ -222,6 +234,7 @@ mod tests {
         DELETE_VECTOR,
         BLOCK,
         BLOCKS,
+        GENERATION,
         SET_BLOCK,
         DELETE_BLOCK,
         ADD_VECTOR_COUNT,

@@ -4,9 +4,15 @@ use crate::config::EmbeddingConfig;
 use crate::model_choice::ModelChoice;
 use lango_core::Embedder;
 use lango_knowledge::{Model2Vec, OfflineEmbedder};
-use lango_models::{EmbeddingKind, EmbeddingSettings, Kind, ProviderSettings, connect_embedder};
+use lango_models::{
+    EmbeddingKind, EmbeddingSettings, Kind, Patience, ProviderSettings, connect_embedder,
+};
 use lango_store::SqliteStore;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may be silent.
+const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 /// The embedder that is configured; none if none is wanted. A server whose vectors have an unknown size is asked for one.
 pub async fn embedder(
@@ -56,6 +62,10 @@ fn over_http(
         key_source: provider.key_source,
         model,
         dimensions: dimensions.map_err(|_| "embedding.dimensions is too large".to_owned())?,
-        patience: provider.patience,
+        // It is asked at the start, where nobody wants to wait for long.
+        patience: Patience {
+            idle: provider.patience.idle.min(LONGEST_SILENCE),
+            ..provider.patience
+        },
     })
 }

@@ -3,16 +3,18 @@
 use crate::app::App;
 use crate::args::KnowledgeCommand;
 use crate::exit::{Exit, Failure};
+use crate::hold::Hold;
 use crate::knowledge::Knowledge;
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, age, count, one_line};
-use lango_core::{Clock, Trust};
+use lango_core::{Clock, SessionId, Trust};
 use lango_engine::SystemClock;
 use lango_knowledge::{AddOptions, AddReport, Hit, Mode, Progress, Query};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Runs the command.
 pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result<Exit, Failure> {
@@ -22,6 +24,8 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
     };
     match command {
         KnowledgeCommand::Add { paths, trust, json } => {
+            embedder_works(known)?;
+            let _hold = hold_library(&app).await?;
             add(&app, known, paths, trust, json).await?;
         }
         KnowledgeCommand::Search {
@@ -44,6 +48,8 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
             ))?;
         }
         KnowledgeCommand::Reindex => {
+            embedder_works(known)?;
+            let _hold = hold_library(&app).await?;
             let bar = Bar::new();
             let show = |done: usize| bar.show(&format!("{done} chunks"));
             let report = known.library.reindex(&show).await?;
@@ -53,6 +59,33 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Refuses where vectors are wanted and cannot be had: what is added without them would have to be indexed anew.
+fn embedder_works(known: &Knowledge) -> Result<(), Failure> {
+    match &known.warning {
+        None => Ok(()),
+        Some(warning) => Err(Failure::new(Exit::Config, warning.clone())
+            .next("mend embedding.provider and embedding.model, or go without: -c embedding.provider=none")),
+    }
+}
+
+/// One change of the library at a time; a second one waits for the first.
+async fn hold_library(app: &App) -> Result<Option<Hold>, Failure> {
+    let sessions = app.sessions()?;
+    let library = SessionId::from("library");
+    let mut has_told = false;
+    loop {
+        match sessions.hold(&library) {
+            Err(_) if !has_told => {
+                screen::say("another change of the library is under way; waiting for it");
+                has_told = true;
+            }
+            Err(_) => {}
+            held => return held,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn add(
@@ -143,7 +176,11 @@ async fn search(
         collections: Vec::new(),
         mode,
     };
-    let results = known.library.search(&app.user(), None, &query).await?;
+    if mode == Mode::Vector {
+        embedder_works(known)?;
+    }
+    let mut results = known.library.search(&app.user(), None, &query).await?;
+    results.notes.extend(known.warning.clone());
     if as_json {
         let hits: Vec<Value> = results.hits.iter().map(hit).collect();
         let all = json!({ "hits": hits, "notes": results.notes });

@@ -1,14 +1,28 @@
 //! What memory does after a turn, while the person reads the answer.
 
+use super::watch::asked_to_end;
 use crate::app::App;
 use crate::screen::{self, count};
 use lango_core::SessionId;
+use std::time::Duration;
 
 /// Observes and condenses what is due. Ctrl-C leaves it for the next time: nothing is lost, and nothing done twice.
 pub async fn remember(app: &App, session: &SessionId, quiet: bool) {
-    let report = tokio::select! {
-        report = app.remember(session) => report,
-        _ = tokio::signal::ctrl_c() => None,
+    let work = app.remember(session);
+    tokio::pin!(work);
+    let patience = tokio::time::sleep(Duration::from_secs(1));
+    tokio::pin!(patience);
+    let mut has_told = quiet;
+    let report = loop {
+        tokio::select! {
+            report = &mut work => break report,
+            _ = tokio::signal::ctrl_c() => break None,
+            () = asked_to_end() => break None,
+            () = &mut patience, if !has_told => {
+                has_told = true;
+                screen::say("remembering what was said; ctrl-c leaves it for the next time");
+            }
+        }
     };
     let Some(report) = report.filter(|_| !quiet) else {
         return;

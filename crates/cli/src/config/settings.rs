@@ -227,7 +227,7 @@ impl Settings {
                 message_token_threshold: 1000,
                 observation_token_threshold: 2000,
                 reflection_token_threshold: 2000,
-                context_tokens: 800,
+                context_tokens: 2000,
             },
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),

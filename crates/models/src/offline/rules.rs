@@ -18,6 +18,14 @@ pub(super) struct Rule {
 /// The first row that fits and whose tool is offered wins.
 const RULES: &[Rule] = &[
     Rule {
+        tool: "memory_recall",
+        phrases: &["you remember", "do you remember"],
+        arguments: |text| {
+            let query = rest(text, &["remember about", "remember of", "remember"]);
+            Some(json!({ "query": query.unwrap_or_else(|| text.trim().to_owned()) }))
+        },
+    },
+    Rule {
         tool: "memory_save",
         phrases: &["remember"],
         arguments: |text| Some(json!({ "text": rest(text, &["remember that", "remember"])? })),
@@ -267,6 +275,12 @@ mod tests {
                 "my editor is helix",
             ),
             ("recall my editor", "memory_recall", "query", "my editor"),
+            (
+                "what do you remember about my dog?",
+                "memory_recall",
+                "query",
+                "my dog",
+            ),
             (
                 "note that deploys: happen on Monday",
                 "save_knowledge",

@@ -23,9 +23,9 @@ pub(super) use nearest::BitsInMemory;
 use rusqlite::Connection;
 use std::sync::Arc;
 
-/// How many chunks one change deletes, and how many it wipes, which takes fifty times as long.
+/// How many chunks one change deletes, and how many it wipes, which takes about 10 ms each among 100,000.
 const DELETED_AT_ONCE: usize = 200;
-const WIPED_AT_ONCE: usize = 8;
+const WIPED_AT_ONCE: usize = 4;
 
 impl SqliteStore {
     /// The rows of the library.

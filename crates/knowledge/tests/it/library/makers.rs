@@ -196,3 +196,16 @@ async fn an_embedder_that_fails_stops_adding_and_not_searching() {
         ["searched by words only: counting gave no vectors: out of fingers"]
     );
 }
+
+#[tokio::test]
+async fn an_embedder_whose_vectors_are_refused_is_not_asked_for_them() {
+    let home = Home::new();
+    home.write("a.txt", "alpha");
+    home.add().await;
+    let failing = home.with_embedder(Some(Arc::new(Counting {
+        fails: true,
+        ..Counting::new(1)
+    })));
+    let error = searched(&failing, &home, Mode::Vector).await.unwrap_err();
+    assert!(matches!(error, LibraryError::OtherMaker { .. }), "{error}");
+}

@@ -64,6 +64,31 @@ async fn misspelled_words_are_found_by_vectors_and_joined_search() {
 }
 
 #[tokio::test]
+async fn vectors_that_change_are_seen_by_the_next_search_also_in_another_process() {
+    let home = Home::new();
+    home.write("a.txt", "turbocharger");
+    home.add().await;
+    let other = lango_store::SqliteStore::open(&home.database, "lango".into()).unwrap();
+    let embedder = std::sync::Arc::new(lango_knowledge::OfflineEmbedder::new());
+    let clock = std::sync::Arc::new(super::Fixed);
+    let other = lango_knowledge::Library::new(other.into(), Some(embedder), clock);
+    let found = async || {
+        let asked = query("turbochager", Mode::Vector);
+        let here = home.library.search(&home.user, None, &asked).await.unwrap();
+        let there = other.search(&home.user, None, &asked).await.unwrap();
+        assert_eq!(names(&here.hits), names(&there.hits));
+        names(&here.hits)
+    };
+    assert_eq!(found().await, ["a.txt"]);
+    home.write("b.txt", "turbocharger");
+    home.add().await;
+    assert_eq!(found().await, ["a.txt", "b.txt"]);
+    std::fs::remove_file(home.files.join("a.txt")).unwrap();
+    home.add().await;
+    assert_eq!(found().await, ["b.txt"]);
+}
+
+#[tokio::test]
 async fn users_do_not_see_or_weigh_each_others_words() {
     let home = Home::new();
     home.write("a.txt", "alpha beta");

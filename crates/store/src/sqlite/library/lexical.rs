@@ -1,8 +1,8 @@
 //! Search by words: BM25 over the postings of the full-text index.
 //!
 //! The index keeps the words of all users together. Here only the chunks of the collections that are searched count: for
-//! what is found, and for how rare a word is. FTS5's own ranking can do neither, and takes five times as long, since it
-//! looks up the length of every chunk that has any of the words; here that is done for the best of them only.
+//! what is found, and for how rare a word is. FTS5's own ranking can do neither,
+//! and looks up the length of every chunk that has any of the words; here that is done for the best of them only.
 
 use super::super::failure::Failure;
 use super::documents::COLLECTION_SHIFT;

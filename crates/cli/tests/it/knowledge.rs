@@ -1,9 +1,10 @@
 //! The librarian and the chronicler through the real binary: what they save they find, under the right names, and nothing
 //! of it needs a model or the network.
 
-use crate::lango::{Lango, each, of_type, text};
+use crate::lango::{Lango, each, finish_child, of_type, text};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::Stdio;
 
 /// The tools of an agent, with these settings; none if there is no such agent.
 fn tools(lango: &Lango, flags: &[&str], agent: &str) -> Option<Vec<String>> {
@@ -53,6 +54,13 @@ fn k02_retrieval_has_its_tool_when_an_embedding_provider_is_set() {
         .run(&["-c", broken[0], "-c", broken[1], "run", "hello"])
         .ok();
     assert!(ran.stderr.contains("searched by words alone"), "{ran:#?}");
+    let flags = ["-c", broken[0], "-c", broken[1], "knowledge"];
+    for command in [&["add", "notes.md"][..], &["reindex"]] {
+        let ran = lango.run(&[&flags, command].concat());
+        ran.refused(3, &["/nowhere"]);
+    }
+    let found = lango.run(&[&flags[..], &["search", "--json", "x"]].concat());
+    assert!(found.ok().json()["notes"].to_string().contains("/nowhere"));
 }
 
 #[test]
@@ -211,6 +219,28 @@ fn a_folder_is_added_searched_brought_up_to_date_and_forgotten() {
     lango
         .run(&["knowledge", "add", "nowhere"])
         .refused(2, &["nowhere"]);
+}
+
+#[test]
+fn two_who_add_at_once_do_it_one_after_the_other() {
+    let lango = Lango::new();
+    for number in 0..60 {
+        lango.file(
+            &format!("many/{number}.md"),
+            format!("# {number}\n\nSome words.\n"),
+        );
+    }
+    let start = || {
+        let mut command = lango.command(&["knowledge", "add", "many"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let both = [start(), start()];
+    for child in both {
+        finish_child(child, b"").ok();
+    }
+    let listed = lango.run(&["knowledge", "list", "--json"]).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 60);
 }
 
 #[test]

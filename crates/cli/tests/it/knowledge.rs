@@ -282,3 +282,39 @@ fn a_skill_is_written_only_when_it_is_allowed_and_can_be_listed() {
     let tools = tools(&lango, &[], "librarian");
     assert!(has(&tools, "create_skill") && has(&tools, "list_skills"));
 }
+
+#[test]
+fn the_bounds_of_the_graph_and_of_memory_are_kept_as_they_are_set() {
+    let lango = Lango::new();
+    ask(&lango, "relate Ada knows Babbage");
+    ask(&lango, "relate Babbage built Engine");
+    let walk = |flag: &str| {
+        let arguments = ["-c", flag, "run", "-q", "what is related to Ada?"];
+        lango.run(&arguments).ok().stdout
+    };
+    assert!(!walk("graph.maxDepth=1").contains("Engine"));
+    assert!(!walk("graph.maxResults=1").contains("Engine"));
+    assert!(walk("graph.maxDepth=2").contains("Engine"));
+    ask(&lango, "remember that my editor is helix");
+    let flag = "observationalMemory.contextTokens=1";
+    let summary = lango
+        .run(&["-c", flag, "run", "--json", "hello"])
+        .ok()
+        .json();
+    let log = lango.events(text(&summary["session"]));
+    assert_eq!(
+        log[0]["settings"]["memory"],
+        Value::Null,
+        "there is no room"
+    );
+}
+
+#[test]
+fn skills_are_found_in_further_folders() {
+    let lango = Lango::new();
+    let skill = "---\nname: greet\ndescription: Greets.\n---\nHi.\n";
+    lango.home_file("more/greet/SKILL.md", skill);
+    let flag = format!("skill.dirs={}", lango.home().join("more").display());
+    let listed = lango.run(&["-c", &flag, "skills", "--json"]).ok().json();
+    assert_eq!(listed["skills"][0]["name"], "greet");
+}

@@ -1,0 +1,1 @@
+//! An agent here, for clients elsewhere.

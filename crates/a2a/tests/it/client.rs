@@ -1,0 +1,1 @@
+//! Remote agents: cards, calls, faults.

@@ -1,0 +1,4 @@
+//! The protocol over real HTTP on loopback.
+
+mod client;
+mod server;

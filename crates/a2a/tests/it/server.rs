@@ -1,0 +1,1 @@
+//! The bindings as a client sees them.

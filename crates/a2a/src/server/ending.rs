@@ -7,7 +7,6 @@ use super::shown::{View, word};
 use super::{Report, ReportError, StopReason};
 use a2a::TaskState;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 
 impl Keeper {
@@ -44,7 +43,7 @@ impl Keeper {
             let told = behind.cancel(&self.key.0, &ledger.task);
             let _ = tokio::time::timeout(patience, told).await;
             let report = Report::Cancelled("the client cancelled the task".into());
-            self.record_surely(ledger, report).await;
+            self.end(ledger, report).await;
         }
         for reply in std::mem::take(&mut self.cancels) {
             let answer = match ledger.state() {
@@ -75,8 +74,7 @@ impl Keeper {
             } else {
                 "the agent ended without a result; send the message again"
             };
-            self.record_surely(ledger, Report::Failed(words.into()))
-                .await;
+            self.end(ledger, Report::Failed(words.into())).await;
         }
         if !self.cancels.is_empty() {
             self.end_cancelled(ledger).await;
@@ -86,17 +84,12 @@ impl Keeper {
         }
     }
 
-    /// A report of our own, with a few tries. One that cannot be kept is not shown either: the next start finds the task
-    /// at work, and sees to it.
-    async fn record_surely(&mut self, ledger: &mut Ledger, report: Report) {
-        const TRIES: u32 = 3;
-        for attempt in 1..=TRIES {
-            match self.record(ledger, report.clone()).await {
-                Err(ReportError::Store { .. }) if attempt < TRIES => {
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
-                _ => return,
-            }
+    /// Ends the task. An end that cannot be kept is not shown either: it is tried again at every look, and if nothing helps
+    /// the next start finds the task at work, and sees to it.
+    pub async fn end(&mut self, ledger: &mut Ledger, report: Report) {
+        let result = self.record(ledger, report.clone()).await;
+        if let Err(ReportError::Store { .. }) = result {
+            self.unkept = Some(report);
         }
     }
 

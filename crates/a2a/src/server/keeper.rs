@@ -77,7 +77,9 @@ pub(super) struct Keeper {
     pub cancels: Vec<Reply>,
     /// When what is not kept yet has to be.
     pub unsaved: Option<Instant>,
-    look_again: Instant,
+    pub look_again: Instant,
+    /// How the task ended, where that could not be kept yet.
+    pub unkept: Option<Report>,
     pub is_new: bool,
     is_spoilt: bool,
 }
@@ -111,6 +113,7 @@ impl Keeper {
             cancels: Vec::new(),
             unsaved: None,
             look_again,
+            unkept: None,
             is_new: false,
             is_spoilt: false,
         }
@@ -246,6 +249,10 @@ impl Keeper {
         if self.is_new || self.job.is_some() || ledger.state().is_terminal() {
             return;
         }
+        if let Some(report) = self.unkept.take() {
+            self.end(ledger, report).await;
+            return;
+        }
         let behind = Arc::clone(&self.shared.behind);
         let patience = self.shared.settings.limits.stop_wait;
         let asked = behind.catch_up(&self.key.0, &ledger.task);
@@ -324,7 +331,7 @@ impl Keeper {
                 job.abort();
                 self.job_ended(ledger, false).await;
             }
-        } else if self.look_again <= now && self.updates.receiver_count() > 0 {
+        } else if self.look_again <= now {
             self.catch_up(ledger).await;
         }
     }
@@ -333,9 +340,9 @@ impl Keeper {
         if self.is_spoilt {
             return true;
         }
-        let is_needed = !ledger.state().is_terminal()
-            && self.updates.receiver_count() > 0
-            && *self.phase.borrow() != Phase::Stopping;
+        let is_wanted = self.updates.receiver_count() > 0 || self.unkept.is_some();
+        let is_needed =
+            is_wanted && !ledger.state().is_terminal() && *self.phase.borrow() != Phase::Stopping;
         self.job.is_none() && !is_needed && self.commands.is_empty()
     }
 

@@ -88,6 +88,15 @@ impl ScriptedAgent {
             }
             "panic" => panic!("as the test wants"),
             "nothing" => Ok(()),
+            "hold-then-replace" => {
+                self.wait().await;
+                for at in 0..number {
+                    let text = format!("{at} {}", "x".repeat(20_000));
+                    let piece = Piece::whole("a", vec![Part::text(text)]);
+                    reports.artifact(piece).await?;
+                }
+                reports.completed("replaced").await
+            }
             "big" => {
                 let mut refused = 0;
                 let bytes = "x".repeat(1000);

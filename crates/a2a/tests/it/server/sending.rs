@@ -150,7 +150,8 @@ async fn an_answer_that_comes_before_the_asking_job_has_returned_waits_for_it() 
     let params = json!({ "message": reply("blue", &id) });
     let answer = server.result("SendMessage", params);
     let release = async {
-        tokio::task::yield_now().await;
+        // Long enough for the answer to be there first; if it is not, the test is only easier.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         server.agent.gate.add_permits(1);
     };
     let (answer, ()) = tokio::join!(soon(answer), release);

@@ -75,7 +75,9 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
     let context = message.context_id.clone();
     let context = context.unwrap_or_else(a2a::new_context_id);
     let answer = shared.behind.answer_at_once(&user, &context, &message);
-    if let Some(words) = answer.await {
+    let patience = shared.settings.limits.stop_wait;
+    let answer = tokio::time::timeout(patience, answer).await;
+    if let Ok(Some(words)) = answer {
         let mut reply = Message::new(Role::Agent, words.parts);
         reply.context_id = Some(context);
         reply.metadata = (!words.metadata.is_empty()).then(|| words.metadata.into_iter().collect());

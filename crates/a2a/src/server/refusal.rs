@@ -22,6 +22,7 @@ pub(super) enum Kind {
     NoSuchPath,
     MethodNotAllowed,
     TooLarge,
+    TooSlow,
     Unauthenticated,
     Busy,
     Stopping,
@@ -66,6 +67,7 @@ impl Kind {
             Self::NoSuchPath => (-32601, 404, "NOT_FOUND", "NO_SUCH_PATH"),
             Self::MethodNotAllowed => (-32600, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED"),
             Self::TooLarge => (-32600, 413, "INVALID_ARGUMENT", "REQUEST_TOO_LARGE"),
+            Self::TooSlow => (-32600, 408, "DEADLINE_EXCEEDED", "REQUEST_TOO_SLOW"),
             Self::Unauthenticated => (-32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
             Self::Busy => (-32000, 429, "RESOURCE_EXHAUSTED", "TOO_MUCH_AT_WORK"),
             Self::Stopping => (-32000, 503, "UNAVAILABLE", "SERVER_STOPS"),
@@ -137,6 +139,7 @@ impl Refusal {
     pub fn rpc_status(&self) -> StatusCode {
         match self.kind {
             Kind::TooLarge
+            | Kind::TooSlow
             | Kind::MethodNotAllowed
             | Kind::Unauthenticated
             | Kind::Busy

@@ -62,6 +62,8 @@ pub enum Access {
 pub struct ServerLimits {
     /// The longest body of a request, in bytes.
     pub body_bytes: usize,
+    /// How long a body may take to come.
+    pub body_wait: Duration,
     /// The most jobs at work at one time.
     pub running: usize,
     /// The most open streams.
@@ -86,6 +88,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 1 << 20,
+            body_wait: Duration::from_secs(30),
             running: 64,
             streams: 256,
             behind: 256,

@@ -77,7 +77,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal::new(Kind::ContentTypeNotSupported, message))
 }
 
-/// The body, if it is not too long.
+/// The body, if it is not too long and does not take too long.
 pub(super) async fn body(
     shared: &Shared,
     headers: &HeaderMap,
@@ -93,9 +93,21 @@ pub(super) async fn body(
     if length.is_some_and(|length| length > u64::try_from(most).unwrap_or(u64::MAX)) {
         return Err(too_large());
     }
-    axum::body::to_bytes(body, most).await.map_err(|error| {
-        let source = std::error::Error::source(&error);
-        if source.is_some_and(|source| source.to_string().contains("length limit")) {
+    let patience = shared.settings.limits.body_wait;
+    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, most));
+    let read = read.await.map_err(|_| {
+        let message = format!(
+            "the body of a request has to come within {} seconds",
+            patience.as_secs()
+        );
+        Refusal::new(Kind::TooSlow, message)
+    })?;
+    read.map_err(|error| {
+        let is_too_large = error
+            .into_inner()
+            .downcast::<http_body_util::LengthLimitError>()
+            .is_ok();
+        if is_too_large {
             too_large()
         } else {
             Refusal::new(Kind::ParseError, "the body could not be read to its end")

@@ -48,6 +48,21 @@ async fn a_body_past_the_bound_is_refused_in_the_form_of_its_binding() {
 }
 
 #[tokio::test]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let mut settings = settings();
+    settings.limits.body_wait = Duration::from_millis(30);
+    let server = TestServer::with(settings).await;
+    for path in ["/", "/message:send"] {
+        let chunks = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
+        let request = server.request(Method::POST, path);
+        let request = request.header("content-type", "application/json");
+        let request = request.body(reqwest::Body::wrap_stream(chunks));
+        let response = super::support::soon(request.send()).await.unwrap();
+        assert_eq!(response.status(), 408, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
     let mut settings = settings();
     settings.limits.running = 2;

@@ -5,7 +5,8 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, Usage,
+    Limits, Opaque, Outcome, Price, RemoteThread, SessionId, Text, Timestamp, ToolName, TurnId,
+    Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -131,6 +132,12 @@ pub enum EventBody {
         /// What it is to do.
         task: Text,
     },
+    /// A remote agent took its task: from here on it can be asked what became of it.
+    #[serde(rename = "remote.accepted")]
+    RemoteAccepted {
+        /// The names it gave the conversation and the task.
+        thread: RemoteThread,
+    },
     /// A remote agent's outcome.
     #[serde(rename = "remote.returned")]
     RemoteReturned {
@@ -141,6 +148,9 @@ pub enum EventBody {
         /// Whether it ends its frame with an answer.
         #[serde(rename = "final")]
         is_final: bool,
+        /// The conversation that goes on from here; with a task if the words are a question to the person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread: Option<RemoteThread>,
     },
     /// The runner put something right.
     #[serde(rename = "turn.corrected")]
@@ -272,6 +282,7 @@ impl EventBody {
             | Self::AgentDelegated { .. }
             | Self::AgentRejected { .. }
             | Self::ToolReturned { .. }
+            | Self::RemoteAccepted { .. }
             | Self::RemoteReturned { .. }
             | Self::TurnCorrected { .. } => false,
         }
@@ -289,6 +300,7 @@ impl EventBody {
             Self::ApprovalRequested(_) => "approval.requested",
             Self::ApprovalAnswered { .. } => "approval.answered",
             Self::RemoteCalled { .. } => "remote.called",
+            Self::RemoteAccepted { .. } => "remote.accepted",
             Self::RemoteReturned { .. } => "remote.returned",
             Self::TurnCorrected { .. } => "turn.corrected",
             Self::TurnFinished { .. } => "turn.finished",

@@ -1,7 +1,7 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive};
+use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
@@ -267,7 +267,8 @@ impl Conversation {
         }
     }
 
-    /// Reads where the session stands. A turn that a process left unfinished is closed, unless it waits for a person.
+    /// Reads where the session stands. A turn that a process left unfinished is closed, unless it waits for a person; what
+    /// became of a remote agent's task is asked first.
     async fn read(&mut self) -> Result<(), RunnerError> {
         let mut head = self.parts.store.open(&self.session).await?;
         self.parked = None;
@@ -276,7 +277,11 @@ impl Conversation {
             let mut turn = self.replay(first_seq).await?;
             let waiting = turn.waiting();
             if waiting.is_empty() {
-                let closing = turn.accept(Input::Interrupted, self.parts.clock.now());
+                let mut inputs = remote::hear(&self.parts, &turn).await;
+                inputs.push(Input::Interrupted);
+                let now = self.parts.clock.now();
+                let closing = inputs.into_iter().flat_map(|input| turn.accept(input, now));
+                let closing: Vec<Event> = closing.collect();
                 self.parts.store.append(closing.into()).await?;
                 head = self.parts.store.open(&self.session).await?;
             } else {
@@ -325,6 +330,8 @@ impl Conversation {
                 author: author.clone(),
                 text: Arc::clone(text),
                 task,
+                is_remote: (self.parts.tree.sub_agent(author.as_str()))
+                    .is_some_and(|agent| agent.remote),
             });
         let before = SessionHead::look_back_start(self.turns);
         self.turns += 1;

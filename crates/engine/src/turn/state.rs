@@ -2,7 +2,7 @@
 
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::gate::call_digest;
-use crate::instruction::Notice;
+use crate::instruction::{self, Notice};
 use crate::rejection;
 use lango_core::{
     AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody, Fault,
@@ -175,19 +175,18 @@ impl State {
             EventBody::RemoteCalled { .. } => {
                 self.change(&event.frame, |frame| frame.remote = true)
             }
+            EventBody::RemoteAccepted { thread } => {
+                self.change(&event.frame, |frame| frame.thread = Some(thread.clone()));
+            }
             EventBody::RemoteReturned {
                 status,
                 output,
                 is_final,
-            } => match (is_final, status) {
-                (true, _) => self.end(&event.frame, FrameEnd::Answered(Arc::clone(output))),
-                // The refusal itself is the event that follows.
-                (false, CallStatus::Ok) if rejection::reason(output).is_some() => {}
-                (false, CallStatus::Ok) => {
-                    self.end(&event.frame, FrameEnd::Failed("it answered nothing".into()))
-                }
-                (false, _) => self.end(&event.frame, FrameEnd::Failed(Arc::clone(output))),
-            },
+                thread,
+            } => {
+                self.change(&event.frame, |frame| frame.thread.clone_from(thread));
+                self.remote_returned(&event.frame, *status, output, *is_final);
+            }
             EventBody::TurnCorrected {
                 fault,
                 call,
@@ -197,6 +196,23 @@ impl State {
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
         }
+    }
+
+    fn remote_returned(
+        &mut self,
+        frame: &FrameId,
+        status: CallStatus,
+        output: &Text,
+        is_final: bool,
+    ) {
+        let end = match status {
+            _ if is_final => FrameEnd::Answered(Arc::clone(output)),
+            // The refusal itself is the event that follows.
+            CallStatus::Ok if rejection::reason(output).is_some() => return,
+            CallStatus::Ok => FrameEnd::Failed("it answered nothing".into()),
+            _ => FrameEnd::Failed(Arc::clone(output)),
+        };
+        self.end(frame, end);
     }
 
     fn begin(&mut self, question: &Text, settings: Option<&TurnSettings>) {
@@ -369,11 +385,14 @@ impl State {
     /// Ends a frame; a sub-agent's end answers the call that opened it.
     fn end(&mut self, frame: &FrameId, end: FrameEnd) {
         if !frame.is_root() {
-            let agent = self
-                .frame(frame)
-                .map(|frame| frame.agent.clone())
-                .unwrap_or_else(|| self.root.clone());
+            let ended = self.frame(frame);
+            let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
+            let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
             let (text, failed) = match &end {
+                FrameEnd::Answered(text) if ended.is_some_and(|frame| frame.remote) => {
+                    let text = instruction::from_outside(&agent, text, asks.is_some());
+                    (text, false)
+                }
                 FrameEnd::Answered(text) => (Arc::clone(text), false),
                 FrameEnd::Rejected(reason) => {
                     (format!("{agent} rejected the task: {reason}").into(), true)

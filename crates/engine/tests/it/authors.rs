@@ -134,6 +134,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
             author: AgentName::from(author),
             text: text.into(),
             task: task.map(Into::into),
+            is_remote: false,
         }),
     };
     let mut play = Play::scripted(

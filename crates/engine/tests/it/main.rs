@@ -18,6 +18,7 @@ mod prompt_cost;
 mod prompts;
 mod property;
 mod refusals;
+mod remotes;
 mod runner;
 mod support;
 mod tree;

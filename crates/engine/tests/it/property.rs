@@ -8,7 +8,7 @@ use crate::approval_laws::{answer, check_approvals, rules};
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
     Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply, ModelRequest, Outcome,
-    Price, RemoteError, Text, Timestamp, TurnSettings, Usage,
+    Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, TurnSettings, Usage,
 };
 use lango_engine::{Input, Mode, Rules, Step, Tree, Turn, TurnStart};
 use lango_testkit::model::{failure, raw_call};
@@ -270,11 +270,21 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
             let error = RemoteError {
                 agent: step.agent.clone(),
                 detail: "down".to_owned(),
+                is_unknown: choices.next(2) == 1,
             };
+            let thread = RemoteThread {
+                context: "c".into(),
+                task: Some("t".into()),
+            };
+            if step.accepted.is_none() && choices.next(4) == 3 {
+                return Input::RemoteAccepted { step, thread };
+            }
+            let asks = choices.next(4) == 3;
             let result = if choices.next(4) == 3 {
                 Err(error)
             } else {
-                Ok(text)
+                let thread = asks.then_some(thread);
+                Ok(RemoteAnswer { text, thread })
             };
             Input::RemoteReturned { step, result }
         }

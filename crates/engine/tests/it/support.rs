@@ -200,7 +200,9 @@ impl<'a> Play<'a> {
                     let result = (self.remote)(&step).map_err(|detail| lango_core::RemoteError {
                         agent: step.agent.clone(),
                         detail,
+                        is_unknown: false,
                     });
+                    let result = result.map(|text| lango_core::RemoteAnswer { text, thread: None });
                     Input::RemoteReturned { step, result }
                 }
             };

@@ -2,8 +2,8 @@
 
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Batch, Call, CallId, CallStatus,
-    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Risk,
-    SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, RemoteThread,
+    Risk, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -232,6 +232,20 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 status: CallStatus::Ok,
                 output: text("found"),
                 is_final: true,
+                thread: Some(RemoteThread {
+                    context: text("context-1"),
+                    task: None,
+                }),
+            },
+        )
+        .add(
+            "distant",
+            "c_2",
+            EventBody::RemoteAccepted {
+                thread: RemoteThread {
+                    context: text("context-1"),
+                    task: Some(text("task-1")),
+                },
             },
         );
     let returns = [

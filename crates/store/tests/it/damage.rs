@@ -58,7 +58,7 @@ async fn a_row_that_is_gone_added_or_moved_is_found() {
                  VALUES ('s_1', 31, 't_1', '', 1, '{\"type\":\"agent.rejected\",\"reason\":\"x\"}', 'operator')";
     assert_eq!(damage_after(added).await, Err(31));
     let moved = "UPDATE events SET seq = 31 WHERE session = 's_1' AND seq = 30";
-    assert_eq!(damage_after(moved).await, Err(30));
+    assert_eq!(damage_after(moved).await, Err(31));
     let blanked = "UPDATE events SET hash = x'' WHERE session = 's_1' AND seq <= 5";
     assert_eq!(damage_after(blanked).await, Err(6));
 }

@@ -191,6 +191,11 @@ impl Runner {
         Conversation::unsaved(Arc::clone(&self.parts), user)
     }
 
+    /// A new session under a name that the edge chose. Nothing is stored before its first turn.
+    pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
+        Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
+    }
+
     /// An existing session. A turn that its process left unfinished is closed first.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(Arc::clone(&self.parts), session).await
@@ -274,8 +279,8 @@ async fn append(
     Ok(batch)
 }
 
-/// Reads the report out of a turn's last batch, which holds the answer and the end.
-fn report(last: &Batch) -> TurnReport {
+/// Reads the report out of a turn's last events, which hold the answer and the end.
+fn report(last: &[Event]) -> TurnReport {
     let mut report = TurnReport {
         session: SessionId::from(""),
         turn: TurnId::from(""),

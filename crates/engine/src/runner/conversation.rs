@@ -1,13 +1,15 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote};
+use super::{
+    RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote, report,
+};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, Event, Exchange, ExchangeAnswer, NewSession, Page, SessionHead,
-    SessionId, StoreError, Text, TurnId, TurnSettings, UserId, Waiting,
+    Answer, AnsweredBy, ApprovalId, Event, EventBody, Exchange, ExchangeAnswer, NewSession, Page,
+    SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings, UserId, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -42,6 +44,9 @@ enum Place {
 }
 
 impl Conversation {
+    /// How far back the end of a turn is looked for.
+    const EVENTS_BACK: u64 = 2000;
+
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
@@ -60,10 +65,13 @@ impl Conversation {
         parts: Arc<RunnerParts>,
         session: SessionId,
     ) -> Result<Self, RunnerError> {
-        let mut conversation = Self::unsaved(parts, UserId::from(""));
-        conversation.session = session;
+        let mut conversation = Self::unsaved(parts, UserId::from("")).named(session);
         conversation.read().await?;
         Ok(conversation)
+    }
+
+    pub(super) fn named(self, session: SessionId) -> Self {
+        Self { session, ..self }
     }
 
     /// Its id.
@@ -101,6 +109,18 @@ impl Conversation {
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
+        let id = TurnId::new(self.parts.ids.fresh("t_"));
+        self.turn_as(id, question, stop, shown).await
+    }
+
+    /// The same under an id that the edge chose, by which it finds out later [how it ended](Self::report_of).
+    pub async fn turn_as(
+        &mut self,
+        id: TurnId,
+        question: &str,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
         check_input(question)?;
         match self.place {
             Place::Unsaved => self.create().await?,
@@ -114,14 +134,14 @@ impl Conversation {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
             None => None,
         };
-        let (mut turn, first) = self.begin(&question, &memory);
+        let (mut turn, first) = self.begin(&id, &question, &memory);
         let first = match append(&self.parts, first, shown).await {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
                 self.expect_nothing_waits()?;
                 self.place = Place::Stale;
-                let (again, first) = self.begin(&question, &memory);
+                let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
                 append(&self.parts, first, shown).await?
             }
@@ -145,6 +165,18 @@ impl Conversation {
         self.remember(question, &report, task);
         self.place = Place::Current;
         Ok(TurnEnd::Finished(report))
+    }
+
+    /// How one of the last turns ended, if it has.
+    pub async fn report_of(&self, turn: &TurnId) -> Result<Option<TurnReport>, RunnerError> {
+        let page = Page {
+            from: self.next_seq.saturating_sub(Self::EVENTS_BACK).max(1),
+            limit: usize::try_from(Self::EVENTS_BACK).unwrap_or(usize::MAX),
+        };
+        let mut events = self.parts.store.read(&self.session, page).await?;
+        events.retain(|event| event.turn == *turn);
+        let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
+        Ok(events.iter().any(is_end).then(|| report(&events)))
     }
 
     /// Reads the session again: somebody may have answered elsewhere.
@@ -238,7 +270,7 @@ impl Conversation {
     }
 
     /// A new turn at the end of the log.
-    fn begin(&self, question: &Text, memory: &Option<Text>) -> (Turn, Vec<Event>) {
+    fn begin(&self, id: &TurnId, question: &Text, memory: &Option<Text>) -> (Turn, Vec<Event>) {
         let terms = self.parts.model.terms();
         let settings = TurnSettings {
             limits: self.parts.limits,
@@ -249,7 +281,7 @@ impl Conversation {
             memory: memory.clone(),
         };
         let tree = Arc::clone(&self.parts.tree);
-        let start = self.start_of(TurnId::new(self.parts.ids.fresh("t_")));
+        let start = self.start_of(id.clone());
         let now = self.parts.clock.now();
         Turn::begin(tree, start, Arc::clone(question), settings, now)
     }

@@ -1,0 +1,1 @@
+//! lango over HTTP, as a caller sees it.

@@ -1,6 +1,7 @@
 //! The wiring: from the configuration to a tree of agents, a store, a model, and a runner over all of them.
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
+use crate::elsewhere::Elsewhere;
 use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
 use crate::hold::Hold;
@@ -8,7 +9,7 @@ use crate::knowledge::Knowledge;
 use crate::model_choice::{Choice, ModelChoice};
 use crate::text_file;
 use lango_core::{
-    AgentName, Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId,
+    AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
     Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
@@ -48,6 +49,8 @@ pub struct App {
     pub launcher: Launcher,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
+    /// Agents that run elsewhere.
+    pub elsewhere: Elsewhere,
     env: BTreeMap<OsString, OsString>,
     /// None for a single agent.
     topology: Option<Topology>,
@@ -69,6 +72,8 @@ pub struct Sessions {
     pub store: Arc<dyn SessionStore>,
     /// For people.
     pub catalog: Arc<dyn SessionCatalog>,
+    /// For callers from outside.
+    pub tasks: Arc<dyn TaskStore>,
     /// The file, if there is one.
     database: Option<PathBuf>,
 }
@@ -151,7 +156,12 @@ impl App {
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
-        let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs)?;
+        let tree = build_tree(
+            &loaded.settings.agent,
+            topology.as_ref(),
+            specs,
+            &Elsewhere::default(),
+        )?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
@@ -161,15 +171,42 @@ impl App {
             trash,
             launcher,
             knowledge,
+            elsewhere: Elsewhere::default(),
             env: surroundings.env,
             topology,
             tools,
         })
     }
 
+    /// Connects the agents that run elsewhere, for a command that runs turns or shows who is there.
+    pub async fn connect(&mut self) -> Result<(), Failure> {
+        if self.topology.is_some() {
+            self.elsewhere = Elsewhere::connect(&self.loaded.settings.a2a, &self.env).await;
+            self.build_tree_anew()?;
+        }
+        Ok(())
+    }
+
+    /// Takes in agents that came to be there meanwhile; says whether there are any.
+    pub fn take_in(&mut self) -> Result<bool, Failure> {
+        let has_changed = self.elsewhere.has_changed();
+        if has_changed {
+            self.build_tree_anew()?;
+        }
+        Ok(has_changed)
+    }
+
+    fn build_tree_anew(&mut self) -> Result<(), TreeError> {
+        let specs = self.tools.iter();
+        let specs = specs.map(|tool| Arc::new(tool.spec().clone()));
+        self.tree = Arc::new(self.tree_of(specs.collect())?);
+        Ok(())
+    }
+
     /// The agents that the configuration would give these tools.
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
-        build_tree(&self.loaded.settings.agent, self.topology.as_ref(), tools)
+        let agent = &self.loaded.settings.agent;
+        build_tree(agent, self.topology.as_ref(), tools, &self.elsewhere)
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -208,7 +245,23 @@ impl App {
 
     /// The person on the command line.
     pub fn user(&self) -> UserId {
-        UserId::from("local")
+        UserId::from(
+            self.loaded
+                .settings
+                .session
+                .user
+                .as_deref()
+                .unwrap_or("local"),
+        )
+    }
+
+    /// Those whose questions are answered here: the person, and whoever calls the server.
+    pub fn users(&self) -> Vec<UserId> {
+        let caller = self.loaded.settings.server.user.as_deref();
+        let caller = caller.map(UserId::from);
+        let own = self.user();
+        let other = caller.filter(|caller| *caller != own);
+        std::iter::once(own).chain(other).collect()
     }
 
     /// Opens the store, for turns.
@@ -221,7 +274,8 @@ impl App {
         store.open_now()?;
         Ok(Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            catalog: store,
+            catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
+            tasks: store,
             database: Some(path.clone()),
         })
     }
@@ -240,7 +294,8 @@ impl App {
         let store = Arc::new(MemoryStore::new());
         Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            catalog: store,
+            catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
+            tasks: store,
             database: None,
         }
     }
@@ -259,9 +314,9 @@ impl App {
     }
 
     /// Does what memory has to do after a turn: observing and condensing what was said. It can be dropped anywhere.
-    pub async fn remember(&self, session: &SessionId) -> Option<MemoryReport> {
+    pub async fn remember(&self, user: &UserId, session: &SessionId) -> Option<MemoryReport> {
         let memory = self.knowledge.as_ref()?.memory.as_ref()?;
-        memory.work_due(&self.user(), session).await.ok()
+        memory.work_due(user, session).await.ok()
     }
 
     /// A runner over this store with this model.
@@ -272,7 +327,7 @@ impl App {
             tree: Arc::clone(&self.tree),
             gate,
             model: Arc::clone(model),
-            remotes: Vec::new(),
+            remotes: self.elsewhere.agents(),
             store: Arc::clone(&sessions.store),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
@@ -343,6 +398,7 @@ impl App {
             }
             Strength::None { why } => warnings.push(format!("commands cannot run: {why}")),
         }
+        warnings.extend(self.absent_remotes());
         let broken = self.skills.broken.iter();
         warnings.extend(broken.map(|skill| {
             format!(
@@ -362,6 +418,26 @@ impl App {
         warnings.extend(knowledge.and_then(|known| known.warning.clone()));
         warnings.extend(self.idle_rules());
         warnings
+    }
+
+    /// Agents elsewhere that are not in the tree, and why.
+    fn absent_remotes(&self) -> Vec<String> {
+        let unreached = self.elsewhere.skipped();
+        let is_refused = |name: &AgentName| {
+            let agent = self.tree.sub_agent(name.as_str());
+            !agent.is_some_and(|agent| agent.remote)
+        };
+        let refused = self.elsewhere.cards().into_iter();
+        let refused = refused.filter(|card| is_refused(&card.name)).map(|card| {
+            let mut skipped = self.tree.skipped.iter().rev();
+            let skipped = skipped.find(|skipped| skipped.name == card.name);
+            let reason = skipped.map(|skipped| skipped.reason.clone());
+            (card.name, reason.unwrap_or_default())
+        });
+        let absent = unreached.into_iter().chain(refused);
+        absent
+            .map(|(name, reason)| format!("the remote agent `{name}` is left out: {reason}"))
+            .collect()
     }
 
     /// Rules that fit nothing here: most likely a name is misspelt.
@@ -402,6 +478,7 @@ fn build_tree(
     agent: &AgentSettings,
     topology: Option<&Topology>,
     tools: Vec<Arc<ToolSpec>>,
+    elsewhere: &Elsewhere,
 ) -> Result<Tree, TreeError> {
     let Some(topology) = topology else {
         return Tree::single(tools);
@@ -414,7 +491,7 @@ fn build_tree(
         }),
         strict_tools: agent.strict_tools,
     };
-    Tree::multi(topology, tools, Vec::new(), &settings)
+    Tree::multi(topology, tools, elsewhere.cards(), &settings)
 }
 
 /// A built-in topology, a file, or a name that stands for a file in the folder of agents.

@@ -12,6 +12,7 @@ mod origin;
 mod overlay;
 mod problem;
 mod quote;
+mod remote_agents;
 mod rules;
 mod setting;
 mod settings;
@@ -20,14 +21,17 @@ mod surroundings;
 mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology};
+pub use duration::parse as duration;
 pub use keys::{KEYS, Key};
 pub use origin::Origin;
 pub use overlay::Ignored;
 pub use problem::{Problem, Problems};
+pub use remote_agents::{RemoteAgentConfig, RemoteAgents};
 pub use rules::ApprovalRules;
 pub use settings::{
-    AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig, MemoryConfig,
-    ProviderConfig, SessionSettings, Settings, SkillSettings, ToolSettings,
+    A2aSettings, AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig,
+    MemoryConfig, ProviderConfig, ServerConfig, SessionSettings, Settings, SkillSettings,
+    ToolSettings,
 };
 pub use show::{Layout, show};
 pub use surroundings::{Paths, Surroundings};

@@ -21,7 +21,8 @@ const LARGEST_LIST_KIB: u64 = 1024;
 
 /// Runs the command.
 pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
+    let mut app = App::load(config).await?;
+    app.connect().await?;
     let tree = match &arguments.tools {
         Some(file) => Arc::new(try_tools(&app, file)?),
         None => Arc::clone(&app.tree),

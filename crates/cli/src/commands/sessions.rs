@@ -11,7 +11,7 @@ use lango_engine::SystemClock;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
+    let mut app = App::load(config).await?;
     let sessions = app.past_sessions()?;
     match command {
         SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,
@@ -21,7 +21,7 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
         }
         SessionsCommand::Resume { id } => {
             let id = app.find_session(&sessions, &id).await?;
-            return chat::resume(&app, &sessions, id).await;
+            return chat::resume(&mut app, &sessions, id).await;
         }
     }
     Ok(Exit::Ok)

@@ -213,6 +213,51 @@ pub static KEYS: &[Key] = &[
         help: "where sessions are kept: `sqlite:PATH`",
         field: |settings, _| &mut settings.session.store,
     },
+    Key {
+        name: "session.user",
+        help: "whose sessions, memory and knowledge are used here",
+        field: |settings, _| &mut settings.session.user,
+    },
+    Key {
+        name: "a2a.enabled",
+        help: "ask the agents in `a2a.remoteAgents`; false fetches nothing",
+        field: |settings, _| &mut settings.a2a.enabled,
+    },
+    Key {
+        name: "a2a.remoteAgents",
+        help: "agents elsewhere: `[{ name, agentCardUrl, tokenEnv }]`",
+        field: |settings, _| &mut settings.a2a.remote_agents,
+    },
+    Key {
+        name: "server.host",
+        help: "address that `lango serve` listens at",
+        field: |settings, _| &mut settings.server.host,
+    },
+    Key {
+        name: "server.port",
+        help: "port that `lango serve` listens at; 0 takes a free one",
+        field: |settings, _| &mut settings.server.port,
+    },
+    Key {
+        name: "server.hosts",
+        help: "names besides 127.0.0.1 and localhost under which the server answers",
+        field: |settings, _| &mut settings.server.hosts,
+    },
+    Key {
+        name: "server.publicUrl",
+        help: "where callers reach the server, if something stands in front of it",
+        field: |settings, _| &mut settings.server.public_url,
+    },
+    Key {
+        name: "server.requireToken",
+        help: "callers have to send the server's token; false is only taken on 127.0.0.1",
+        field: |settings, _| &mut settings.server.require_token,
+    },
+    Key {
+        name: "server.user",
+        help: "whose sessions, memory and knowledge callers work with",
+        field: |settings, _| &mut settings.server.user,
+    },
 ];
 
 /// How alike two names must be, from 0 to 1, for one to be offered in place of the other.
@@ -270,7 +315,9 @@ impl Found {
     /// Whether it lets agents reach more. A project's file is not heard on it until the person trusts that file.
     pub fn opens_something(&self) -> bool {
         let name = self.key.name;
-        name.starts_with("tools.exec.") || ["skill.dirs", "session.store"].contains(&name)
+        let sections = ["tools.exec.", "a2a.", "server."];
+        sections.iter().any(|section| name.starts_with(section))
+            || ["skill.dirs", "session.store", "session.user"].contains(&name)
     }
 }
 

@@ -94,7 +94,7 @@ impl Paths {
         if self.user_file.parent() != Some(&self.data) {
             return vec![self.data.clone(), self.state.clone()];
         }
-        const OURS: [&str; 8] = [
+        const OURS: [&str; 9] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -103,9 +103,15 @@ impl Paths {
             "trash",
             "chat-history",
             "sandbox.json",
+            "server-token",
         ];
         let ours = OURS.iter().map(|name| self.data.join(name));
         ours.chain([self.trust_file()]).collect()
+    }
+
+    /// The token that callers of the server have to know.
+    pub fn server_token(&self) -> PathBuf {
+        self.state.join("server-token")
     }
 
     /// The list of projects' files that are trusted.

@@ -74,6 +74,11 @@ impl Conversation {
         Self { session, ..self }
     }
 
+    /// From the next turn on another runner runs it: there may be other agents now.
+    pub fn move_to(&mut self, runner: &Runner) {
+        self.parts = Arc::clone(&runner.parts);
+    }
+
     /// Its id.
     pub fn session(&self) -> &SessionId {
         &self.session

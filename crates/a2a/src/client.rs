@@ -9,13 +9,22 @@
 //! where a token goes, and a field that is new or odd does not fail a call.
 
 mod agent;
+mod call;
 mod card;
+mod draft;
 mod fault;
 mod fetch;
+mod follow;
 mod http;
 mod origin;
+mod read;
+mod refusal;
 mod remotes;
 mod settings;
+mod sse;
+mod stream;
+mod verdict;
+mod wire;
 mod words;
 
 pub use agent::A2aAgent;

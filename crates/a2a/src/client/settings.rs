@@ -40,6 +40,8 @@ pub struct Patience {
     pub idle: Duration,
     /// For the first sign of a task that was sent, when nothing else than waiting can be done.
     pub reply: Duration,
+    /// Before a task is asked for again; grows to ten times as much. After a failure it is twice as much, and doubles.
+    pub pace: Duration,
 }
 
 impl Default for Patience {
@@ -49,6 +51,7 @@ impl Default for Patience {
             connect: Duration::from_secs(5),
             idle: Duration::from_secs(60),
             reply: Duration::from_secs(600),
+            pace: Duration::from_millis(200),
         }
     }
 }

@@ -72,11 +72,12 @@ mod tests {
         let first = lines.wait(&one).await;
         assert!(lines.try_take(&one).is_none());
         assert!(lines.try_take(&other).is_some());
-        let second = lines.wait(&one);
-        tokio::pin!(second);
-        assert!(futures_util::poll!(&mut second).is_pending());
-        drop(first);
-        let second = second.await;
+        let second = async {
+            let second = lines.wait(&one).await;
+            assert!(lines.try_take(&one).is_none());
+            second
+        };
+        let (second, ()) = tokio::join!(second, async { drop(first) });
         assert!(lines.try_take(&one).is_none());
         drop(second);
         assert!(lines.sessions().is_empty());

@@ -47,7 +47,6 @@ impl House for TestHouse {
 /// A server that runs.
 pub struct TestServer {
     pub address: SocketAddr,
-    pub server: AgentServer,
     pub store: Arc<SqliteStore>,
     pub runner: Runner,
     stop: Option<oneshot::Sender<()>>,
@@ -114,7 +113,6 @@ impl TestServer {
         }));
         Self {
             address,
-            server,
             store,
             runner,
             stop: Some(stop),

@@ -12,8 +12,8 @@ use lango_core::{
     AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
-    Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
-    TopologyError, Tree, TreeError, TreeSettings,
+    Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
+    Topology, TopologyError, Tree, TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
 use lango_sandbox::{Launcher, Strength};
@@ -491,7 +491,11 @@ fn build_tree(
         }),
         strict_tools: agent.strict_tools,
     };
-    Tree::multi(topology, tools, elsewhere.cards(), &settings)
+    let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
+    let skipped = elsewhere.skipped().into_iter();
+    tree.skipped
+        .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
+    Ok(tree)
 }
 
 /// A built-in topology, a file, or a name that stands for a file in the folder of agents.

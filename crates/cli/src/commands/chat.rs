@@ -7,7 +7,7 @@ use crate::app::{App, Sessions};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::{Model, SessionId};
-use lango_engine::{Conversation, Mode};
+use lango_engine::{Conversation, Mode, Skipped};
 use lango_models::Offline;
 use line::{Line, LineInput};
 use std::sync::Arc;
@@ -151,6 +151,7 @@ fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
         .tree
         .skipped
         .iter()
+        .filter(|skipped| skipped.reason == Skipped::NO_TOOLS)
         .map(|skipped| skipped.name.as_str())
         .collect();
     let mut lines = vec![format!(

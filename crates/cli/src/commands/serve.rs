@@ -1,6 +1,5 @@
 //! `lango serve`: this lango as an agent for others, over the A2A protocol.
 
-use super::watch::asked_to_end;
 use crate::app::App;
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
@@ -20,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs the command.
 pub async fn serve_command(
@@ -57,6 +57,7 @@ pub async fn serve_command(
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let door = Door::new(token, place.user).with_hosts(place.hosts);
     let router = door.guard(server.router());
+    let mut signals = Signals::listen()?;
     screen::say(&banner);
     if recovered > 0 {
         let tasks = screen::count(recovered as u64, "task");
@@ -64,19 +65,40 @@ pub async fn serve_command(
     }
     let grace = arguments.grace.0;
     let stop = async {
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            () = asked_to_end() => {}
-        }
+        signals.next().await;
         screen::say("stopping: what runs is given time to finish; ctrl-c again ends now");
         tokio::select! {
             () = server.stop(grace) => {}
-            _ = tokio::signal::ctrl_c() => server.stop(Duration::ZERO).await,
+            () = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
     serve(listener, router, Bounds::default(), stop).await;
     screen::say("stopped");
     Ok(Exit::Ok)
+}
+
+/// The signals that end the server. From when they are listened to, none of them ends the process by itself.
+struct Signals([Signal; 3]);
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let [interrupt, terminate, hangup] = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ]
+        .map(signal);
+        Ok(Self([interrupt?, terminate?, hangup?]))
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
 }
 
 /// Where the server is, and who may call it.

@@ -272,6 +272,7 @@ impl App {
             tree: Arc::clone(&self.tree),
             gate,
             model: Arc::clone(model),
+            models: Default::default(),
             remotes: Vec::new(),
             store: Arc::clone(&sessions.store),
             clock: Arc::new(SystemClock),

@@ -168,6 +168,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         price: [Some(PRICE), None][choices.next(2)],
         context_tokens: [None, Some(3000), Some(500)][choices.next(3)],
         memory: None,
+        models: Default::default(),
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),

@@ -163,9 +163,15 @@ pub struct SetupArguments {
 #[command(
     after_help = "Examples:\n  lango agents\n  lango agents --instruction lango-orchestrator\n  \
                         lango -c agent.topology=classic agents --json\n  \
-                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -"
+                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -\n  \
+                        lango agents new researcher",
+    args_conflicts_with_subcommands = true
 )]
 pub struct AgentsArguments {
+    /// What to do; the list if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<AgentsCommand>,
+
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -177,6 +183,19 @@ pub struct AgentsArguments {
     /// See what another tool set would give: a JSON list of names, or of objects with name and description.
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
+}
+
+/// What can be done with agents besides looking.
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Write the file of a new agent, or of a built-in one to change it
+    New {
+        /// The agent's name.
+        name: String,
+        /// Into the project's folder, not into your own.
+        #[arg(long)]
+        project: bool,
+    },
 }
 
 /// What can be done with sessions.

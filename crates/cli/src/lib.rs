@@ -12,5 +12,6 @@ pub mod hold;
 pub mod knowledge;
 pub mod markdown;
 pub mod model_choice;
+pub mod roster;
 pub mod screen;
 mod text_file;

@@ -178,7 +178,9 @@ fn describe_reach(app: &App) -> String {
 }
 
 async fn examine_model(app: &App) -> Finding {
-    let (is_well, detail) = match app.choose_model().await {
+    let chosen = app.choose_model().await;
+    let chosen = chosen.and_then(|choice| app.agent_models().map(|_| choice));
+    let (is_well, detail) = match chosen {
         Ok(choice) if choice.model.name() == Offline::NAME => (
             true,
             format!("{} (built-in rules, not an AI model)", Offline::NAME),

@@ -248,13 +248,14 @@ impl App {
         }
     }
 
-    /// The model of this run.
+    /// The model of this run. That of a single agent is no less needed: if one cannot be had, nothing begins.
     pub async fn choose_model(&self) -> Result<Choice, Failure> {
+        self.agent_models()?;
         self.model_choice().choose().await
     }
 
     /// The models of agents that have one of their own.
-    pub fn agent_models(&self) -> Result<BTreeMap<AgentName, Arc<dyn Model>>, Failure> {
+    fn agent_models(&self) -> Result<BTreeMap<AgentName, Arc<dyn Model>>, Failure> {
         let mut models = BTreeMap::new();
         for agent in &self.tree.agents {
             let spec = self.roster.spec_of(&agent.name);

@@ -57,7 +57,7 @@ pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
 pub enum Command {
     /// Run one turn: the answer on stdout, progress on stderr
     Run(RunArguments),
-    /// Show the agents, their tools, and what they are told
+    /// Show the agents, their tools, and what they are told; write new ones
     Agents(AgentsArguments),
     /// List, show or resume sessions
     Sessions {
@@ -399,7 +399,7 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
-    /// Let the project's lango.toml, as it is now, also allow and open things
+    /// Let the project's lango.toml allow and open things, and its agents be heard, each file as it is now
     Trust {
         /// Take the trust back.
         #[arg(long)]

@@ -22,7 +22,6 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
         ConfigCommand::Check => {
             let app = App::load(flags).await?;
             let model = app.choose_model().await?.model;
-            app.agent_models()?;
             screen::print(&format!(
                 "ok: {} keys, {} agents, {}",
                 app.loaded.values.len(),

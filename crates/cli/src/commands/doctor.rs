@@ -178,9 +178,7 @@ fn describe_reach(app: &App) -> String {
 }
 
 async fn examine_model(app: &App) -> Finding {
-    let chosen = app.choose_model().await;
-    let chosen = chosen.and_then(|choice| app.agent_models().map(|_| choice));
-    let (is_well, detail) = match chosen {
+    let (is_well, detail) = match app.choose_model().await {
         Ok(choice) if choice.model.name() == Offline::NAME => (
             true,
             format!("{} (built-in rules, not an AI model)", Offline::NAME),

@@ -6,6 +6,7 @@ use crate::config::{self, Loaded, Trust};
 use crate::exit::{Exit, Failure};
 use crate::text_file;
 use lango_engine::{AgentFile, Topology, TopologyError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The largest topology file that is read.
@@ -119,11 +120,18 @@ fn text_of(path: &Path, whose: Whose, trust: &Trust) -> Result<String, Failure> 
         origin: path.display().to_string(),
         detail: error.to_string(),
     };
-    let bytes = read_bytes(path, whose, LARGEST_TOPOLOGY_KIB).map_err(unreadable)?;
-    if whose == Whose::Project && !trust.holds(path, &bytes) {
-        return Err(untrusted(path));
-    }
-    let text = text_file::read(bytes.as_slice(), LARGEST_TOPOLOGY_KIB as u64);
+    let most_kib = LARGEST_TOPOLOGY_KIB;
+    let text = match whose {
+        // Whatever the person names is read, be it a pipe.
+        Whose::Person => File::open(path).and_then(|file| text_file::read(file, most_kib as u64)),
+        Whose::Project => {
+            let bytes = read_bytes(path, whose, most_kib).map_err(unreadable)?;
+            if !trust.holds(path, &bytes) {
+                return Err(untrusted(path));
+            }
+            text_file::read(bytes.as_slice(), most_kib as u64)
+        }
+    };
     Ok(text.map_err(unreadable)?)
 }
 

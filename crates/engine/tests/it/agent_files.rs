@@ -402,6 +402,18 @@ fn a_template_reads_as_the_agent_that_it_was_made_of() {
     assert!(spec.model.is_some() && !spec.cannot.is_empty(), "{said}");
 }
 
+#[test]
+fn the_example_of_the_documentation_is_an_agent() {
+    let page = include_str!("../../../../docs/topology.md");
+    let (_, example) = page.split_once("```markdown\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let spec = parse("researcher", example).spec;
+    assert_eq!(spec.role, "Looks things up and names its sources");
+    assert_eq!(spec.prefixes.len(), 2);
+    assert_eq!(spec.model.as_deref(), Some("openai/gpt-5-mini"));
+    assert!(!spec.cannot.is_empty() && spec.instruction.starts_with("Look in"));
+}
+
 proptest! {
     #[test]
     fn t16_no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

@@ -7,13 +7,13 @@ use crate::hands::{self, Held};
 use crate::hold::Hold;
 use crate::knowledge::Knowledge;
 use crate::model_choice::{Choice, ModelChoice};
-use crate::text_file;
+use crate::roster::Roster;
 use lango_core::{
     AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
     Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
-    Topology, TopologyError, Tree, TreeError, TreeSettings,
+    Topology, Tree, TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
 use lango_sandbox::{Launcher, Strength};
@@ -24,12 +24,8 @@ use lango_tools::{
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// The largest topology file that is read.
-const LARGEST_TOPOLOGY_KIB: u64 = 1024;
 
 /// Everything that a command works with.
 pub struct App {
@@ -37,6 +33,8 @@ pub struct App {
     pub loaded: Loaded,
     /// The agents.
     pub tree: Arc<Tree>,
+    /// Where they come from.
+    pub roster: Roster,
     /// The folder the agents work in.
     pub workspace: Workspace,
     /// How well commands are held here.
@@ -52,8 +50,6 @@ pub struct App {
     /// Agents that run elsewhere.
     pub elsewhere: Elsewhere,
     env: BTreeMap<OsString, OsString>,
-    /// None for a single agent.
-    topology: Option<Topology>,
     tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -98,14 +94,9 @@ impl App {
     pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
-        let topology = match loaded.settings.agent.multi_agent {
-            true => Some(read_topology(
-                &loaded.settings.agent,
-                &loaded.paths.user_file,
-            )?),
-            false => None,
-        };
-        let root = topology
+        let roster = Roster::read(&loaded, &surroundings.cwd)?;
+        let root = roster
+            .topology
             .as_ref()
             .map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let root = AgentName::from(root);
@@ -158,7 +149,7 @@ impl App {
             .collect();
         let tree = build_tree(
             &loaded.settings.agent,
-            topology.as_ref(),
+            roster.topology.as_ref(),
             specs,
             &Elsewhere::default(),
         )?;
@@ -173,14 +164,14 @@ impl App {
             knowledge,
             elsewhere: Elsewhere::default(),
             env: surroundings.env,
-            topology,
+            roster,
             tools,
         })
     }
 
     /// Connects the agents that run elsewhere, for a command that runs turns or shows who is there.
     pub async fn connect(&mut self) -> Result<(), Failure> {
-        if self.topology.is_some() {
+        if self.roster.topology.is_some() {
             self.elsewhere = Elsewhere::connect(&self.loaded.settings.a2a, &self.env).await;
             self.build_tree_anew()?;
         }
@@ -206,7 +197,8 @@ impl App {
     /// The agents that the configuration would give these tools.
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
         let agent = &self.loaded.settings.agent;
-        build_tree(agent, self.topology.as_ref(), tools, &self.elsewhere)
+        let topology = self.roster.topology.as_ref();
+        build_tree(agent, topology, tools, &self.elsewhere)
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -308,9 +300,27 @@ impl App {
         }
     }
 
-    /// The model of this run.
+    /// The model of this run. That of a single agent is no less needed: if one cannot be had, nothing begins.
     pub async fn choose_model(&self) -> Result<Choice, Failure> {
+        self.agent_models()?;
         self.model_choice().choose().await
+    }
+
+    /// The models of agents that have one of their own.
+    fn agent_models(&self) -> Result<BTreeMap<AgentName, Arc<dyn Model>>, Failure> {
+        let mut models = BTreeMap::new();
+        for agent in &self.tree.agents {
+            let spec = self.roster.spec_of(&agent.name);
+            let Some(name) = spec.and_then(|spec| spec.model.as_ref()) else {
+                continue;
+            };
+            let model = self.model_choice().own(name).map_err(|failure| {
+                let place = self.roster.place_of_model(&agent.name);
+                failure.at(&format!("{place}: the model of `{}`", agent.name))
+            })?;
+            models.insert(agent.name.clone(), model);
+        }
+        Ok(models)
     }
 
     /// Does what memory has to do after a turn: observing and condensing what was said. It can be dropped anywhere.
@@ -327,6 +337,7 @@ impl App {
             tree: Arc::clone(&self.tree),
             gate,
             model: Arc::clone(model),
+            models: self.agent_models()?,
             remotes: self.elsewhere.agents(),
             store: Arc::clone(&sessions.store),
             clock: Arc::new(SystemClock),
@@ -414,6 +425,7 @@ impl App {
                 unheard.join(", ")
             ));
         }
+        warnings.extend(self.unheard_agents());
         let knowledge = self.knowledge.as_ref();
         warnings.extend(knowledge.and_then(|known| known.warning.clone()));
         warnings.extend(self.idle_rules());
@@ -438,6 +450,18 @@ impl App {
         absent
             .map(|(name, reason)| format!("the remote agent `{name}` is left out: {reason}"))
             .collect()
+    }
+
+    /// The project's agent files that nobody trusts.
+    pub fn unheard_agents(&self) -> Option<String> {
+        let unheard = self.roster.unheard.iter();
+        let names: Vec<String> = unheard.map(|path| path.display().to_string()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "not heard, because these files of the project are not trusted as they are: {}; read them, then `lango config trust`",
+                names.join(", ")
+            )
+        })
     }
 
     /// Rules that fit nothing here: most likely a name is misspelt.
@@ -496,61 +520,4 @@ fn build_tree(
     tree.skipped
         .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
     Ok(tree)
-}
-
-/// A built-in topology, a file, or a name that stands for a file in the folder of agents.
-fn read_topology(agent: &AgentSettings, user_file: &Path) -> Result<Topology, Failure> {
-    let path = match &agent.topology {
-        config::Topology::File(path) => path.clone(),
-        config::Topology::Named(name) if Topology::BUILT_IN.contains(&name.as_str()) => {
-            return Ok(Topology::built_in(name)?);
-        }
-        config::Topology::Named(name) => {
-            let folder = agent
-                .agents_dir
-                .clone()
-                .or_else(|| Some(user_file.parent()?.join("agents")))
-                .unwrap_or_default();
-            let file = folder.join(format!("{name}.toml"));
-            if !file.exists() {
-                return Err(unknown_topology(name, &folder));
-            }
-            file
-        }
-    };
-    let text = File::open(&path)
-        .and_then(|file| text_file::read(file, LARGEST_TOPOLOGY_KIB))
-        .map_err(|error| unreadable(&path, &error))?;
-    Ok(Topology::parse(&text, &path.display().to_string())?)
-}
-
-/// Says where the name was looked for, and which names are there.
-fn unknown_topology(name: &str, folder: &Path) -> Failure {
-    let files = folder.read_dir().into_iter().flatten().flatten();
-    let paths = files.map(|file| file.path());
-    let mut names: Vec<String> = paths
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        })
-        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
-        .collect();
-    names.sort();
-    let found = match names.is_empty() {
-        true => "no topology file there".to_owned(),
-        false => format!("there are {}", names.join(", ")),
-    };
-    let error = TopologyError::Unknown { name: name.into() };
-    Failure::new(
-        Exit::Config,
-        format!("{error}\n  looked in: `{}` ({found})", folder.display()),
-    )
-    .next("`lango config show --origin` tells where agent.topology is set")
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> TopologyError {
-    TopologyError::Malformed {
-        origin: path.display().to_string(),
-        detail: error.to_string(),
-    }
 }

@@ -90,7 +90,7 @@ pub enum Command {
     Run(RunArguments),
     /// Let others call this lango as an agent, over the A2A protocol
     Serve(ServeArguments),
-    /// Show the agents, their tools, and what they are told
+    /// Show the agents, their tools, and what they are told; write new ones
     Agents(AgentsArguments),
     /// List, show or resume sessions
     Sessions {
@@ -196,9 +196,15 @@ pub struct SetupArguments {
 #[command(
     after_help = "Examples:\n  lango agents\n  lango agents --instruction lango-orchestrator\n  \
                         lango -c agent.topology=classic agents --json\n  \
-                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -"
+                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -\n  \
+                        lango agents new researcher",
+    args_conflicts_with_subcommands = true
 )]
 pub struct AgentsArguments {
+    /// What to do; the list if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<AgentsCommand>,
+
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -210,6 +216,19 @@ pub struct AgentsArguments {
     /// See what another tool set would give: a JSON list of names, or of objects with name and description.
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
+}
+
+/// What can be done with agents besides looking.
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Write the file of a new agent, or of a built-in one to change it
+    New {
+        /// The agent's name.
+        name: String,
+        /// Into the project's folder, not into your own.
+        #[arg(long)]
+        project: bool,
+    },
 }
 
 /// What can be done with sessions.
@@ -413,7 +432,7 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
-    /// Let the project's lango.toml, as it is now, also allow and open things
+    /// Let the project's lango.toml allow and open things, and its agents be heard, each file as it is now
     Trust {
         /// Take the trust back.
         #[arg(long)]

@@ -17,6 +17,7 @@ mod sessions;
 mod setup;
 mod skills;
 mod trash;
+mod trust;
 mod watch;
 
 use crate::args::{Arguments, Command};

@@ -55,6 +55,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Whether the project's file has the last word on this key.
+    pub fn is_the_projects(&self, key: &str) -> bool {
+        let mut values = self.values.iter();
+        let value = values.find(|value| value.key.name == key);
+        value.is_some_and(|value| match &value.origin {
+            Origin::File { path, .. } => self.paths.project_file.as_ref() == Some(path),
+            _ => false,
+        })
+    }
+
     /// What a project's file says and what is not heard, because nobody trusts the file.
     pub fn unheard(&self) -> Vec<String> {
         let keys = self.ignored.iter();

@@ -14,6 +14,7 @@ mod house;
 pub mod knowledge;
 pub mod markdown;
 pub mod model_choice;
+pub mod roster;
 pub mod screen;
 mod text_file;
 mod token;

@@ -10,6 +10,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One stored fact of a turn.
@@ -204,6 +205,22 @@ pub struct TurnSettings {
     /// What was remembered of earlier conversations when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Text>,
+    /// The models of agents that have one of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<AgentName, AgentModel>,
+}
+
+/// The model of a single agent, as it was when the turn began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentModel {
+    /// Its name.
+    pub model: Text,
+    /// What its tokens cost, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// How many tokens it takes at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
 }
 
 /// How a tool or remote call went.

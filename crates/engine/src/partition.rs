@@ -1,5 +1,6 @@
 //! Which tool belongs to whom: the first agent, in the topology's order of matching, one of whose prefixes begins the
-//! tool's name. Total and disjoint: every tool is in exactly one part.
+//! tool's name. A longer prefix does not win over an earlier agent; the order is all there is, and agents from files come
+//! first in it ([`Topology::with_agents`]). Total and disjoint: every tool is in exactly one part.
 
 use crate::topology::{AgentSpec, Topology};
 use lango_core::{AgentName, ToolName, ToolSpec};

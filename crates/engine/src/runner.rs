@@ -21,7 +21,7 @@ use lango_core::{
     Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId,
     Waiting,
 };
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 pub use stop::Stop;
@@ -33,8 +33,10 @@ pub struct RunnerParts {
     pub tree: Arc<Tree>,
     /// The tools' code.
     pub gate: Gate,
-    /// The model of every local agent.
+    /// The model of every local agent that has none of its own.
     pub model: Arc<dyn Model>,
+    /// The models of agents that have one of their own.
+    pub models: BTreeMap<AgentName, Arc<dyn Model>>,
     /// Agents that run elsewhere.
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     /// The log.
@@ -49,6 +51,13 @@ pub struct RunnerParts {
     pub rules: Arc<Rules>,
     /// What is remembered of earlier conversations.
     pub recollection: Option<Arc<dyn Recollection>>,
+}
+
+impl RunnerParts {
+    /// The model that answers for this agent.
+    fn model_of(&self, agent: &AgentName) -> &Arc<dyn Model> {
+        self.models.get(agent).unwrap_or(&self.model)
+    }
 }
 
 /// Runs turns.

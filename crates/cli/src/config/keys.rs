@@ -5,6 +5,7 @@
 
 use super::setting::Setting;
 use super::settings::Settings;
+use toml::de::DeValue;
 
 /// One key of the configuration.
 pub struct Key {
@@ -25,7 +26,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "agent.topology",
-        help: "`specialists`, `classic`, or the name or path of a topology file",
+        help: "`specialists`, `classic`, or the name or path of a topology: a file, or a folder of agent files",
         field: |settings, _| &mut settings.agent.topology,
     },
     Key {
@@ -90,7 +91,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "agent.agentsDir",
-        help: "folder with definitions of further agents",
+        help: "your folder of agent files and topologies; `agents/` beside your file when not set",
         field: |settings, _| &mut settings.agent.agents_dir,
     },
     Key {
@@ -313,11 +314,18 @@ impl Found {
     }
 
     /// Whether it lets agents reach more. A project's file is not heard on it until the person trusts that file.
-    pub fn opens_something(&self) -> bool {
-        let name = self.key.name;
-        let sections = ["tools.exec.", "a2a.", "server."];
-        sections.iter().any(|section| name.starts_with(section))
-            || ["skill.dirs", "session.store", "session.user"].contains(&name)
+    /// Files with agents in them are told to models; only the built-in ones are nobody's.
+    pub fn opens_something(&self, value: &DeValue<'_>) -> bool {
+        match self.key.name {
+            "skill.dirs" | "session.store" | "session.user" | "agent.agentsDir" => true,
+            "agent.topology" => !value
+                .as_str()
+                .is_some_and(|name| lango_engine::Topology::BUILT_IN.contains(&name)),
+            name => {
+                let sections = ["tools.exec.", "a2a.", "server."];
+                sections.iter().any(|section| name.starts_with(section))
+            }
+        }
     }
 }
 

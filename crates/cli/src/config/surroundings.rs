@@ -122,8 +122,7 @@ impl Paths {
     /// The folders with skills: the person's own, and the project's.
     pub fn skills(&self, workspace: &Path) -> Vec<SkillFolder> {
         let own = self.user_file.with_file_name("skills");
-        let project = self.project_file.as_deref().and_then(Path::parent);
-        let project = project.unwrap_or(workspace);
+        let project = self.project(workspace);
         let of_project = [".lango/skills", ".agents/skills"].map(|name| SkillFolder {
             path: project.join(name),
             whose: Whose::Project,
@@ -133,6 +132,17 @@ impl Paths {
             whose: Whose::User,
         };
         std::iter::once(own).chain(of_project).collect()
+    }
+
+    /// The project's folder of agents.
+    pub fn project_agents(&self, workspace: &Path) -> PathBuf {
+        self.project(workspace).join(".lango/agents")
+    }
+
+    /// The folder that the project is: that of its configuration file, else the one that lango was started in.
+    pub fn project<'a>(&'a self, workspace: &'a Path) -> &'a Path {
+        let project = self.project_file.as_deref().and_then(Path::parent);
+        project.unwrap_or(workspace)
     }
 
     /// The lines typed into the chat.

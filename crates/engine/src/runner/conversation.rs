@@ -8,8 +8,9 @@ use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, Event, EventBody, Exchange, ExchangeAnswer, NewSession, Page,
-    SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings, UserId, Waiting,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, Event, EventBody, Exchange,
+    ExchangeAnswer, Model, NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId,
+    TurnSettings, UserId, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -284,6 +285,7 @@ impl Conversation {
             price: terms.price,
             context_tokens: terms.context_tokens,
             memory: memory.clone(),
+            models: self.parts.models.iter().map(agent_model).collect(),
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(id.clone());
@@ -382,6 +384,16 @@ impl Conversation {
         look_back.push(&self.parts.tree.root.name, exchange);
         look_back.forget(usize::try_from(gone).unwrap_or(0));
     }
+}
+
+fn agent_model((agent, model): (&AgentName, &Arc<dyn Model>)) -> (AgentName, AgentModel) {
+    let terms = model.terms();
+    let stored = AgentModel {
+        model: model.name().into(),
+        price: terms.price,
+        context_tokens: terms.context_tokens,
+    };
+    (agent.clone(), stored)
 }
 
 fn check_input(question: &str) -> Result<(), RunnerError> {

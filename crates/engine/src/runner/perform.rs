@@ -62,7 +62,8 @@ async fn call_model(
     shown: mpsc::Sender<Shown>,
 ) -> Input {
     let mut draft = Draft::new(step.agent.clone(), shown, step.shown);
-    let mut stream = parts.model.call(request);
+    let model = parts.model_of(&step.agent);
+    let mut stream = model.call(request);
     while let Some(item) = stream.next().await {
         match item {
             Ok(ModelEvent::Text(text)) => draft.push(&text).await,
@@ -74,7 +75,7 @@ async fn call_model(
                 return Input::ModelReplied {
                     step,
                     reply,
-                    model: parts.model.name().into(),
+                    model: model.name().into(),
                 };
             }
             Err(error) => {
@@ -88,11 +89,9 @@ async fn call_model(
 }
 
 fn cut_off(parts: &RunnerParts, step: ModelStep) -> Input {
-    Input::ModelFailed {
-        step,
-        error: ModelError {
-            model: parts.model.name().into(),
-            fault: ModelFault::CutOff,
-        },
-    }
+    let error = ModelError {
+        model: parts.model_of(&step.agent).name().into(),
+        fault: ModelFault::CutOff,
+    };
+    Input::ModelFailed { step, error }
 }

@@ -5,10 +5,10 @@ use crate::gate::call_digest;
 use crate::instruction::{self, Notice};
 use crate::rejection;
 use lango_core::{
-    AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody, Fault,
-    FrameId, Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody,
+    Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq)]
@@ -35,8 +35,10 @@ pub(super) struct State {
     pub usage: Usage,
     /// What was spent in millionths of a dollar; none once a reply had no known price.
     pub cost_micros: Option<u64>,
-    pub price: Option<Price>,
-    pub context_tokens: Option<u64>,
+    price: Option<Price>,
+    context_tokens: Option<u64>,
+    /// The models of agents that have one of their own.
+    models: BTreeMap<AgentName, AgentModel>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
@@ -67,6 +69,7 @@ impl State {
             cost_micros: Some(0),
             price: None,
             context_tokens: None,
+            models: BTreeMap::new(),
             limit_hit: None,
             outcome: None,
             active_ms: 0,
@@ -77,6 +80,18 @@ impl State {
 
     pub fn frame(&self, id: &FrameId) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.id == *id)
+    }
+
+    /// What the tokens of this agent's model cost, if that is known.
+    pub fn price_of(&self, agent: &AgentName) -> Option<Price> {
+        let own = self.models.get(agent).map(|own| own.price);
+        own.unwrap_or(self.price)
+    }
+
+    /// How many tokens this agent's model takes at once, if that is known.
+    pub fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
+        let own = self.models.get(agent).map(|own| own.context_tokens);
+        own.unwrap_or(self.context_tokens)
     }
 
     /// The only way in which the state changes. It looks at the event and at nothing else.
@@ -221,6 +236,7 @@ impl State {
             self.price = settings.price;
             self.context_tokens = settings.context_tokens;
             self.memory.clone_from(&settings.memory);
+            self.models.clone_from(&settings.models);
         }
         self.question = Arc::clone(question);
         let root = Frame::new(FrameId::root(), self.root.clone(), Arc::clone(question));

@@ -89,6 +89,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
             tools: vec![Arc::new(CountingTool::new("fs_read"))],
+            models: Default::default(),
             remotes: Vec::new(),
             store: Arc::clone(&bench.store),
             limits: bench.limits,

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod agent_files;
+mod agent_models;
 mod approval_laws;
 mod approval_order;
 mod approval_rules;

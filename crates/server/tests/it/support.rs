@@ -70,6 +70,7 @@ impl TestServer {
             gate: Gate::new(&tree, tools).unwrap(),
             tree,
             model: Arc::new(model),
+            models: Default::default(),
             remotes: vec![],
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             clock: Arc::new(SystemClock) as Arc<dyn Clock>,

@@ -51,7 +51,6 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         turnTimeout = "4m"
         toolTimeout = "500ms"
         strictTools = true
-        agentsDir = "/agents"
         fallback = ["a/b", "c/d"]
         maxTokens = 5000
         maxCost = 0.25
@@ -67,6 +66,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     let place = place.user_file(
         r#"
+        agent.agentsDir = "/agents"
         [providers.mine]
         baseUrl = "http://127.0.0.1:1"
         apiKeyEnv = "MY_KEY"

@@ -7,10 +7,11 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 9] = [
+const GRAPH: [(&str, &[&str]); 10] = [
     ("core", &[]),
     ("engine", &["core"]),
     ("knowledge", &["core", "store"]),
+    ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
     ("sandbox", &[]),
     ("store", &["core"]),
@@ -22,6 +23,7 @@ const GRAPH: [(&str, &[&str]); 9] = [
             "core",
             "engine",
             "knowledge",
+            "mcp",
             "models",
             "sandbox",
             "store",

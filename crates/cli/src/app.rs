@@ -5,16 +5,18 @@ use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
 use crate::hold::Hold;
 use crate::knowledge::Knowledge;
+use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
-use crate::text_file;
+use crate::topology_file::read_topology;
 use lango_core::{
     AgentName, Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
-    Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
-    TopologyError, Tree, TreeError, TreeSettings,
+    Action, Agent, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
+    Tree, TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
+use lango_mcp::Start;
 use lango_sandbox::{Launcher, Strength};
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::{
@@ -23,12 +25,8 @@ use lango_tools::{
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// The largest topology file that is read.
-const LARGEST_TOPOLOGY_KIB: u64 = 1024;
 
 /// Everything that a command works with.
 pub struct App {
@@ -48,6 +46,8 @@ pub struct App {
     pub launcher: Launcher,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
+    /// The MCP servers.
+    pub mcp: Mcp,
     env: BTreeMap<OsString, OsString>,
     /// None for a single agent.
     topology: Option<Topology>,
@@ -86,11 +86,15 @@ impl Sessions {
 impl App {
     /// Reads the configuration and builds what follows from it. The store is opened when it is needed.
     pub async fn load(flags: Vec<String>) -> Result<Self, Failure> {
-        Self::load_for(flags, Keeping::Everything).await
+        Self::build(flags, Keeping::Everything, Start::PinsOnly).await
     }
 
-    /// The same for somebody who says what may be kept.
+    /// The same for somebody who is about to use the tools, and says what may be kept.
     pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
+        Self::build(flags, keeping, mcp::start_for(keeping)).await
+    }
+
+    async fn build(flags: Vec<String>, keeping: Keeping, start: Start) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let topology = match loaded.settings.agent.multi_agent {
@@ -147,11 +151,22 @@ impl App {
                 .iter()
                 .flat_map(|known| known.tools.iter().cloned()),
         );
+        let here = mcp::Surrounding {
+            loaded: &loaded,
+            env: &surroundings.env,
+            policy: workspace.policy(),
+            launcher: &launcher,
+            strength: &held.strength,
+            tools: &tools,
+        };
+        let mcp = Mcp::open(here, start).await?;
+        tools.extend(mcp.servers.tools().iter().cloned());
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
-        let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs)?;
+        let homes = mcp.homes.clone();
+        let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs, homes)?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
@@ -161,6 +176,7 @@ impl App {
             trash,
             launcher,
             knowledge,
+            mcp,
             env: surroundings.env,
             topology,
             tools,
@@ -169,7 +185,8 @@ impl App {
 
     /// The agents that the configuration would give these tools.
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
-        build_tree(&self.loaded.settings.agent, self.topology.as_ref(), tools)
+        let (agent, topology) = (&self.loaded.settings.agent, self.topology.as_ref());
+        build_tree(agent, topology, tools, self.mcp.homes.clone())
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -199,6 +216,7 @@ impl App {
                 }
             }));
         }
+        rules.extend(self.mcp.rules());
         let rules = Rules::new(rules).in_folder(self.folder().into());
         match self.loaded.has_strange_agents {
             true => rules.with_strange_names(),
@@ -264,6 +282,11 @@ impl App {
         memory.work_due(&self.user(), session).await.ok()
     }
 
+    /// Ends what was started.
+    pub async fn close(&self) {
+        self.mcp.servers.close().await;
+    }
+
     /// A runner over this store with this model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
         let gate = Gate::new(&self.tree, self.tools.clone())
@@ -317,12 +340,14 @@ impl App {
 
     /// Tools that are not here on this machine, and why.
     pub fn absent_tools(&self) -> Option<String> {
-        match &self.held.strength {
+        let commands = match &self.held.strength {
             Strength::Full | Strength::Degraded { .. } => None,
             Strength::None { why } => Some(format!(
                 "exec, exec_bg, exec_status, exec_stop (commands cannot be held here: {why})"
             )),
-        }
+        };
+        let absent: Vec<String> = commands.into_iter().chain(self.mcp.absent()).collect();
+        (!absent.is_empty()).then(|| absent.join("; "))
     }
 
     /// What a person should know before the first turn.
@@ -360,6 +385,7 @@ impl App {
         }
         let knowledge = self.knowledge.as_ref();
         warnings.extend(knowledge.and_then(|known| known.warning.clone()));
+        warnings.extend(self.mcp.warnings());
         warnings.extend(self.idle_rules());
         warnings
     }
@@ -402,6 +428,7 @@ fn build_tree(
     agent: &AgentSettings,
     topology: Option<&Topology>,
     tools: Vec<Arc<ToolSpec>>,
+    homes: Homes,
 ) -> Result<Tree, TreeError> {
     let Some(topology) = topology else {
         return Tree::single(tools);
@@ -413,63 +440,7 @@ fn build_tree(
             OrchestratorTools::All => lango_engine::OrchestratorTools::All,
         }),
         strict_tools: agent.strict_tools,
+        homes,
     };
     Tree::multi(topology, tools, Vec::new(), &settings)
-}
-
-/// A built-in topology, a file, or a name that stands for a file in the folder of agents.
-fn read_topology(agent: &AgentSettings, user_file: &Path) -> Result<Topology, Failure> {
-    let path = match &agent.topology {
-        config::Topology::File(path) => path.clone(),
-        config::Topology::Named(name) if Topology::BUILT_IN.contains(&name.as_str()) => {
-            return Ok(Topology::built_in(name)?);
-        }
-        config::Topology::Named(name) => {
-            let folder = agent
-                .agents_dir
-                .clone()
-                .or_else(|| Some(user_file.parent()?.join("agents")))
-                .unwrap_or_default();
-            let file = folder.join(format!("{name}.toml"));
-            if !file.exists() {
-                return Err(unknown_topology(name, &folder));
-            }
-            file
-        }
-    };
-    let text = File::open(&path)
-        .and_then(|file| text_file::read(file, LARGEST_TOPOLOGY_KIB))
-        .map_err(|error| unreadable(&path, &error))?;
-    Ok(Topology::parse(&text, &path.display().to_string())?)
-}
-
-/// Says where the name was looked for, and which names are there.
-fn unknown_topology(name: &str, folder: &Path) -> Failure {
-    let files = folder.read_dir().into_iter().flatten().flatten();
-    let paths = files.map(|file| file.path());
-    let mut names: Vec<String> = paths
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        })
-        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
-        .collect();
-    names.sort();
-    let found = match names.is_empty() {
-        true => "no topology file there".to_owned(),
-        false => format!("there are {}", names.join(", ")),
-    };
-    let error = TopologyError::Unknown { name: name.into() };
-    Failure::new(
-        Exit::Config,
-        format!("{error}\n  looked in: `{}` ({found})", folder.display()),
-    )
-    .next("`lango config show --origin` tells where agent.topology is set")
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> TopologyError {
-    TopologyError::Malformed {
-        origin: path.display().to_string(),
-        detail: error.to_string(),
-    }
 }

@@ -8,6 +8,7 @@
 mod choices;
 mod duration;
 mod keys;
+mod mcp;
 mod origin;
 mod overlay;
 mod problem;
@@ -21,6 +22,7 @@ mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology};
 pub use keys::{KEYS, Key};
+pub use mcp::{McpServer, McpSettings};
 pub use origin::Origin;
 pub use overlay::Ignored;
 pub use problem::{Problem, Problems};

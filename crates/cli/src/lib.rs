@@ -11,6 +11,8 @@ pub mod hands;
 pub mod hold;
 pub mod knowledge;
 pub mod markdown;
+pub mod mcp;
 pub mod model_choice;
 pub mod screen;
 mod text_file;
+mod topology_file;

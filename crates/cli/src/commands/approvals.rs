@@ -201,5 +201,6 @@ async fn go_on(
     let watched = watch(&mut conversation, given, asker, &app.folder(), shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     remember(app, &waiting.session, presentation.quiet).await;
+    app.close().await;
     Ok(exit)
 }

@@ -3,7 +3,7 @@
 mod line;
 mod turn;
 
-use crate::app::{App, Sessions};
+use crate::app::{App, Keeping, Sessions};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::SessionId;
@@ -13,7 +13,7 @@ use line::{Line, LineInput};
 
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
+    let app = App::load_for(config, Keeping::Everything).await?;
     let sessions = app.sessions()?;
     app.held.remember();
     let model = app.choose_model().await?.model;
@@ -71,6 +71,7 @@ async fn talk(
             conversation.session()
         ))?;
     }
+    app.close().await;
     Ok(Exit::Ok)
 }
 

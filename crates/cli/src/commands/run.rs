@@ -91,6 +91,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let watched = watch(&mut conversation, given, asker, &folder, shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     remember(&app, conversation.session(), arguments.quiet).await;
+    app.close().await;
     Ok(exit)
 }
 

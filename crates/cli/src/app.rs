@@ -6,16 +6,18 @@ use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
 use crate::hold::Hold;
 use crate::knowledge::Knowledge;
+use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
 use crate::roster::Roster;
 use lango_core::{
     AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
-    Action, Agent, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
+    Action, Agent, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
     Topology, Tree, TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
+use lango_mcp::Start;
 use lango_sandbox::{Launcher, Strength};
 use lango_store::{MemoryStore, SqliteStore};
 use lango_tools::{
@@ -49,6 +51,8 @@ pub struct App {
     pub knowledge: Option<Knowledge>,
     /// Agents that run elsewhere.
     pub elsewhere: Elsewhere,
+    /// The MCP servers.
+    pub mcp: Mcp,
     env: BTreeMap<OsString, OsString>,
     tools: Vec<Arc<dyn Tool>>,
 }
@@ -87,11 +91,15 @@ impl Sessions {
 impl App {
     /// Reads the configuration and builds what follows from it. The store is opened when it is needed.
     pub async fn load(flags: Vec<String>) -> Result<Self, Failure> {
-        Self::load_for(flags, Keeping::Everything).await
+        Self::build(flags, Keeping::Everything, Start::PinsOnly).await
     }
 
-    /// The same for somebody who says what may be kept.
+    /// The same for somebody who is about to use the tools, and says what may be kept.
     pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
+        Self::build(flags, keeping, mcp::start_for(keeping)).await
+    }
+
+    async fn build(flags: Vec<String>, keeping: Keeping, start: Start) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
@@ -143,15 +151,28 @@ impl App {
                 .iter()
                 .flat_map(|known| known.tools.iter().cloned()),
         );
+        let here = mcp::Surrounding {
+            loaded: &loaded,
+            env: &surroundings.env,
+            policy: workspace.policy(),
+            launcher: &launcher,
+            strength: &held.strength,
+            tools: &tools,
+        };
+        let mcp = Mcp::open(here, start).await?;
+        tools.extend(mcp.servers.tools().iter().cloned());
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
+        let homes = mcp.homes.clone();
+        let elsewhere = Elsewhere::default();
         let tree = build_tree(
             &loaded.settings.agent,
             roster.topology.as_ref(),
             specs,
-            &Elsewhere::default(),
+            homes,
+            &elsewhere,
         )?;
         Ok(Self {
             loaded,
@@ -162,7 +183,8 @@ impl App {
             trash,
             launcher,
             knowledge,
-            elsewhere: Elsewhere::default(),
+            elsewhere,
+            mcp,
             env: surroundings.env,
             roster,
             tools,
@@ -198,7 +220,8 @@ impl App {
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
         let agent = &self.loaded.settings.agent;
         let topology = self.roster.topology.as_ref();
-        build_tree(agent, topology, tools, &self.elsewhere)
+        let homes = self.mcp.homes.clone();
+        build_tree(agent, topology, tools, homes, &self.elsewhere)
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -228,6 +251,7 @@ impl App {
                 }
             }));
         }
+        rules.extend(self.mcp.rules());
         let rules = Rules::new(rules).in_folder(self.folder().into());
         match self.loaded.has_strange_agents {
             true => rules.with_strange_names(),
@@ -329,6 +353,11 @@ impl App {
         memory.work_due(user, session).await.ok()
     }
 
+    /// Ends what was started.
+    pub async fn close(&self) {
+        self.mcp.servers.close().await;
+    }
+
     /// A runner over this store with this model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
         let gate = Gate::new(&self.tree, self.tools.clone())
@@ -383,12 +412,14 @@ impl App {
 
     /// Tools that are not here on this machine, and why.
     pub fn absent_tools(&self) -> Option<String> {
-        match &self.held.strength {
+        let commands = match &self.held.strength {
             Strength::Full | Strength::Degraded { .. } => None,
             Strength::None { why } => Some(format!(
                 "exec, exec_bg, exec_status, exec_stop (commands cannot be held here: {why})"
             )),
-        }
+        };
+        let absent: Vec<String> = commands.into_iter().chain(self.mcp.absent()).collect();
+        (!absent.is_empty()).then(|| absent.join("; "))
     }
 
     /// What a person should know before the first turn.
@@ -428,6 +459,7 @@ impl App {
         warnings.extend(self.unheard_agents());
         let knowledge = self.knowledge.as_ref();
         warnings.extend(knowledge.and_then(|known| known.warning.clone()));
+        warnings.extend(self.mcp.warnings());
         warnings.extend(self.idle_rules());
         warnings
     }
@@ -502,6 +534,7 @@ fn build_tree(
     agent: &AgentSettings,
     topology: Option<&Topology>,
     tools: Vec<Arc<ToolSpec>>,
+    homes: Homes,
     elsewhere: &Elsewhere,
 ) -> Result<Tree, TreeError> {
     let Some(topology) = topology else {
@@ -514,6 +547,7 @@ fn build_tree(
             OrchestratorTools::All => lango_engine::OrchestratorTools::All,
         }),
         strict_tools: agent.strict_tools,
+        homes,
     };
     let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
     let skipped = elsewhere.skipped().into_iter();

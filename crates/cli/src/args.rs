@@ -116,6 +116,12 @@ pub enum Command {
         #[command(subcommand)]
         command: KnowledgeCommand,
     },
+    /// Which MCP servers there are, whether they answer, and accepting what they changed
+    Mcp {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: McpCommand,
+    },
     /// Which skills the agents can use, and what is wrong with the others
     Skills {
         /// Print JSON.
@@ -311,6 +317,34 @@ pub enum KnowledgeCommand {
     },
     /// Make all vectors anew, after the embedding provider has changed
     Reindex,
+}
+
+/// What can be done with MCP servers.
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  \
+                        lango -c 'mcp.servers.time.command=[\"mcp-server-time\"]' -c mcp.servers.time.agent=operator mcp test"
+)]
+pub enum McpCommand {
+    /// The servers, who holds their tools, and what changed; starts nothing
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Connect now and show what comes of it
+    Test {
+        /// The server; all of them if nothing is said.
+        id: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Accept the tools of a server as they are now
+    Trust {
+        /// The server.
+        id: String,
+    },
 }
 
 /// How the library is searched.

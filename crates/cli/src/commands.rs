@@ -8,6 +8,7 @@ mod config;
 mod doctor;
 mod input;
 mod knowledge;
+mod mcp;
 mod memory;
 mod models;
 mod present;
@@ -39,6 +40,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
         Some(Command::Approvals { command }) => approvals::approvals(config, command).await,
         Some(Command::Knowledge { command }) => knowledge::knowledge(config, command).await,
+        Some(Command::Mcp { command }) => mcp::mcp(config, command).await,
         Some(Command::Skills { json }) => skills::skills(config, json).await,
         Some(Command::Trash { command }) => trash::trash(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,

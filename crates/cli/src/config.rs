@@ -8,6 +8,7 @@
 mod choices;
 mod duration;
 mod keys;
+mod mcp;
 mod origin;
 mod overlay;
 mod problem;
@@ -23,6 +24,7 @@ mod trust;
 pub use choices::{OrchestratorTools, StoreLocation, Topology};
 pub use duration::parse as duration;
 pub use keys::{KEYS, Key};
+pub use mcp::{McpServer, McpSettings};
 pub use origin::Origin;
 pub use overlay::Ignored;
 pub use problem::{Problem, Problems};

@@ -206,7 +206,7 @@ impl Surrounding {
 }
 
 /// A path without links, as far as it exists.
-fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }

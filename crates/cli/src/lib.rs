@@ -13,6 +13,7 @@ pub mod hold;
 mod house;
 pub mod knowledge;
 pub mod markdown;
+pub mod mcp;
 pub mod model_choice;
 pub mod roster;
 pub mod screen;

@@ -25,7 +25,7 @@ pub use capability::{GENERAL_ACTIONS, capabilities_of};
 pub use gate::{Action, Gate, GateError, Rule, Rules};
 pub use instruction::DELEGATE;
 pub use look_back::LookBack;
-pub use partition::{Named, Partition, partition};
+pub use partition::{Home, Homes, Named, Partition, partition};
 pub use runner::{
     Conversation, Runner, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
 };

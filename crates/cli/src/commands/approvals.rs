@@ -222,5 +222,6 @@ async fn go_on(
         presentation.quiet,
     )
     .await;
+    app.close().await;
     Ok(exit)
 }

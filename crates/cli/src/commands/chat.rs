@@ -3,7 +3,7 @@
 mod line;
 mod turn;
 
-use crate::app::{App, Sessions};
+use crate::app::{App, Keeping, Sessions};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::{Model, SessionId};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
-    let mut app = App::load(config).await?;
+    let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
     let sessions = app.sessions()?;
     app.held.remember();
@@ -83,6 +83,7 @@ async fn talk(
             conversation.session()
         ))?;
     }
+    app.close().await;
     Ok(Exit::Ok)
 }
 

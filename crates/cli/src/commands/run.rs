@@ -93,6 +93,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     let (user, session) = (conversation.user(), conversation.session());
     remember(&app, user, session, arguments.quiet).await;
+    app.close().await;
     Ok(exit)
 }
 

@@ -1,7 +1,7 @@
 //! `lango sessions`: what was said, by whom, and how to go on.
 
 use super::chat;
-use crate::app::{App, Sessions};
+use crate::app::{App, Keeping, Sessions};
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
@@ -11,7 +11,10 @@ use lango_engine::SystemClock;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
-    let mut app = App::load(config).await?;
+    let mut app = match command {
+        SessionsCommand::Resume { .. } => App::load_for(config, Keeping::Everything).await?,
+        _ => App::load(config).await?,
+    };
     let sessions = app.past_sessions()?;
     match command {
         SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,

@@ -155,6 +155,66 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.skill.dirs,
     },
     Key {
+        name: "mcp.startTimeout",
+        help: "how long an MCP server may take to answer when it is connected",
+        field: |settings, _| &mut settings.mcp.start_timeout,
+    },
+    Key {
+        name: "mcp.servers.<id>.command",
+        help: "the program of an MCP server and its arguments; it runs in the sandbox, in the workspace",
+        field: |settings, id| &mut settings.server(id).command,
+    },
+    Key {
+        name: "mcp.servers.<id>.url",
+        help: "the address of an MCP server that runs elsewhere, such as `https://example.com/mcp`",
+        field: |settings, id| &mut settings.server(id).url,
+    },
+    Key {
+        name: "mcp.servers.<id>.tokenEnv",
+        help: "the environment variable that holds its bearer token",
+        field: |settings, id| &mut settings.server(id).token_env,
+    },
+    Key {
+        name: "mcp.servers.<id>.env",
+        help: "variables of its program: `NAME` is passed on, `NAME=value` is set",
+        field: |settings, id| &mut settings.server(id).env,
+    },
+    Key {
+        name: "mcp.servers.<id>.network",
+        help: "whether its program reaches the network",
+        field: |settings, id| &mut settings.server(id).network,
+    },
+    Key {
+        name: "mcp.servers.<id>.read",
+        help: "more files and folders that its program may read",
+        field: |settings, id| &mut settings.server(id).read,
+    },
+    Key {
+        name: "mcp.servers.<id>.write",
+        help: "more folders that its program may change",
+        field: |settings, id| &mut settings.server(id).write,
+    },
+    Key {
+        name: "mcp.servers.<id>.agent",
+        help: "the agent that is given its tools; without it their prefix decides",
+        field: |settings, id| &mut settings.server(id).agent,
+    },
+    Key {
+        name: "mcp.servers.<id>.prefix",
+        help: "what the names of its tools begin with; `<id>_` if not set",
+        field: |settings, id| &mut settings.server(id).prefix,
+    },
+    Key {
+        name: "mcp.servers.<id>.tools",
+        help: "the tools that are wanted, by the server's own names; all if empty",
+        field: |settings, id| &mut settings.server(id).tools,
+    },
+    Key {
+        name: "mcp.servers.<id>.formDefaults",
+        help: "whether its forms are answered with its own defaults",
+        field: |settings, id| &mut settings.server(id).form_defaults,
+    },
+    Key {
         name: "graph.enabled",
         help: "whether the librarian has a graph of facts",
         field: |settings, _| &mut settings.graph.enabled,
@@ -322,7 +382,7 @@ impl Found {
                 .as_str()
                 .is_some_and(|name| lango_engine::Topology::BUILT_IN.contains(&name)),
             name => {
-                let sections = ["tools.exec.", "a2a.", "server."];
+                let sections = ["tools.exec.", "a2a.", "mcp.servers.", "server."];
                 sections.iter().any(|section| name.starts_with(section))
             }
         }

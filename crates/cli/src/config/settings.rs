@@ -10,6 +10,8 @@ use lango_core::Limits;
 use lango_models::{Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology};
+use super::keys::{ID, Key};
+use super::mcp::{McpServer, McpSettings};
 use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
 use super::surroundings::Paths;
@@ -27,6 +29,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// The keys under `skill`.
     pub skill: SkillSettings,
+    /// The keys under `mcp`.
+    pub mcp: McpSettings,
     /// The keys under `graph`.
     pub graph: GraphConfig,
     /// The keys under `embedding`.
@@ -245,6 +249,7 @@ impl Settings {
                 },
             },
             skill: SkillSettings::default(),
+            mcp: McpSettings::default(),
             graph: GraphConfig {
                 enabled: true,
                 max_depth: 3,
@@ -286,6 +291,20 @@ impl Settings {
     /// The settings of one provider, made when they are first written to.
     pub(super) fn provider(&mut self, id: &str) -> &mut ProviderConfig {
         self.providers.entry(id.to_owned()).or_default()
+    }
+
+    /// The settings of one MCP server, made when they are first written to.
+    pub(super) fn server(&mut self, id: &str) -> &mut McpServer {
+        self.mcp.servers.entry(id.to_owned()).or_default()
+    }
+
+    /// The names that stand for `<id>` in a key; one that is empty for a key without.
+    pub(super) fn ids(&self, key: &Key) -> Vec<String> {
+        match key.name.split_once(ID) {
+            None => vec![String::new()],
+            Some(("mcp.servers.", _)) => self.mcp.servers.keys().cloned().collect(),
+            Some(_) => self.providers.keys().cloned().collect(),
+        }
     }
 }
 

@@ -88,13 +88,23 @@ impl Paths {
         self.data.join("outputs")
     }
 
+    /// Where MCP servers' pictures, sounds and files are kept.
+    pub fn attachments(&self) -> PathBuf {
+        self.data.join("attachments")
+    }
+
+    /// What MCP servers said of their tools when the person last agreed to it.
+    pub fn mcp_pins(&self) -> PathBuf {
+        self.state.join("mcp.json")
+    }
+
     /// What agents must not even see. Where everything is in one folder, that is all of ours in it but the settings, the
     /// agents and the skills, which are there to be used.
     pub fn private(&self) -> Vec<PathBuf> {
         if self.user_file.parent() != Some(&self.data) {
             return vec![self.data.clone(), self.state.clone()];
         }
-        const OURS: [&str; 9] = [
+        const OURS: [&str; 13] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -104,6 +114,10 @@ impl Paths {
             "chat-history",
             "sandbox.json",
             "server-token",
+            "attachments",
+            "mcp.json",
+            "mcp.lock",
+            "mcp.new",
         ];
         let ours = OURS.iter().map(|name| self.data.join(name));
         ours.chain([self.trust_file()]).collect()

@@ -13,6 +13,7 @@ mod behaviour;
 mod bench;
 mod budget;
 mod capability;
+mod homes;
 mod instruction;
 mod misbehaviour;
 mod partition;

@@ -7,12 +7,13 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 12] = [
+const GRAPH: [(&str, &[&str]); 13] = [
     ("a2a", &["core"]),
     ("core", &[]),
     ("engine", &["core", "frontmatter"]),
     ("frontmatter", &[]),
     ("knowledge", &["core", "store"]),
+    ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
     ("sandbox", &[]),
     ("server", &["a2a", "core", "engine"]),
@@ -26,6 +27,7 @@ const GRAPH: [(&str, &[&str]); 12] = [
             "core",
             "engine",
             "knowledge",
+            "mcp",
             "models",
             "sandbox",
             "server",

@@ -1,8 +1,10 @@
 //! The program as the server needs it: a runner with the agents that are there now, sessions that one process holds at a
 //! time, and memory after each turn.
 
-use crate::app::{App, Sessions};
+use crate::app::App;
 use crate::exit::Failure;
+use crate::mcp::Mcp;
+use crate::sessions::Sessions;
 use lango_core::{BoxFuture, Model, SessionId, UserId};
 use lango_engine::Runner;
 use lango_knowledge::Memory;
@@ -15,6 +17,7 @@ pub struct ServedApp {
     rooms: Mutex<Rooms>,
     sessions: Sessions,
     memory: Option<Memory>,
+    mcp: Arc<Mcp>,
 }
 
 /// What changes when agents come.
@@ -32,11 +35,18 @@ impl ServedApp {
             .knowledge
             .as_ref()
             .and_then(|known| known.memory.clone());
+        let mcp = Arc::clone(&app.mcp);
         Ok(Self {
             rooms: Mutex::new(Rooms { app, model, runner }),
             sessions,
             memory,
+            mcp,
         })
+    }
+
+    /// Ends what was started.
+    pub async fn close(&self) {
+        self.mcp.servers.close().await;
     }
 }
 

@@ -17,5 +17,7 @@ pub mod mcp;
 pub mod model_choice;
 pub mod roster;
 pub mod screen;
+pub mod sessions;
 mod text_file;
 mod token;
+mod warnings;

@@ -3,9 +3,10 @@
 mod line;
 mod turn;
 
-use crate::app::{App, Keeping, Sessions};
+use crate::app::{App, Keeping};
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use crate::sessions::Sessions;
 use lango_core::{Model, SessionId};
 use lango_engine::{Conversation, Mode, Skipped};
 use lango_models::Offline;

@@ -1,6 +1,6 @@
 //! `lango serve`: this lango as an agent for others, over the A2A protocol.
 
-use crate::app::App;
+use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
 use crate::house::ServedApp;
@@ -12,7 +12,7 @@ use lango_core::UserId;
 use lango_engine::{SystemClock, Tree};
 use lango_models::Offline;
 use lango_server::door::Door;
-use lango_server::{Bounds, Desk, serve};
+use lango_server::{Bounds, Desk, House, serve};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub async fn serve_command(
     config: Vec<String>,
     arguments: ServeArguments,
 ) -> Result<Exit, Failure> {
-    let mut app = App::load(config).await?;
+    let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
     let place = Place::of(&app, &arguments)?;
     let sessions = app.sessions()?;
@@ -51,7 +51,7 @@ pub async fn serve_command(
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
-    let desk = Arc::new(Desk::new(house));
+    let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
     let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
     let recovered = server.recover().await?;
     let token = place.token.as_ref().map(|token| token.text.as_str());
@@ -73,6 +73,7 @@ pub async fn serve_command(
         }
     };
     serve(listener, router, Bounds::default(), stop).await;
+    house.close().await;
     screen::say("stopped");
     Ok(Exit::Ok)
 }

@@ -1,11 +1,12 @@
 //! `lango sessions`: what was said, by whom, and how to go on.
 
 use super::chat;
-use crate::app::{App, Keeping, Sessions};
+use crate::app::{App, Keeping};
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, Transcript, age};
+use crate::sessions::Sessions;
 use lango_core::{Clock, Page, SessionId};
 use lango_engine::SystemClock;
 

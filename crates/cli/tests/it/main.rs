@@ -17,6 +17,7 @@ mod hands;
 mod knowledge;
 mod lango;
 mod markdown;
+mod mcp;
 mod models;
 mod run;
 mod sessions;

@@ -22,10 +22,17 @@ impl Attachments {
         Self { folder }
     }
 
+    /// Makes the folder. It has to be there before a server starts, so that it can be hidden from it.
+    pub(crate) fn make_folder(&self) -> io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+    }
+
     /// Keeps these bytes; gives the path.
     pub(crate) fn keep(&self, caller: &Caller, kind: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-        let mut folders = DirBuilder::new();
-        folders.recursive(true).mode(0o700).create(&self.folder)?;
+        self.make_folder()?;
         self.make_room(bytes.len() as u64)?;
         let stem = format!(
             "{}-{}",

@@ -73,7 +73,7 @@ pub(crate) struct Book {
 }
 
 /// What is known of one server.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct PinnedServer {
     /// The digest of the settings with which it was reached.
     settings: String,
@@ -83,7 +83,7 @@ pub(crate) struct PinnedServer {
 }
 
 /// One tool: what was accepted, and what it is now if that is something else.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct PinnedTool {
     pub(crate) pinned: Option<Form>,
     pub(crate) pending: Option<Form>,
@@ -215,14 +215,19 @@ impl Pins {
         })
     }
 
+    /// Makes the folder of the file. It has to be there before a server starts: what does not exist cannot be hidden, and a
+    /// file that is replaced comes out from under its cover.
+    pub(crate) fn make_folder(&self) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    }
+
     fn change(&self, change: impl FnOnce(&mut Book)) -> Result<(), PinError> {
         let unwritable = |cause| PinError::Unwritable {
             path: self.path.clone(),
             cause,
         };
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(unwritable)?;
+        self.make_folder().map_err(unwritable)?;
         let lock = private_file(&self.path.with_extension("lock")).map_err(unwritable)?;
         lock.lock().map_err(unwritable)?;
         // What cannot be read was reported when it was first read; it is made anew here.

@@ -1,5 +1,6 @@
 //! One server over time: connected when it is needed, let go when it breaks, tried again after a pause that grows.
 
+use crate::attachments::Attachments;
 use crate::connection::{About, CallFault, Connection, Listing};
 use crate::error::{ConnectError, Failure};
 use crate::names::line;
@@ -37,6 +38,7 @@ pub(crate) struct Surroundings {
     pub(crate) launcher: Launcher,
     pub(crate) strength: Strength,
     pub(crate) pins: Pins,
+    pub(crate) attachments: Attachments,
     /// How long a handshake may take, and a list of tools.
     pub(crate) patience: Duration,
     pub(crate) pauses: Pauses,
@@ -200,6 +202,7 @@ impl Server {
             let what = "lango is about to end".to_owned();
             return Err(ConnectError::Broken { what }.into());
         }
+        self.make_folders()?;
         let connection = Connection::open(&self.settings, launcher, strength, *patience).await?;
         let announced = connection.new_tools();
         let listing = match connection.tools(*patience).await {
@@ -218,6 +221,17 @@ impl Server {
             about,
             pinned,
             notes,
+        })
+    }
+
+    /// Makes the folders that the program must not see, while it can still be kept from seeing them.
+    fn make_folders(&self) -> Result<(), ConnectError> {
+        let Surroundings {
+            pins, attachments, ..
+        } = &self.surroundings;
+        let made = pins.make_folder().and_then(|()| attachments.make_folder());
+        made.map_err(|error| ConnectError::NotStarted {
+            why: format!("lango's own folder cannot be made: {error}"),
         })
     }
 
@@ -256,6 +270,10 @@ impl Server {
             }
             None => PinnedServer::first(self.digest.clone(), name.to_owned(), tools),
         };
+        let before = book.of(self.id(), &self.digest);
+        if before == Some(&pinned) {
+            return (pinned, notes);
+        }
         if let Err(error) = pins.write(self.id(), pinned.clone()) {
             notes.push(crate::process::causes(&error));
         }

@@ -145,10 +145,12 @@ impl Servers {
     /// Builds the tools from the pins. Servers of which nothing is pinned are connected, or left alone.
     pub async fn open(setup: Setup, start: Start) -> Self {
         let pins = Pins::at(setup.pins);
+        let attachments = Attachments::at(setup.attachments);
         let surroundings = Surroundings {
             launcher: setup.launcher,
             strength: setup.strength.clone(),
             pins: pins.clone(),
+            attachments: attachments.clone(),
             patience: setup.patience,
             pauses: setup.pauses,
         };
@@ -178,7 +180,6 @@ impl Servers {
                 .map(|server| all.look(server, &book, start)),
         )
         .await;
-        let attachments = Attachments::at(setup.attachments);
         let mut taken = setup.taken;
         for (server, found) in all.servers.clone().into_iter().zip(found) {
             all.add(server, found, &attachments, &mut taken);

@@ -155,7 +155,10 @@ def call(name, arguments, identity):
         return text(json.dumps(ask(arguments["method"], params.get(arguments["method"], {}))))
     if name == "look":
         path = arguments["path"]
-        found = os.listdir(path) if os.path.isdir(path) else open(path).read() if os.path.exists(path) else None
+        try:
+            found = os.listdir(path) if os.path.isdir(path) else open(path).read()
+        except OSError:
+            found = None
         return text(json.dumps({"env": dict(os.environ), "found": found}))
     if name == "put":
         open(arguments["path"], "w").write("put")

@@ -95,7 +95,7 @@ impl Paths {
 
     /// What MCP servers said of their tools when the person last agreed to it.
     pub fn mcp_pins(&self) -> PathBuf {
-        self.state.join("mcp.json")
+        self.state.join("mcp").join("pins.json")
     }
 
     /// What agents must not even see. Where everything is in one folder, that is all of ours in it but the settings, the
@@ -104,7 +104,7 @@ impl Paths {
         if self.user_file.parent() != Some(&self.data) {
             return vec![self.data.clone(), self.state.clone()];
         }
-        const OURS: [&str; 13] = [
+        const OURS: [&str; 11] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -115,9 +115,7 @@ impl Paths {
             "sandbox.json",
             "server-token",
             "attachments",
-            "mcp.json",
-            "mcp.lock",
-            "mcp.new",
+            "mcp",
         ];
         let ours = OURS.iter().map(|name| self.data.join(name));
         ours.chain([self.trust_file()]).collect()

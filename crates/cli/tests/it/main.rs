@@ -20,6 +20,7 @@ mod hands;
 mod knowledge;
 mod lango;
 mod markdown;
+mod mcp;
 mod models;
 mod remotes;
 mod run;

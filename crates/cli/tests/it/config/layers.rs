@@ -95,6 +95,20 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         publicUrl = "https://lango.example"
         requireToken = false
         user = "bob"
+        [mcp]
+        startTimeout = "3s"
+        [mcp.servers.git]
+        command = ["server", ""]
+        url = "https://a"
+        tokenEnv = "TOKEN"
+        env = ["A", "B=1=2"]
+        network = true
+        read = "/packages"
+        write = ["~/out"]
+        agent = "vault"
+        prefix = ""
+        tools = ["a", "b"]
+        formDefaults = true
         [graph]
         enabled = false
         maxDepth = 2
@@ -157,6 +171,27 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert!(exec.network && (exec.max_processes, exec.max_memory_mb) == (9, 10));
     let skills = place.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);
+    let mcp = &loaded.settings.mcp;
+    assert_eq!(mcp.start_timeout, std::time::Duration::from_secs(3));
+    let git = &mcp.servers["git"];
+    assert_eq!(git.command.0, ["server", ""]);
+    let texts = (&git.url, &git.token_env, &git.agent, &git.prefix.0);
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        texts,
+        (
+            &some("https://a"),
+            &some("TOKEN"),
+            &some("vault"),
+            &some("")
+        )
+    );
+    let variables = [("A".to_owned(), None), ("B".to_owned(), some("1=2"))];
+    assert_eq!(git.env.0, variables);
+    assert!(git.network && git.form_defaults);
+    assert_eq!(git.read, [Path::new("/packages")]);
+    assert_eq!(git.write, [place.path("home/out")]);
+    assert_eq!(git.tools, ["a", "b"]);
     let graph = &loaded.settings.graph;
     assert!(!graph.enabled && (graph.max_depth, graph.max_results) == (2, 11));
     let embedding = &loaded.settings.embedding;

@@ -7,6 +7,7 @@
 mod behind;
 mod card;
 mod desk;
+mod ending;
 mod fields;
 mod http_json;
 mod job;

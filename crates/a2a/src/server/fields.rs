@@ -1,6 +1,6 @@
 //! Reads a request's fields and says which one is wrong. Both bindings come through here, so they take the same: values as
-//! ProtoJSON writes them, which includes numbers as text, and for queries all values as text. `null` is a field left out, and
-//! fields nobody knows are passed over.
+//! ProtoJSON writes them, which includes numbers as text and the names of the definition (`task_id` for `taskId`), and for
+//! queries all values as text. `null` is a field left out, and fields nobody knows are passed over.
 
 use super::refusal::{Refusal, beginning};
 use chrono::DateTime;
@@ -33,7 +33,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn value(&self, key: &str) -> Option<&'a Value> {
-        self.map.get(key).filter(|value| !value.is_null())
+        self.given(key).filter(|value| !value.is_null())
+    }
+
+    /// What is given for a field, `null` included.
+    pub fn given(&self, key: &str) -> Option<&'a Value> {
+        self.map.get(key).or_else(|| self.map.get(&defined(key)))
     }
 
     /// Text; empty is left out.
@@ -151,6 +156,18 @@ impl<'a> Fields<'a> {
                 self.wrong(key, &problem)
             })
     }
+}
+
+/// A field's name as the definition has it.
+fn defined(key: &str) -> String {
+    let mut name = String::with_capacity(key.len() + 2);
+    for letter in key.chars() {
+        if letter.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
 }
 
 fn whole(number: f64) -> Option<i64> {

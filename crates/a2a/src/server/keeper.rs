@@ -73,11 +73,13 @@ pub(super) struct Keeper {
     pub job: Option<Running>,
     pub jobs: u64,
     /// A message that came while a job that had asked for it was about to return.
-    waiting: Option<Box<Begin>>,
-    cancels: Vec<Reply>,
+    pub waiting: Option<Box<Begin>>,
+    pub cancels: Vec<Reply>,
     /// When what is not kept yet has to be.
-    unsaved: Option<Instant>,
-    look_again: Instant,
+    pub unsaved: Option<Instant>,
+    pub look_again: Instant,
+    /// How the task ended, where that could not be kept yet.
+    pub unkept: Option<Report>,
     pub is_new: bool,
     is_spoilt: bool,
 }
@@ -111,6 +113,7 @@ impl Keeper {
             cancels: Vec::new(),
             unsaved: None,
             look_again,
+            unkept: None,
             is_new: false,
             is_spoilt: false,
         }
@@ -246,6 +249,10 @@ impl Keeper {
         if self.is_new || self.job.is_some() || ledger.state().is_terminal() {
             return;
         }
+        if let Some(report) = self.unkept.take() {
+            self.end(ledger, report).await;
+            return;
+        }
         let behind = Arc::clone(&self.shared.behind);
         let patience = self.shared.settings.limits.stop_wait;
         let asked = behind.catch_up(&self.key.0, &ledger.task);
@@ -257,102 +264,6 @@ impl Keeper {
             if self.record(ledger, report).await.is_err() {
                 return;
             }
-        }
-    }
-
-    /// A job of before the last stop is gone. What the agent knows of it counts; otherwise the task has failed.
-    async fn recover(&mut self, ledger: &mut Ledger) -> Result<Watching, Refusal> {
-        self.catch_up(ledger).await;
-        if self.job.is_none() && !ledger.is_settled() {
-            let words =
-                "the server was stopped while the agent was at work; send the message again";
-            let failed = self.record(ledger, Report::Failed(words.into())).await;
-            failed.map_err(|error| Refusal::new(Kind::Internal, error.to_string()))?;
-        }
-        Ok(self.watching(ledger, View::default()))
-    }
-
-    async fn cancel(&mut self, ledger: &mut Ledger, reply: Reply) {
-        self.catch_up(ledger).await;
-        if ledger.state().is_terminal() {
-            let _ = reply.send(Err(self.not_cancelable(ledger)));
-        } else if self.job.is_some() {
-            self.cancels.push(reply);
-            self.stop_job(StopReason::Cancelled);
-        } else {
-            self.cancels.push(reply);
-            self.end_cancelled(ledger).await;
-        }
-    }
-
-    /// Marks a task without a job as cancelled and tells those who asked for it.
-    async fn end_cancelled(&mut self, ledger: &mut Ledger) {
-        if !ledger.state().is_terminal() {
-            let behind = Arc::clone(&self.shared.behind);
-            let patience = self.shared.settings.limits.stop_wait;
-            let told = behind.cancel(&self.key.0, &ledger.task);
-            let _ = tokio::time::timeout(patience, told).await;
-            let report = Report::Cancelled("the client cancelled the task".into());
-            self.record_surely(ledger, report).await;
-        }
-        for reply in std::mem::take(&mut self.cancels) {
-            let answer = match ledger.state() {
-                TaskState::Canceled => Ok(self.watching(ledger, View::default())),
-                state if state.is_terminal() => Err(self.not_cancelable(ledger)),
-                _ => Err(Refusal::new(
-                    Kind::Internal,
-                    "the task could not be kept as cancelled; try again",
-                )),
-            };
-            let _ = reply.send(answer);
-        }
-    }
-
-    fn not_cancelable(&self, ledger: &Ledger) -> Refusal {
-        let message = format!("the task has ended as `{}`", word(ledger.state()));
-        Refusal::new(Kind::TaskNotCancelable, message).about("taskId", self.key.1.clone())
-    }
-
-    async fn job_ended(&mut self, ledger: &mut Ledger, has_panicked: bool) {
-        let reason = self.job.take().and_then(|job| job.finish(&self.shared));
-        if self.unsaved.is_some() {
-            let _ = self.save(ledger).await;
-        }
-        if !ledger.is_settled() && self.cancels.is_empty() && reason.is_none() {
-            let words = if has_panicked {
-                "the agent broke off; send the message again"
-            } else {
-                "the agent ended without a result; send the message again"
-            };
-            self.record_surely(ledger, Report::Failed(words.into()))
-                .await;
-        }
-        if !self.cancels.is_empty() {
-            self.end_cancelled(ledger).await;
-        }
-        if let Some(begin) = self.waiting.take() {
-            self.begin(ledger, begin).await;
-        }
-    }
-
-    /// A report of our own, with a few tries. One that cannot be kept is not shown either: the next start finds the task
-    /// at work, and sees to it.
-    async fn record_surely(&mut self, ledger: &mut Ledger, report: Report) {
-        const TRIES: u32 = 3;
-        for attempt in 1..=TRIES {
-            match self.record(ledger, report.clone()).await {
-                Err(ReportError::Store { .. }) if attempt < TRIES => {
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
-                _ => return,
-            }
-        }
-    }
-
-    pub fn stop_job(&mut self, reason: StopReason) {
-        let deadline = Instant::now() + self.shared.settings.limits.stop_wait;
-        if let Some(job) = &mut self.job {
-            job.stop(reason, deadline);
         }
     }
 
@@ -420,7 +331,7 @@ impl Keeper {
                 job.abort();
                 self.job_ended(ledger, false).await;
             }
-        } else if self.look_again <= now && self.updates.receiver_count() > 0 {
+        } else if self.look_again <= now {
             self.catch_up(ledger).await;
         }
     }
@@ -429,9 +340,9 @@ impl Keeper {
         if self.is_spoilt {
             return true;
         }
-        let is_needed = !ledger.state().is_terminal()
-            && self.updates.receiver_count() > 0
-            && *self.phase.borrow() != Phase::Stopping;
+        let is_wanted = self.updates.receiver_count() > 0 || self.unkept.is_some();
+        let is_needed =
+            is_wanted && !ledger.state().is_terminal() && *self.phase.borrow() != Phase::Stopping;
         self.job.is_none() && !is_needed && self.commands.is_empty()
     }
 

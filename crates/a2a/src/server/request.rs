@@ -160,18 +160,31 @@ fn read_part((at, value): (usize, &Value)) -> Result<Part, Refusal> {
     };
     let fields = Fields::new(map, &path);
     // `data` may be any value, `null` too.
-    let has_data = map.contains_key("data");
-    let contents = ["text", "raw", "url"].map(|key| fields.value(key).is_some());
-    if contents.iter().filter(|is_there| **is_there).count() + usize::from(has_data) != 1 {
+    let contents = [
+        ("text", fields.value("text")),
+        ("raw", fields.value("raw")),
+        ("url", fields.value("url")),
+        ("data", fields.given("data")),
+    ];
+    let mut given = contents
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    let (Some((key, content)), None) = (given.next(), given.next()) else {
         let problem = "must have exactly one of `text`, `raw`, `url` and `data`";
-        return Err(Refusal::field(path, problem));
+        return Err(Refusal::field(path.as_str(), problem));
+    };
+    if key != "data" && !content.is_string() {
+        return Err(Refusal::field(fields.name(key), "must be a string"));
     }
-    for key in ["text", "raw", "url", "filename", "mediaType"] {
-        fields.text(key)?;
-    }
-    fields.object("metadata")?;
-    let part = serde_json::from_value(value.clone());
-    part.map_err(|_| Refusal::field(format!("{path}.raw"), "must be base64"))
+    // The library knows how contents are written.
+    let plain = Map::from_iter([(key.to_owned(), content.clone())]);
+    let mut part: Part = serde_json::from_value(Value::Object(plain))
+        .map_err(|_| Refusal::field(fields.name(key), "must be base64"))?;
+    part.filename = fields.text("filename")?.map(str::to_owned);
+    part.media_type = fields.text("mediaType")?.map(str::to_owned);
+    let metadata = fields.object("metadata")?;
+    part.metadata = metadata.map(|map| map.clone().into_iter().collect());
+    Ok(part)
 }
 
 /// Whether the agent takes what the message is made of.

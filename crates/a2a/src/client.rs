@@ -16,6 +16,7 @@ mod fault;
 mod fetch;
 mod follow;
 mod http;
+mod names;
 mod origin;
 mod read;
 mod refusal;

@@ -222,7 +222,7 @@ impl<'a> Call<'a> {
         let (text, task) = match verdict {
             Verdict::Answer(text) => (text, None),
             Verdict::Question(text) => (text, self.task.clone()),
-            Verdict::Failure(detail) | Verdict::Stuck(detail) => {
+            Verdict::Failure(detail) => {
                 if self.status.state == State::AuthRequired
                     && let Some(thread) = self.thread(self.task.clone())
                 {

@@ -12,16 +12,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// The wait before the first new try, and the longest wait between tries.
-const FIRST_RETRY: Duration = Duration::from_secs(5);
-const LONGEST_RETRY: Duration = Duration::from_secs(300);
-
 /// Reads one card, within `patience.card`.
 pub async fn connect(
     settings: &RemoteSettings,
     patience: &Patience,
 ) -> Result<Arc<A2aAgent>, SkippedRemote> {
-    connect_with(settings, patience, &Arc::default()).await
+    connect_with(settings, patience, &Clients::default()).await
 }
 
 /// Reads all cards at once. The results are in the order of the settings, and all are there after `patience.card`.
@@ -29,19 +25,22 @@ pub async fn connect_all(
     settings: &[RemoteSettings],
     patience: &Patience,
 ) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
-    let clients = Arc::default();
-    join_all(
-        settings
-            .iter()
-            .map(|one| connect_with(one, patience, &clients)),
-    )
-    .await
+    connect_all_with(settings, patience, &Clients::default()).await
+}
+
+async fn connect_all_with(
+    settings: &[RemoteSettings],
+    patience: &Patience,
+    clients: &Clients,
+) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
+    let all = settings.iter();
+    join_all(all.map(|one| connect_with(one, patience, clients))).await
 }
 
 async fn connect_with(
     settings: &RemoteSettings,
     patience: &Patience,
-    clients: &Arc<Clients>,
+    clients: &Clients,
 ) -> Result<Arc<A2aAgent>, SkippedRemote> {
     let agent = tokio::time::timeout(patience.card, agent(settings, patience, clients)).await;
     let agent = agent.unwrap_or_else(|_elapsed| {
@@ -58,7 +57,7 @@ async fn connect_with(
 async fn agent(
     settings: &RemoteSettings,
     patience: &Patience,
-    clients: &Arc<Clients>,
+    clients: &Clients,
 ) -> Result<A2aAgent, CardFault> {
     let home = fetch::card_url(&settings.card_url)?;
     let token = Token::new(settings, home).map_err(|_| CardFault::BadToken {
@@ -79,6 +78,7 @@ pub struct Remotes {
 struct Shared {
     settings: Vec<RemoteSettings>,
     patience: Patience,
+    clients: Clients,
     slots: Mutex<Vec<Result<Arc<A2aAgent>, SkippedRemote>>>,
     generation: watch::Sender<u64>,
 }
@@ -86,10 +86,12 @@ struct Shared {
 impl Remotes {
     /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`.
     pub async fn connect(settings: Vec<RemoteSettings>, patience: Patience) -> Self {
-        let slots = connect_all(&settings, &patience).await;
+        let clients = Clients::default();
+        let slots = connect_all_with(&settings, &patience, &clients).await;
         let shared = Shared {
             settings,
             patience,
+            clients,
             slots: Mutex::new(slots),
             generation: watch::Sender::new(0),
         };
@@ -127,8 +129,8 @@ impl Remotes {
         self.shared.generation.subscribe()
     }
 
-    /// From now on tries again to connect what is not connected: after five seconds, then after twice as long each time,
-    /// at most five minutes. Ends when all are connected or this is dropped. Must be called inside a runtime; for processes
+    /// From now on tries again to connect what is not connected: after `patience.retry`, then after twice as long each
+    /// time, at most sixty times as long. Ends when all are connected or this is dropped. Must be called inside a runtime; for processes
     /// that live long.
     pub fn retry_in_background(&mut self) {
         if self.retrying.is_none() && !self.skipped().is_empty() {
@@ -152,10 +154,10 @@ impl Shared {
     }
 
     async fn retry(self: Arc<Self>) {
-        let mut wait = FIRST_RETRY;
+        let mut wait = self.patience.retry;
         loop {
             tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_RETRY);
+            wait = longer(wait, self.patience.retry);
             let open: Vec<usize> = {
                 let slots = self.slots();
                 (0..slots.len())
@@ -166,7 +168,7 @@ impl Shared {
                 .iter()
                 .map(|&place| self.settings[place].clone())
                 .collect();
-            let results = connect_all(&settings, &self.patience).await;
+            let results = connect_all_with(&settings, &self.patience, &self.clients).await;
             let any_new = results.iter().any(Result::is_ok);
             let all_there = results.iter().all(Result::is_ok);
             {
@@ -182,5 +184,26 @@ impl Shared {
                 return;
             }
         }
+    }
+}
+
+fn longer(wait: Duration, first: Duration) -> Duration {
+    (wait * 2).min(first * 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_from_five_seconds_to_five_minutes() {
+        let first = Patience::default().retry;
+        let mut wait = first;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            waits.push(wait.as_secs());
+            wait = longer(wait, first);
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
     }
 }

@@ -1,6 +1,6 @@
 //! All agents of a configuration together: what is there, what is not, and what comes later.
 
-use super::script::{card, patience, settings};
+use super::script::{card, hear, patience, send, settings};
 use super::support::{Server, json as answer, response};
 use lango_a2a::client::{Binding, RemoteSettings, Remotes, connect_all};
 use lango_core::RemoteAgent;
@@ -108,4 +108,38 @@ async fn dropping_ends_the_background_task() {
         watch.changed().await.is_err(),
         "the last holder of the set is gone"
     );
+}
+
+#[tokio::test]
+async fn an_agent_that_moved_is_found_at_its_new_place_after_a_call_failed() {
+    let new = good().await;
+    let place = Arc::new(std::sync::Mutex::new(String::new()));
+    let told = Arc::clone(&place);
+    let home = Server::start(move |seen| match seen.method.as_str() {
+        "GET" => answer(200, &card(&told.lock().unwrap(), Binding::JsonRpc, false)),
+        _ => response(404, &[], ""),
+    })
+    .await;
+    *place.lock().unwrap() = home.url.clone();
+    let mut remotes = Remotes::connect(vec![named("mover", &home.url)], patience()).await;
+    remotes.retry_in_background();
+    let mut watch = remotes.watch();
+    let old = remotes.connected().remove(0);
+    // The card says what it said: nothing changes, and it is not asked for again and again.
+    hear(&old, send("x")).await.1.unwrap_err();
+    while home
+        .seen()
+        .iter()
+        .filter(|seen| seen.method == "GET")
+        .count()
+        < 2
+    {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(remotes.generation(), 0);
+    *place.lock().unwrap() = new.url.clone();
+    hear(&old, send("x")).await.1.unwrap_err();
+    watch.changed().await.unwrap();
+    let moved = remotes.connected().remove(0);
+    assert_eq!(moved.interface_url(), format!("{}/a2a", new.url));
 }

@@ -11,11 +11,13 @@
 mod agent;
 mod call;
 mod card;
+mod connect;
 mod draft;
 mod fault;
 mod fetch;
 mod follow;
 mod http;
+mod names;
 mod origin;
 mod read;
 mod refusal;
@@ -29,6 +31,7 @@ mod words;
 
 pub use agent::A2aAgent;
 pub use card::Binding;
+pub use connect::{connect, connect_all};
 pub use fault::{CardFault, SkippedRemote};
-pub use remotes::{Remotes, connect, connect_all};
+pub use remotes::Remotes;
 pub use settings::{Patience, RemoteSettings};

@@ -2,8 +2,6 @@
 
 use super::call::{Call, Failure};
 use super::card::{Binding, Card};
-use super::http::{Clients, Token};
-use super::settings::Patience;
 use super::wire::{Ask, Wire};
 use a2a::{Message, Part, Role, SendMessageConfiguration, SendMessageRequest};
 use futures_util::{StreamExt, stream};
@@ -12,8 +10,10 @@ use lango_core::{
     RemoteThread,
 };
 use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 /// What may come back. Data is shown as JSON; a file is named and not fetched.
 const OUTPUT_MODES: [&str; 3] = ["text/plain", "text/markdown", "application/json"];
@@ -27,40 +27,68 @@ const EVENTS_WAITING: usize = 16;
 /// An agent whose card was read and can be used.
 pub struct A2aAgent {
     name: AgentName,
-    description: String,
-    streams: bool,
+    card: Card,
     pub(crate) wire: Wire,
+    doubt: Doubt,
+}
+
+/// Whether a card still holds.
+pub(crate) struct Doubt {
+    is_raised: AtomicBool,
+    wake: Arc<Notify>,
+}
+
+impl Doubt {
+    pub fn new(wake: Arc<Notify>) -> Self {
+        Self {
+            is_raised: AtomicBool::new(false),
+            wake,
+        }
+    }
 }
 
 impl A2aAgent {
-    pub(crate) fn new(
-        name: AgentName,
-        card: Card,
-        token: Token,
-        clients: &Clients,
-        patience: Patience,
-    ) -> Result<Self, String> {
-        Ok(Self {
+    pub(crate) fn new(name: AgentName, card: Card, wire: Wire, doubt: Doubt) -> Self {
+        Self {
             name,
-            description: card.description,
-            streams: card.streams,
-            wire: Wire::new(card.interface, token, clients, patience)?,
-        })
+            card,
+            wire,
+            doubt,
+        }
     }
 
     /// Where its calls go.
     pub fn interface_url(&self) -> &str {
-        self.wire.interface().url.as_str()
+        self.card.interface.url.as_str()
     }
 
     /// How it is spoken to.
     pub fn binding(&self) -> Binding {
-        self.wire.interface().binding
+        self.card.interface.binding
     }
 
     /// Whether its answers are streamed.
     pub fn streams(&self) -> bool {
-        self.streams
+        self.card.streams
+    }
+
+    /// Notes that its interface may have moved.
+    pub(crate) fn doubt(&self) {
+        self.set_doubt(true);
+        self.doubt.wake.notify_one();
+    }
+
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubt.is_raised.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_doubt(&self, is_doubtful: bool) {
+        self.doubt.is_raised.store(is_doubtful, Ordering::Relaxed);
+    }
+
+    /// Whether its card says the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.card == other.card
     }
 
     /// The request that gives it a task, or a reply to its question.
@@ -89,7 +117,7 @@ impl A2aAgent {
                 return_immediately: Some(return_immediately),
             }),
             metadata: None,
-            tenant: self.wire.interface().tenant.clone(),
+            tenant: self.card.interface.tenant.clone(),
         }
     }
 
@@ -115,7 +143,7 @@ impl RemoteAgent for A2aAgent {
     }
 
     fn description(&self) -> &str {
-        &self.description
+        &self.card.description
     }
 
     fn call(&self, call: RemoteCall) -> BoxStream<'_, Result<RemoteEvent, RemoteError>> {

@@ -86,7 +86,12 @@ impl<'a> Call<'a> {
             reply = wire.ask(Ask::Send(message), patience).await;
         }
         let step = match reply {
-            Err(refusal) => return Err(not_taken(refusal)),
+            Err(refusal) => {
+                if refusal.suggests_a_move() {
+                    self.agent.doubt();
+                }
+                return Err(not_taken(refusal));
+            }
             Ok(Reply::Whole(value)) => self.hear(&value, false).await,
             Ok(Reply::Stream(events)) => self.listen(*events).await,
         };
@@ -222,7 +227,7 @@ impl<'a> Call<'a> {
         let (text, task) = match verdict {
             Verdict::Answer(text) => (text, None),
             Verdict::Question(text) => (text, self.task.clone()),
-            Verdict::Failure(detail) | Verdict::Stuck(detail) => {
+            Verdict::Failure(detail) => {
                 if self.status.state == State::AuthRequired
                     && let Some(thread) = self.thread(self.task.clone())
                 {

@@ -1,5 +1,6 @@
 //! HTTP clients, bodies with a bound, and the token with the one place it goes.
 
+use super::names::Names;
 use super::origin;
 use super::settings::{Patience, RemoteSettings};
 use reqwest::header::HeaderValue;
@@ -31,6 +32,7 @@ impl Clients {
             .connect_timeout(patience.connect)
             .pool_idle_timeout(KEEP_UNUSED)
             .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(Names)
             .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
         if is_here {
             builder = builder.no_proxy();

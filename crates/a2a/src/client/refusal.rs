@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     MediaType,
     /// It does not have this method at this place.
     NoSuchMethod,
+    /// It is somewhere else now.
+    Moved,
     /// Who asks is not allowed to.
     Unauthorised,
     /// The agent says no.
@@ -47,6 +49,17 @@ impl Refusal {
 
     pub fn lost(detail: impl Into<String>) -> Self {
         Self::new(Kind::Lost, detail)
+    }
+
+    /// Whether the agent may have another address by now.
+    pub fn suggests_a_move(&self) -> bool {
+        let kinds = [
+            Kind::NotSent,
+            Kind::NotFound,
+            Kind::NoSuchMethod,
+            Kind::Moved,
+        ];
+        kinds.contains(&self.kind)
     }
 
     /// Whether the same question may be answered in a while.

@@ -1,74 +1,14 @@
 //! All remote agents of a configuration: those that are there, those that are not, and another try for the latter.
 
 use super::agent::A2aAgent;
-use super::card::Card;
-use super::fault::{CardFault, SkippedRemote};
-use super::fetch;
-use super::http::{Clients, Token};
+use super::connect::{Connected, Means, connect_all_with};
+use super::fault::SkippedRemote;
 use super::settings::{Patience, RemoteSettings};
-use futures_util::future::join_all;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-
-/// The wait before the first new try, and the longest wait between tries.
-const FIRST_RETRY: Duration = Duration::from_secs(5);
-const LONGEST_RETRY: Duration = Duration::from_secs(300);
-
-/// Reads one card, within `patience.card`.
-pub async fn connect(
-    settings: &RemoteSettings,
-    patience: &Patience,
-) -> Result<Arc<A2aAgent>, SkippedRemote> {
-    connect_with(settings, patience, &Arc::default()).await
-}
-
-/// Reads all cards at once. The results are in the order of the settings, and all are there after `patience.card`.
-pub async fn connect_all(
-    settings: &[RemoteSettings],
-    patience: &Patience,
-) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
-    let clients = Arc::default();
-    join_all(
-        settings
-            .iter()
-            .map(|one| connect_with(one, patience, &clients)),
-    )
-    .await
-}
-
-async fn connect_with(
-    settings: &RemoteSettings,
-    patience: &Patience,
-    clients: &Arc<Clients>,
-) -> Result<Arc<A2aAgent>, SkippedRemote> {
-    let agent = tokio::time::timeout(patience.card, agent(settings, patience, clients)).await;
-    let agent = agent.unwrap_or_else(|_elapsed| {
-        Err(CardFault::Slow {
-            after_ms: u64::try_from(patience.card.as_millis()).unwrap_or(u64::MAX),
-        })
-    });
-    agent.map(Arc::new).map_err(|reason| SkippedRemote {
-        name: settings.name.clone(),
-        reason,
-    })
-}
-
-async fn agent(
-    settings: &RemoteSettings,
-    patience: &Patience,
-    clients: &Arc<Clients>,
-) -> Result<A2aAgent, CardFault> {
-    let home = fetch::card_url(&settings.card_url)?;
-    let token = Token::new(settings, home).map_err(|_| CardFault::BadToken {
-        source_of_token: settings.token_source.clone(),
-    })?;
-    let fetched = fetch::fetch(settings, &token, clients, patience).await?;
-    let card = Card::read(&fetched)?;
-    A2aAgent::new(settings.name.clone(), card, token, clients, *patience)
-        .map_err(|detail| CardFault::NoClient { detail })
-}
+use tokio::time::sleep;
 
 /// What is connected and what is not yet. Ends its background task when it is dropped.
 pub struct Remotes {
@@ -79,17 +19,20 @@ pub struct Remotes {
 struct Shared {
     settings: Vec<RemoteSettings>,
     patience: Patience,
-    slots: Mutex<Vec<Result<Arc<A2aAgent>, SkippedRemote>>>,
+    means: Means,
+    slots: Mutex<Vec<Connected>>,
     generation: watch::Sender<u64>,
 }
 
 impl Remotes {
     /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`.
     pub async fn connect(settings: Vec<RemoteSettings>, patience: Patience) -> Self {
-        let slots = connect_all(&settings, &patience).await;
+        let means = Means::default();
+        let slots = connect_all_with(&settings, &patience, &means).await;
         let shared = Shared {
             settings,
             patience,
+            means,
             slots: Mutex::new(slots),
             generation: watch::Sender::new(0),
         };
@@ -101,8 +44,8 @@ impl Remotes {
 
     /// The agents that can be called, in the order of the configuration.
     pub fn connected(&self) -> Vec<Arc<A2aAgent>> {
-        let agents = self.shared.slots();
-        agents
+        let slots = self.shared.slots();
+        slots
             .iter()
             .filter_map(|slot| slot.as_ref().ok().cloned())
             .collect()
@@ -110,14 +53,14 @@ impl Remotes {
 
     /// The agents that cannot be called, each with the last reason.
     pub fn skipped(&self) -> Vec<SkippedRemote> {
-        let agents = self.shared.slots();
-        agents
+        let slots = self.shared.slots();
+        slots
             .iter()
             .filter_map(|slot| slot.as_ref().err().cloned())
             .collect()
     }
 
-    /// Grows whenever what is connected has changed. Costs one atomic load.
+    /// Grows whenever what is connected has changed. Cheap: nothing is copied and nobody is waited for.
     pub fn generation(&self) -> u64 {
         *self.shared.generation.borrow()
     }
@@ -127,11 +70,11 @@ impl Remotes {
         self.shared.generation.subscribe()
     }
 
-    /// From now on tries again to connect what is not connected: after five seconds, then after twice as long each time,
-    /// at most five minutes. Ends when all are connected or this is dropped. Must be called inside a runtime; for processes
-    /// that live long.
+    /// From now on reads again the cards of those that are not connected, and of those whose interface seems to have
+    /// moved: after `patience.retry`, then after twice as long each time, at most sixty times as long. Ends when this is
+    /// dropped. Must be called inside a runtime; for processes that live long.
     pub fn retry_in_background(&mut self) {
-        if self.retrying.is_none() && !self.skipped().is_empty() {
+        if self.retrying.is_none() && !self.shared.settings.is_empty() {
             let task = tokio::spawn(Arc::clone(&self.shared).retry());
             self.retrying = Some(task.abort_handle());
         }
@@ -147,40 +90,96 @@ impl Drop for Remotes {
 }
 
 impl Shared {
-    fn slots(&self) -> std::sync::MutexGuard<'_, Vec<Result<Arc<A2aAgent>, SkippedRemote>>> {
+    fn slots(&self) -> MutexGuard<'_, Vec<Connected>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn retry(self: Arc<Self>) {
-        let mut wait = FIRST_RETRY;
+        let first = self.patience.retry;
+        let mut wait = first;
         loop {
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_RETRY);
-            let open: Vec<usize> = {
-                let slots = self.slots();
-                (0..slots.len())
-                    .filter(|&place| slots[place].is_err())
-                    .collect()
-            };
+            if self.open().is_empty() {
+                self.means.doubts.notified().await;
+                wait = first;
+            }
+            tokio::select! {
+                () = sleep(wait) => wait = longer(wait, first),
+                () = self.means.doubts.notified() => {
+                    sleep(first).await;
+                    wait = first;
+                }
+            }
+            let open = self.open();
+            // Before the look: a doubt that comes up during it is about what it may have missed.
+            self.clear_doubts(&open);
             let settings: Vec<_> = open
                 .iter()
                 .map(|&place| self.settings[place].clone())
                 .collect();
-            let results = connect_all(&settings, &self.patience).await;
-            let any_new = results.iter().any(Result::is_ok);
-            let all_there = results.iter().all(Result::is_ok);
-            {
-                let mut slots = self.slots();
-                for (place, result) in open.into_iter().zip(results) {
-                    slots[place] = result;
-                }
-            }
-            if any_new {
+            let results = connect_all_with(&settings, &self.patience, &self.means).await;
+            if self.take(open.into_iter().zip(results)) {
                 self.generation.send_modify(|generation| *generation += 1);
             }
-            if all_there {
-                return;
-            }
         }
+    }
+
+    /// The places whose cards are worth another look.
+    fn open(&self) -> Vec<usize> {
+        let slots = self.slots();
+        let is_open = |slot: &Connected| slot.as_ref().map_or(true, |agent| agent.is_doubtful());
+        (0..slots.len())
+            .filter(|&place| is_open(&slots[place]))
+            .collect()
+    }
+
+    fn clear_doubts(&self, places: &[usize]) {
+        let slots = self.slots();
+        for agent in places
+            .iter()
+            .filter_map(|&place| slots[place].as_ref().ok())
+        {
+            agent.set_doubt(false);
+        }
+    }
+
+    /// Takes new results, and says whether what is connected has changed.
+    fn take(&self, results: impl Iterator<Item = (usize, Connected)>) -> bool {
+        let mut slots = self.slots();
+        let mut is_changed = false;
+        for (place, result) in results {
+            match (&slots[place], &result) {
+                // It stays, and is looked after again: its calls say for themselves what is wrong.
+                (Ok(old), Err(_)) => {
+                    old.set_doubt(true);
+                    continue;
+                }
+                (Ok(old), Ok(new)) if old.is_like(new) => continue,
+                (_, Ok(_)) => is_changed = true,
+                (Err(_), Err(_)) => {}
+            }
+            slots[place] = result;
+        }
+        is_changed
+    }
+}
+
+fn longer(wait: Duration, first: Duration) -> Duration {
+    (wait * 2).min(first * 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_from_five_seconds_to_five_minutes() {
+        let first = Patience::default().retry;
+        let mut wait = first;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            waits.push(wait.as_secs());
+            wait = longer(wait, first);
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
     }
 }

@@ -42,6 +42,8 @@ pub struct Patience {
     pub reply: Duration,
     /// Before a task is asked for again; grows to ten times as much. After a failure it is twice as much, and doubles.
     pub pace: Duration,
+    /// Before a card that could not be used is tried again; doubles up to sixty times as much.
+    pub retry: Duration,
 }
 
 impl Default for Patience {
@@ -52,6 +54,7 @@ impl Default for Patience {
             idle: Duration::from_secs(60),
             reply: Duration::from_secs(600),
             pace: Duration::from_millis(200),
+            retry: Duration::from_secs(5),
         }
     }
 }

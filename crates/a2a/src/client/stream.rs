@@ -2,7 +2,7 @@
 
 use super::card::Binding;
 use super::http::deepest;
-use super::refusal::Refusal;
+use super::refusal::{Kind, Refusal};
 use super::sse::Frames;
 use super::wire::unwrapped;
 use reqwest::Response;
@@ -51,7 +51,12 @@ impl Events {
                 }
                 let value = serde_json::from_str(&data)
                     .map_err(|_| StreamEnd::Cut("it sent an event that is not JSON".to_owned()))?;
-                return unwrapped(self.binding, value).map_err(StreamEnd::Error);
+                match unwrapped(self.binding, value) {
+                    Ok(value) => return Ok(value),
+                    // An envelope with nothing in it: some servers keep a stream alive so.
+                    Err(refusal) if refusal.kind == Kind::Lost => continue,
+                    Err(refusal) => return Err(StreamEnd::Error(refusal)),
+                }
             }
             if self.is_over {
                 return Err(StreamEnd::Cut("its stream ended".to_owned()));

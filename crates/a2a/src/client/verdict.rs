@@ -24,8 +24,6 @@ pub(crate) enum Verdict {
     /// The words are a question; the task goes on with the reply.
     Question(String),
     Failure(String),
-    /// It waits for something that lango cannot give.
-    Stuck(String),
 }
 
 impl Ending<'_> {
@@ -36,21 +34,15 @@ impl Ending<'_> {
             State::Completed => Verdict::Answer(self.result()),
             State::InputRequired => Verdict::Question(self.question()),
             // The mark by which lango knows a refusal.
-            State::Rejected => {
-                Verdict::Answer(format!("[REJECT] {}", self.reason("no reason given")))
-            }
-            State::Failed => Verdict::Failure(format!(
-                "it says that the task failed: {}",
-                self.reason("without a reason")
+            State::Rejected => Verdict::Answer(format!(
+                "[REJECT] {}",
+                self.reason().unwrap_or("no reason given".to_owned())
             )),
-            State::Canceled => Verdict::Failure(format!(
-                "the task was cancelled there: {}",
-                self.reason("without a reason")
-            )),
-            State::AuthRequired => Verdict::Stuck(format!(
-                "it needs an authorisation that lango cannot give here: {}",
-                self.reason("it does not say which")
-            )),
+            State::Failed => Verdict::Failure(self.because("it says that the task failed")),
+            State::Canceled => Verdict::Failure(self.because("the task was cancelled there")),
+            State::AuthRequired => Verdict::Failure(
+                self.because("it needs an authorisation that lango cannot give here"),
+            ),
         };
         Some(verdict)
     }
@@ -92,15 +84,17 @@ impl Ending<'_> {
         bounded(text, self.draft.is_cut())
     }
 
-    fn reason(&self, none: &str) -> String {
+    fn because(&self, what: &str) -> String {
+        match self.reason() {
+            Some(reason) => format!("{what}: {reason}"),
+            None => what.to_owned(),
+        }
+    }
+
+    fn reason(&self) -> Option<String> {
         let artifacts = self.draft.text();
         let words = self.words.unwrap_or(&artifacts);
-        let words = one_line(words, REASON_CHARS);
-        if words.is_empty() {
-            none.to_owned()
-        } else {
-            words
-        }
+        Some(one_line(words, REASON_CHARS)).filter(|words| !words.is_empty())
     }
 }
 

@@ -60,10 +60,6 @@ impl Wire {
         })
     }
 
-    pub fn interface(&self) -> &Interface {
-        &self.interface
-    }
-
     /// Asks, in the forms that servers differ in: each is tried only after a plain refusal of the one before.
     pub async fn ask(&self, ask: Ask<'_>, patience: Duration) -> Result<Reply, Refusal> {
         let first = self.ask_as(ask, Form::Usual, patience).await;
@@ -149,7 +145,7 @@ impl Wire {
         {
             let location = one_line(&String::from_utf8_lossy(location.as_bytes()), 200);
             let detail = format!("it answered {status}: it has moved to `{location}`");
-            return Refusal::new(Kind::Refused, detail);
+            return Refusal::new(Kind::Moved, detail);
         }
         let body = http::body(&mut response, ERROR_BYTES).await;
         let mut refusal = refusal::of_status(status, wait, &body.unwrap_or_default());

@@ -82,6 +82,7 @@ pub fn patience() -> Patience {
         idle: Duration::from_secs(20),
         reply: Duration::from_secs(20),
         pace: Duration::from_millis(2),
+        retry: Duration::from_millis(5),
     }
 }
 

@@ -8,8 +8,10 @@ use tokio::sync::watch;
 
 /// The agent behind the server.
 pub trait AgentBehind: Send + Sync + 'static {
-    /// Does one job. It is over when this returns: by then the job was reported as ended, or as waiting for somebody. What
-    /// is neither counts as failed. A client that goes away does not stop it.
+    /// Does one job. It is over when this returns: by then the task was reported as ended, or as waiting for somebody. What
+    /// is neither counts as failed. A client that goes away does not stop it. A job that has reported may tidy up before it
+    /// returns; until then it has its place among those at work, and a message to a task that asked for one waits for it,
+    /// for [`stop_wait`](super::ServerLimits::stop_wait) at most.
     fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, ()>;
 
     /// Whether this agent can do something with a message; asked before anything is kept of it. That its media types are

@@ -37,7 +37,7 @@ impl Running {
         self.deadline
     }
 
-    /// A job that has reported an end, or that it waits, should return; one that goes on need not.
+    /// When the job has to have returned, because a message waits for it. Being told to stop comes first.
     pub fn expect_return(&mut self, deadline: Option<Instant>) {
         if self.stop.borrow().is_none() {
             self.deadline = deadline;
@@ -82,9 +82,7 @@ impl Keeper {
                 return;
             }
             if ledger.is_settled() && !ledger.state().is_terminal() {
-                if let Err(begin) = self.put_off(begin) {
-                    let _ = begin.reply.send(Err(at_work(&self.key.1)));
-                }
+                self.put_off(begin);
                 return;
             }
         }
@@ -201,7 +199,7 @@ impl Keeper {
     }
 }
 
-fn at_work(id: &str) -> Refusal {
+pub(super) fn at_work(id: &str) -> Refusal {
     Refusal::new(
         Kind::UnsupportedOperation,
         "the task is being worked on; wait until it asks for something, or cancel it",

@@ -5,7 +5,7 @@
 //! once and kept at most every [`write_every`](super::ServerLimits::write_every): a crash may lose that much of an artifact of
 //! a task whose work it broke off anyway, and nothing of a task that had ended or waits.
 
-use super::job::Running;
+use super::job::{Running, at_work};
 use super::ledger::{Ledger, Update};
 use super::refusal::{Kind, Refusal};
 use super::shared::{Key, Opener, Phase, Shared};
@@ -205,9 +205,14 @@ impl Keeper {
             });
         }
         self.record(ledger, report).await?;
-        let stop_wait = self.shared.settings.limits.stop_wait;
-        if let Some(job) = &mut self.job {
-            job.expect_return(ledger.is_settled().then(|| Instant::now() + stop_wait));
+        if !ledger.is_settled()
+            && let Some(begin) = self.waiting.take()
+        {
+            // The job had asked for something and goes on without it.
+            if let Some(job) = &mut self.job {
+                job.expect_return(None);
+            }
+            let _ = begin.reply.send(Err(at_work(&self.key.1)));
         }
         Ok(())
     }
@@ -267,13 +272,16 @@ impl Keeper {
         }
     }
 
-    /// A message for a job that is about to return waits for that.
-    pub fn put_off(&mut self, begin: Box<Begin>) -> Result<(), Box<Begin>> {
-        match &self.waiting {
-            Some(_) => Err(begin),
-            None => {
+    /// A message for a job that has asked for it and is about to return waits for that, but not for ever.
+    pub fn put_off(&mut self, begin: Box<Begin>) {
+        let deadline = Instant::now() + self.shared.settings.limits.stop_wait;
+        match (&self.waiting, &mut self.job) {
+            (None, Some(job)) => {
+                job.expect_return(Some(deadline));
                 self.waiting = Some(begin);
-                Ok(())
+            }
+            _ => {
+                let _ = begin.reply.send(Err(at_work(&self.key.1)));
             }
         }
     }

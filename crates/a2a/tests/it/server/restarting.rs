@@ -4,6 +4,7 @@ use super::memory::MemoryTasks;
 use super::support::{TestServer, message, reason, reply, settings, soon};
 use lango_a2a::server::{Report, ResumeError};
 use lango_core::UserId;
+use lango_store::SqliteStore;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +28,47 @@ async fn tasks_outlive_the_server() {
     let answered = after.result("SendMessage", params).await["task"].clone();
     assert_eq!(answered["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(answered["history"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let root = lango_core::AgentName::new("lango");
+        let store = SqliteStore::open(folder.path().join("lango.db"), root).unwrap();
+        TestServer::over_any(Arc::new(store), Arc::default(), settings())
+    };
+    let before = start().await;
+    let mut made = Vec::new();
+    for text in ["artifact one", "ask what?", "chunks 300", "fail four"] {
+        made.insert(0, before.send(text).await);
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    let list = before
+        .result(
+            "ListTasks",
+            json!({ "includeArtifacts": true, "pageSize": 3 }),
+        )
+        .await;
+    before.server.stop(Duration::ZERO).await;
+    drop(before);
+
+    let after = start().await;
+    assert_eq!(after.server.recover().await.unwrap(), 0);
+    for task in &made {
+        assert_eq!(after.task(&task["id"]).await, *task);
+    }
+    let params = json!({ "includeArtifacts": true, "pageSize": 3 });
+    assert_eq!(after.result("ListTasks", params).await, list);
+    let ids =
+        |tasks: &[serde_json::Value]| tasks.iter().map(|it| it["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(list["tasks"].as_array().unwrap()), ids(&made[..3]));
+    let params = json!({ "pageToken": list["nextPageToken"] });
+    let rest = after.result("ListTasks", params).await;
+    assert_eq!(ids(rest["tasks"].as_array().unwrap()), ids(&made[3..]));
+    let params = json!({ "message": reply("this", &made[2]["id"]) });
+    let answered = after.result("SendMessage", params).await;
+    assert_eq!(answered["task"]["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Messages and the tasks they open.
 
-use super::support::{TestServer, golden, message, read, reason, reply, sent, soon};
+use super::support::{TestServer, golden, message, read, reason, reply, sent, settings, soon};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -156,6 +156,18 @@ async fn an_answer_that_comes_before_the_asking_job_has_returned_waits_for_it() 
     };
     let (answer, ()) = tokio::join!(soon(answer), release);
     assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+#[tokio::test]
+async fn a_job_that_lingers_gives_way_to_the_answer_it_asked_for() {
+    let mut settings = settings();
+    settings.limits.stop_wait = std::time::Duration::from_millis(50);
+    let server = TestServer::with(settings).await;
+    let id = server.send("ask-then-linger").await["id"].clone();
+    let params = json!({ "message": reply("blue", &id) });
+    let answer = server.result("SendMessage", params).await;
+    assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(server.agent.jobs.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]

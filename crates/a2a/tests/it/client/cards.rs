@@ -362,6 +362,9 @@ async fn redirects_are_followed_to_a_bound_and_never_out_of_http() {
         moved("http://[").await,
         "its card moved to `http://[`, which is not followed: it is not a URL"
     );
+    let endless = Server::start(|_| response(302, &[("location", "/x.json")], "")).await;
+    assert!(connect(&settings(&endless.url), &patience()).await.is_err());
+    assert_eq!(endless.seen().len(), 6);
     let agent = seen_of(|seen| match seen.path.as_str() {
         "/.well-known/agent-card.json" => response(308, &[("location", "../moved.json")], ""),
         _ => answer(200, &changed(seen, &|_: &mut Value| ())),

@@ -6,6 +6,7 @@ mod calls;
 mod cards;
 mod faults;
 mod remotes;
+mod replies;
 mod script;
 mod streams;
 mod support;

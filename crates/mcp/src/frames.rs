@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -85,6 +86,10 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut waiting: mpsc::Receiver<
 
 impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for Frames<R> {
     type Error = io::Error;
+
+    fn name() -> Cow<'static, str> {
+        "stdio".into()
+    }
 
     fn send(
         &mut self,

@@ -38,6 +38,7 @@ impl Listening {
                 variable: "TOKEN".to_owned(),
                 value: value.map(Secret::new),
             }),
+            client: None,
         });
         settings
     }
@@ -78,9 +79,12 @@ async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
     for (token, expected) in [
         (
             None,
-            "it wants a token that it knows: name the variable that holds one in mcp.servers.s.tokenEnv",
+            "it wants to know who is there; `lango mcp login s` logs in, or name the variable that holds a token in mcp.servers.s.tokenEnv",
         ),
-        (Some(Some("wrong")), "it wants a token that it knows"),
+        (
+            Some(Some("wrong")),
+            "it does not accept the token in `TOKEN`",
+        ),
         (Some(None), "the environment variable `TOKEN` is not set"),
         (Some(Some("a\nb")), "holds characters that no token has"),
     ] {

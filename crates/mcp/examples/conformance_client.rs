@@ -8,7 +8,7 @@
 
 use lango_core::Caller;
 use lango_mcp::{
-    Address, ClientSettings, Pauses, Reach, Secret, ServerSettings, Servers, Setup, Start,
+    Address, ClientSettings, Pauses, Reach, Secret, ServerSettings, Servers, Setup, Start, Token,
 };
 use lango_sandbox::{Helper, Launcher, Strength};
 use serde_json::{Value, json};
@@ -104,7 +104,10 @@ fn registered_client(scenario: &str) -> Option<ClientSettings> {
     let secret = context["client_secret"].as_str();
     Some(ClientSettings {
         id: context["client_id"].as_str()?.to_owned(),
-        secret: secret.map(Secret::new),
+        secret: secret.map(|secret| Token {
+            variable: "MCP_CONFORMANCE_CONTEXT".to_owned(),
+            value: Some(Secret::new(secret)),
+        }),
     })
 }
 

@@ -72,10 +72,10 @@ pub struct ClientSettings {
     /// Its name there.
     pub id: String,
     /// Its secret there, if it has one.
-    pub secret: Option<Secret>,
+    pub secret: Option<Token>,
 }
 
-/// A bearer token, and the variable that holds it.
+/// A secret, and the variable that holds it.
 #[derive(Debug, Clone)]
 pub struct Token {
     /// The variable.

@@ -18,6 +18,7 @@ mod knowledge;
 mod lango;
 mod markdown;
 mod mcp;
+mod mcp_settings;
 mod models;
 mod run;
 mod sessions;

@@ -4,7 +4,7 @@ use super::LoginError;
 use super::discovery::Metadata;
 use super::web::{address, post_json};
 use crate::names::line;
-use crate::settings::ClientSettings;
+use crate::settings::{ClientSettings, Token};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -73,10 +73,14 @@ pub(super) async fn identify(
 ) -> Result<OauthClient, LoginError> {
     let taken = ShownIn::taken_by(metadata);
     if let Some(known) = known {
-        let secret = known
-            .secret
-            .as_ref()
-            .map(|secret| secret.reveal().to_owned());
+        let reveal = |secret: &Token| match &secret.value {
+            Some(value) => Ok(value.reveal().to_owned()),
+            None => Err(LoginError::unusable(format!(
+                "the environment variable `{}` is not set, which holds the secret of the client",
+                secret.variable
+            ))),
+        };
+        let secret = known.secret.as_ref().map(reveal).transpose()?;
         let shown_in = match &secret {
             None => ShownIn::Nothing,
             Some(_) => taken

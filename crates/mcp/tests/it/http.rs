@@ -10,13 +10,13 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 /// A scripted server that listens; it ends with the test.
-struct Listening {
+pub struct Listening {
     process: Child,
-    port: u16,
+    pub port: u16,
 }
 
 impl Listening {
-    async fn start(bench: &Bench, arguments: &[&str]) -> Self {
+    pub async fn start(bench: &Bench, arguments: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args(["-c", mcp_server::PROGRAM, "--http", "--log"])
             .arg(bench.inside("log"))
@@ -30,7 +30,7 @@ impl Listening {
         Self { process, port }
     }
 
-    fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
+    pub fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
         let mut settings = bench.server(&[]);
         settings.reach = Reach::Address(Address {
             url: format!("http://127.0.0.1:{}/mcp", self.port),

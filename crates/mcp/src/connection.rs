@@ -15,12 +15,12 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
     PaginatedRequestParams, ProtocolVersion,
 };
-use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::AuthRequiredError;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How many pages of tools are asked for, and how many tools of a server are taken.
@@ -31,10 +31,14 @@ const MOST_FORM_BYTES: usize = 256 << 10;
 const MOST_FORMS_BYTES: usize = 4 << 20;
 /// How long it is waited to hear how a program ended that no longer answers.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// How long taking leave of a server may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A server that answers.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Handler>,
+    peer: Peer<RoleClient>,
+    /// There until it is closed.
+    service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     ends: Ends,
     pub(crate) about: About,
 }
@@ -142,7 +146,8 @@ impl Opening<'_> {
                 Err(error) => error,
                 Ok(about) => {
                     return Ok(Connection {
-                        service,
+                        peer: service.peer().clone(),
+                        service: Mutex::new(Some(service)),
                         ends,
                         about,
                     });
@@ -213,7 +218,7 @@ impl Ends {
 impl Connection {
     /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.service.peer().is_transport_closed()
+        self.peer.is_transport_closed()
     }
 
     /// How often the server said that its tools are others now.
@@ -268,7 +273,7 @@ impl Connection {
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.peer().list_tools(Some(page)).await?;
+            let page = self.peer.list_tools(Some(page)).await?;
             for tool in page.tools {
                 let description = tool.description.map(String::from).unwrap_or_default();
                 let schema = serde_json::Value::Object(JsonObject::clone(&tool.input_schema));
@@ -305,7 +310,7 @@ impl Connection {
         arguments: JsonObject,
     ) -> Result<CallToolResult, CallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        match self.service.peer().call_tool_once(params).await {
+        match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
             Ok(_) | Err(ServiceError::UnexpectedResponse) => Err(CallFault::Odd(
                 "its answer does not have the form of a tool's result".to_owned(),
@@ -327,7 +332,14 @@ impl Connection {
 
     /// Ends it, and what was started for it.
     pub(crate) async fn close(&self) {
-        self.service.cancellation_token().cancel();
+        let service = {
+            let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+            service.take()
+        };
+        if let Some(mut service) = service {
+            // One that does not take leave in time is left.
+            let _ = service.close_with_timeout(FAREWELL).await;
+        }
         if let Some(process) = &self.ends.process {
             process.end().await;
         }

@@ -1,11 +1,13 @@
 //! MCP servers through the real binary: the list, the test, trust, and turns that call their tools.
 
-use crate::lango::{Lango, Ran, of_type, text};
+use crate::lango::{Lango, PATIENCE, Ran, of_type, text};
 use crate::models::{Provider, flags, run};
 use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 pub const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
 
@@ -46,6 +48,22 @@ fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran, Vec
     let session = ran.json()["session"].clone();
     let events = lango.events(text(&session));
     (ran, events)
+}
+
+/// Whether the server was told to call something.
+fn called(lango: &Lango) -> bool {
+    let log = fs::read_to_string(lango.workspace().join("log")).unwrap_or_default();
+    log.contains("\"tools/call\"")
+}
+
+/// Waits until something holds.
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "it never came to be");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Whether a program runs in the workspace.
@@ -270,6 +288,29 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
     lango
         .run(&["mcp", "trust", "nobody"])
         .refused(2, &["there is no MCP server `nobody`"]);
+}
+
+#[test]
+fn nothing_of_a_server_outlives_a_lango_that_was_killed_in_the_middle_of_a_call() {
+    let lango = with_toy("");
+    lango.run(&["mcp", "test"]).ok();
+    let provider = Provider::new(vec![
+        delegate_and_finish("navigator", "wait"),
+        call("toy_wait", json!({ "seconds": 600 })),
+    ]);
+    let mut arguments = vec!["run".to_owned(), "-c".to_owned(), ALLOW.to_owned()];
+    arguments.extend(flags("openai", provider.server.url()));
+    arguments.push("wait".to_owned());
+    let mut child = lango
+        .command(&arguments)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until(|| called(&lango));
+    assert!(is_running(&lango));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until(|| !is_running(&lango));
 }
 
 #[test]

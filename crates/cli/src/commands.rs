@@ -8,14 +8,17 @@ mod config;
 mod doctor;
 mod input;
 mod knowledge;
+mod mcp;
 mod memory;
 mod models;
 mod present;
 mod run;
+mod serve;
 mod sessions;
 mod setup;
 mod skills;
 mod trash;
+mod trust;
 mod watch;
 
 use crate::args::{Arguments, Command};
@@ -30,12 +33,14 @@ pub async fn run(arguments: Arguments) -> Exit {
         None if std::io::stdin().is_terminal() => chat::chat(config).await,
         None => run::run(config, run::piped()).await,
         Some(Command::Run(arguments)) => run::run(config, arguments).await,
+        Some(Command::Serve(arguments)) => serve::serve_command(config, arguments).await,
         Some(Command::Agents(arguments)) => agents::agents(config, arguments).await,
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
         Some(Command::Config { command }) => config::config(config, command).await,
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
         Some(Command::Approvals { command }) => approvals::approvals(config, command).await,
         Some(Command::Knowledge { command }) => knowledge::knowledge(config, command).await,
+        Some(Command::Mcp { command }) => mcp::mcp(config, command).await,
         Some(Command::Skills { json }) => skills::skills(config, json).await,
         Some(Command::Trash { command }) => trash::trash(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,

@@ -4,6 +4,7 @@ use crate::config::{Problem, Problems};
 use lango_core::{Outcome, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
+use lango_mcp::{LoginError, PinError};
 use lango_tools::{TrashError, WorkspaceError};
 use std::fmt;
 
@@ -75,6 +76,13 @@ impl Failure {
     /// The same, with the next step.
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
+        self
+    }
+
+    /// The same, with the place that is at fault in front.
+    pub fn at(mut self, place: &str) -> Self {
+        let message = format!("{place}: {}", self.error);
+        self.error = anyhow::Error::msg(message);
         self
     }
 
@@ -200,6 +208,11 @@ impl From<TreeError> for Failure {
                 error,
                 Some("-c agent.topology=classic, or remove agent.orchestratorTools"),
             ),
+            TreeError::NoSuchAgent { .. } => Self::of(
+                Exit::Config,
+                error,
+                Some("correct mcp.servers.<id>.agent, or remove it"),
+            ),
             error => Self::of(
                 Exit::Config,
                 error,
@@ -231,6 +244,25 @@ impl From<LibraryError> for Failure {
             LibraryError::BrokenOff { .. } => (Exit::Failed, None),
         };
         Self::of(exit, error, next)
+    }
+}
+
+impl From<PinError> for Failure {
+    fn from(error: PinError) -> Self {
+        let exit = match error {
+            PinError::NoSuchServer { .. } => Exit::Usage,
+            PinError::Unreadable { .. } | PinError::Unwritable { .. } => Exit::Config,
+        };
+        Self::of(exit, error, None)
+    }
+}
+
+impl From<LoginError> for Failure {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::NotNeeded { .. } => Self::of(Exit::Usage, error, Some("lango mcp list")),
+            error => Self::of(Exit::Config, error, None),
+        }
     }
 }
 

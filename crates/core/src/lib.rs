@@ -27,7 +27,7 @@ pub use ambient::{Clock, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Grant, Waiting};
 pub use declaration::{Declaration, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
-pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
+pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{

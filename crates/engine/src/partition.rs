@@ -1,8 +1,11 @@
 //! Which tool belongs to whom: the first agent, in the topology's order of matching, one of whose prefixes begins the
-//! tool's name. Total and disjoint: every tool is in exactly one part.
+//! tool's name; a tool that the configuration gives to an agent is that agent's. A longer prefix does not win over an earlier
+//! agent; the order is all there is, and agents from files come first in it ([`Topology::with_agents`]). Total and disjoint:
+//! every tool is in exactly one part.
 
 use crate::topology::{AgentSpec, Topology};
-use lango_core::{AgentName, ToolName, ToolSpec};
+use lango_core::{AgentName, Text, ToolName, ToolSpec};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Something with a tool's name.
@@ -29,6 +32,18 @@ impl Named for Arc<ToolSpec> {
     }
 }
 
+/// Tools that are given to an agent by name.
+pub type Homes = BTreeMap<ToolName, Home>;
+
+/// To whom a tool is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The agent.
+    pub agent: AgentName,
+    /// What the agent can do with it, in words for people and models.
+    pub capability: Text,
+}
+
 /// Tools by their home.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partition<T> {
@@ -43,6 +58,15 @@ pub fn partition<T: Named>(
     topology: &Topology,
     tools: impl IntoIterator<Item = T>,
 ) -> Partition<T> {
+    partition_with_homes(topology, &Homes::new(), tools)
+}
+
+/// The same, where some tools are given to an agent by name, whatever their prefix says.
+pub(crate) fn partition_with_homes<T: Named>(
+    topology: &Topology,
+    homes: &Homes,
+    tools: impl IntoIterator<Item = T>,
+) -> Partition<T> {
     let parts = topology
         .agents
         .iter()
@@ -53,7 +77,8 @@ pub fn partition<T: Named>(
         unmatched: Vec::new(),
     };
     for tool in tools {
-        let home = home_of(topology, tool.tool_name());
+        let given = homes.get(tool.tool_name()).map(|home| &home.agent);
+        let home = given.or_else(|| home_of(topology, tool.tool_name()));
         match partition
             .parts
             .iter_mut()

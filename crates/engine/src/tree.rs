@@ -6,6 +6,7 @@ mod build;
 mod tool;
 
 use crate::instruction::{self, DELEGATE};
+use crate::partition::Homes;
 use crate::topology::OrchestratorTools;
 use lango_core::{AgentName, Function, Limits, Text, ToolName};
 use std::collections::{BTreeSet, HashMap};
@@ -87,6 +88,11 @@ pub struct Skipped {
     pub reason: String,
 }
 
+impl Skipped {
+    /// The reason of an agent that no tool was installed for.
+    pub const NO_TOOLS: &'static str = "no tools";
+}
+
 /// What the tree has to know of a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteCard {
@@ -105,6 +111,8 @@ pub struct TreeSettings {
     pub orchestrator_tools: Option<OrchestratorTools>,
     /// Whether a tool without a home is an error.
     pub strict_tools: bool,
+    /// Tools that are given to an agent by name.
+    pub homes: Homes,
 }
 
 impl Default for TreeSettings {
@@ -113,6 +121,7 @@ impl Default for TreeSettings {
             rounds: Limits::DEFAULT_ROUNDS,
             orchestrator_tools: None,
             strict_tools: false,
+            homes: Homes::new(),
         }
     }
 }
@@ -150,6 +159,18 @@ pub enum TreeError {
     Unmatched {
         /// Their names.
         names: Vec<ToolName>,
+    },
+    /// The configuration gives a tool to an agent that there is not.
+    #[error(
+        "the tool `{tool}` is given to the agent `{agent}`, which there is not; the agents are {agents}"
+    )]
+    NoSuchAgent {
+        /// The tool.
+        tool: ToolName,
+        /// The agent.
+        agent: AgentName,
+        /// Those that there are.
+        agents: String,
     },
     /// The configuration gives the orchestrator tools that its topology denies it.
     #[error(

@@ -1,5 +1,6 @@
 //! `lango doctor`: looks at everything a turn needs, and changes nothing.
 
+use super::mcp;
 use crate::app::App;
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
@@ -77,6 +78,12 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_model(app).await,
         well("agents", describe_agents(app)),
     ];
+    let servers = app.mcp.servers.overview().iter().map(|server| Finding {
+        name: "MCP server",
+        is_well: server.problem.is_none(),
+        detail: format!("{}: {}", server.id, mcp::status(server)),
+    });
+    findings.extend(servers);
     findings.extend(
         app.warnings()
             .into_iter()

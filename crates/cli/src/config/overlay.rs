@@ -172,21 +172,11 @@ impl<'a> Overlay<'a> {
     /// The settings and where each came from, unless something was wrong.
     pub fn finish(mut self) -> Result<(Settings, Vec<Value>, Vec<Ignored>), Problems> {
         Problems::refuse_if_any(self.problems)?;
-        let ids: Vec<String> = self.settings.providers.keys().cloned().collect();
         let mut values = Vec::new();
         for key in KEYS {
-            let ids = if key.name.contains(keys::ID) {
-                ids.as_slice()
-            } else {
-                &[String::new()]
-            };
-            for id in ids {
-                let name = Found {
-                    key,
-                    id: id.clone(),
-                }
-                .name();
-                let value = (key.field)(&mut self.settings, id).shown();
+            for id in self.settings.ids(key) {
+                let value = (key.field)(&mut self.settings, &id).shown();
+                let name = Found { key, id }.name();
                 let origin = self.origins.remove(&name).unwrap_or(Origin::Default);
                 values.push(Value {
                     key,
@@ -210,7 +200,9 @@ impl<'a> Overlay<'a> {
                     self.problems
                         .push(Problem::NotForProjects { key: path, origin });
                 }
-                (Some(key), _) if document.whose == Whose::Project && key.opens_something() => {
+                (Some(key), _)
+                    if document.whose == Whose::Project && key.opens_something(value) =>
+                {
                     self.ignored.push(Ignored { key: path, origin });
                 }
                 (Some(key), _) => {

@@ -10,6 +10,9 @@ use lango_core::Limits;
 use lango_models::{Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology};
+use super::keys::{ID, Key};
+use super::mcp::{McpServer, McpSettings};
+use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
 use super::surroundings::Paths;
 
@@ -26,6 +29,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// The keys under `skill`.
     pub skill: SkillSettings,
+    /// The keys under `mcp`.
+    pub mcp: McpSettings,
     /// The keys under `graph`.
     pub graph: GraphConfig,
     /// The keys under `embedding`.
@@ -34,6 +39,36 @@ pub struct Settings {
     pub memory: MemoryConfig,
     /// The keys under `session`.
     pub session: SessionSettings,
+    /// The keys under `a2a`.
+    pub a2a: A2aSettings,
+    /// The keys under `server`.
+    pub server: ServerConfig,
+}
+
+/// The keys under `a2a`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct A2aSettings {
+    /// Whether agents elsewhere are asked at all.
+    pub enabled: bool,
+    /// Which there are.
+    pub remote_agents: RemoteAgents,
+}
+
+/// The keys under `server`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The address it listens at.
+    pub host: Option<String>,
+    /// The port.
+    pub port: u32,
+    /// More names under which it answers.
+    pub hosts: Vec<String>,
+    /// Where callers reach it, if that is not where it listens.
+    pub public_url: Option<String>,
+    /// Whether callers have to know the token.
+    pub require_token: bool,
+    /// Whose sessions, memory and knowledge callers work with.
+    pub user: Option<String>,
 }
 
 /// The keys under `graph`.
@@ -176,6 +211,8 @@ pub struct AgentSettings {
 pub struct SessionSettings {
     /// Where sessions are kept.
     pub store: StoreLocation,
+    /// Whose they are.
+    pub user: Option<String>,
 }
 
 impl Settings {
@@ -212,6 +249,7 @@ impl Settings {
                 },
             },
             skill: SkillSettings::default(),
+            mcp: McpSettings::default(),
             graph: GraphConfig {
                 enabled: true,
                 max_depth: 3,
@@ -231,6 +269,19 @@ impl Settings {
             },
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
+                user: Some("local".to_owned()),
+            },
+            a2a: A2aSettings {
+                enabled: true,
+                remote_agents: RemoteAgents::default(),
+            },
+            server: ServerConfig {
+                host: Some("127.0.0.1".to_owned()),
+                port: 18789,
+                hosts: Vec::new(),
+                public_url: None,
+                require_token: true,
+                user: Some("a2a".to_owned()),
             },
         }
     }
@@ -240,6 +291,20 @@ impl Settings {
     /// The settings of one provider, made when they are first written to.
     pub(super) fn provider(&mut self, id: &str) -> &mut ProviderConfig {
         self.providers.entry(id.to_owned()).or_default()
+    }
+
+    /// The settings of one MCP server, made when they are first written to.
+    pub(super) fn server(&mut self, id: &str) -> &mut McpServer {
+        self.mcp.servers.entry(id.to_owned()).or_default()
+    }
+
+    /// The names that stand for `<id>` in a key; one that is empty for a key without.
+    pub(super) fn ids(&self, key: &Key) -> Vec<String> {
+        match key.name.split_once(ID) {
+            None => vec![String::new()],
+            Some(("mcp.servers.", _)) => self.mcp.servers.keys().cloned().collect(),
+            Some(_) => self.providers.keys().cloned().collect(),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Building the tree: one loop over the topology's specs, whatever the topology.
 
 use super::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};
-use crate::capability::capabilities_of;
+use crate::capability::capabilities_with_homes;
 use crate::instruction::{self, DELEGATE, OrchestratorPrompt};
-use crate::partition::{Partition, partition};
+use crate::partition::{Homes, Partition, partition_with_homes};
 use crate::topology::{AgentSpec, OrchestratorTools, Topology, check_name};
 use lango_core::{AgentName, Limits, Text, ToolSpec};
 use sha2::{Digest, Sha256};
@@ -24,7 +24,8 @@ impl Tree {
     ) -> Result<Self, TreeError> {
         check_tools(&tools)?;
         let root_tools = orchestrator_tools(topology, settings, &tools)?;
-        let Partition { parts, unmatched } = partition(topology, tools);
+        check_homes(topology, &settings.homes, &tools)?;
+        let Partition { parts, unmatched } = partition_with_homes(topology, &settings.homes, tools);
         let unmatched: Vec<_> = unmatched.iter().map(|spec| spec.name.clone()).collect();
         if settings.strict_tools && !unmatched.is_empty() {
             return Err(TreeError::Unmatched { names: unmatched });
@@ -36,10 +37,10 @@ impl Tree {
             if part.is_empty() && !spec.always_include {
                 skipped.push(Skipped {
                     name: spec.name.clone(),
-                    reason: "no tools".to_owned(),
+                    reason: Skipped::NO_TOOLS.to_owned(),
                 });
             } else {
-                agents.push(local_agent(spec, part));
+                agents.push(local_agent(spec, &settings.homes, part));
             }
         }
         let (remotes, refused) = admit_remotes(topology, remotes);
@@ -165,6 +166,33 @@ fn check_tools(tools: &[Arc<ToolSpec>]) -> Result<(), TreeError> {
     Ok(())
 }
 
+/// A tool can be given to an agent of the topology only; otherwise it would be nobody's without a word.
+fn check_homes(
+    topology: &Topology,
+    homes: &Homes,
+    tools: &[Arc<ToolSpec>],
+) -> Result<(), TreeError> {
+    let is_agent = |name: &AgentName| topology.agents.iter().any(|spec| spec.name == *name);
+    let homeless = tools.iter().find_map(|tool| {
+        let home = homes.get(&tool.name)?;
+        (!is_agent(&home.agent)).then_some((tool, home))
+    });
+    match homeless {
+        None => Ok(()),
+        Some((tool, home)) => {
+            let agents = topology
+                .agents
+                .iter()
+                .map(|spec| format!("`{}`", spec.name));
+            Err(TreeError::NoSuchAgent {
+                tool: tool.name.clone(),
+                agent: home.agent.clone(),
+                agents: agents.collect::<Vec<_>>().join(", "),
+            })
+        }
+    }
+}
+
 /// A setting may take the orchestrator's tools away; it cannot give tools to one that the topology built without.
 fn orchestrator_tools(
     topology: &Topology,
@@ -182,8 +210,8 @@ fn orchestrator_tools(
     }
 }
 
-fn local_agent(spec: &AgentSpec, part: Vec<Arc<ToolSpec>>) -> Agent {
-    let capabilities = capabilities_of(spec, &part);
+fn local_agent(spec: &AgentSpec, homes: &Homes, part: Vec<Arc<ToolSpec>>) -> Agent {
+    let capabilities = capabilities_with_homes(spec, homes, &part);
     let tools = own(&part);
     let mut description = format!("{}.", spec.role);
     if !capabilities.is_empty() {

@@ -51,7 +51,6 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         turnTimeout = "4m"
         toolTimeout = "500ms"
         strictTools = true
-        agentsDir = "/agents"
         fallback = ["a/b", "c/d"]
         maxTokens = 5000
         maxCost = 0.25
@@ -67,6 +66,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     let place = place.user_file(
         r#"
+        agent.agentsDir = "/agents"
         [providers.mine]
         baseUrl = "http://127.0.0.1:1"
         apiKeyEnv = "MY_KEY"
@@ -84,6 +84,33 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         dirs = "skills"
         [session]
         store = "sqlite:/other.db"
+        user = "ann"
+        [a2a]
+        enabled = false
+        remoteAgents = [{ name = "w", agentCardUrl = "http://127.0.0.1:2", tokenEnv = "W" }]
+        [server]
+        host = "127.0.0.2"
+        port = 16
+        hosts = ["lango.example"]
+        publicUrl = "https://lango.example"
+        requireToken = false
+        user = "bob"
+        [mcp]
+        startTimeout = "3s"
+        [mcp.servers.git]
+        command = ["server", ""]
+        url = "https://a"
+        tokenEnv = "TOKEN"
+        clientId = "me"
+        clientSecretEnv = "SECRET"
+        env = ["A", "B=1=2"]
+        network = true
+        read = "/packages"
+        write = ["~/out"]
+        agent = "vault"
+        prefix = ""
+        tools = ["a", "b"]
+        formDefaults = true
         [graph]
         enabled = false
         maxDepth = 2
@@ -146,6 +173,29 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert!(exec.network && (exec.max_processes, exec.max_memory_mb) == (9, 10));
     let skills = place.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);
+    let mcp = &loaded.settings.mcp;
+    assert_eq!(mcp.start_timeout, std::time::Duration::from_secs(3));
+    let git = &mcp.servers["git"];
+    assert_eq!(git.command.0, ["server", ""]);
+    let texts = (&git.url, &git.token_env, &git.agent, &git.prefix.0);
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        texts,
+        (
+            &some("https://a"),
+            &some("TOKEN"),
+            &some("vault"),
+            &some("")
+        )
+    );
+    let client = (&git.client_id, &git.client_secret_env);
+    assert_eq!(client, (&some("me"), &some("SECRET")));
+    let variables = [("A".to_owned(), None), ("B".to_owned(), some("1=2"))];
+    assert_eq!(git.env.0, variables);
+    assert!(git.network && git.form_defaults);
+    assert_eq!(git.read, [Path::new("/packages")]);
+    assert_eq!(git.write, [place.path("home/out")]);
+    assert_eq!(git.tools, ["a", "b"]);
     let graph = &loaded.settings.graph;
     assert!(!graph.enabled && (graph.max_depth, graph.max_results) == (2, 11));
     let embedding = &loaded.settings.embedding;
@@ -161,6 +211,20 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         memory.context_tokens,
     );
     assert_eq!(thresholds, (12, 13, 14, 15));
+    assert_eq!(loaded.settings.session.user.as_deref(), Some("ann"));
+    let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
+        panic!("{:?}", loaded.settings.a2a);
+    };
+    assert!(!loaded.settings.a2a.enabled && remote.name == "w");
+    assert_eq!(remote.agent_card_url, "http://127.0.0.1:2");
+    assert_eq!(remote.token_env.as_deref(), Some("W"));
+    let server = &loaded.settings.server;
+    assert_eq!(server.host.as_deref(), Some("127.0.0.2"));
+    assert_eq!((server.port, server.require_token), (16, false));
+    assert_eq!(server.hosts, ["lango.example"]);
+    let url = server.public_url.as_deref();
+    assert_eq!(url, Some("https://lango.example"));
+    assert_eq!(server.user.as_deref(), Some("bob"));
     assert_eq!(loaded.values.len(), KEYS.len());
     assert!(
         loaded

@@ -1,0 +1,254 @@
+//! `lango mcp`: which servers there are, whether they answer, logging in to them, and accepting what they changed.
+
+use crate::app::App;
+use crate::args::McpCommand;
+use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
+use crate::screen::{self, Layout, one_line};
+use lango_mcp::{Accepted, Form, Overview, Probe, ToolState};
+use serde_json::{Value, json};
+
+/// Runs the command.
+pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
+    let app = App::load(config).await?;
+    match command {
+        McpCommand::List { json } => list(&app, json),
+        McpCommand::Test { id, json } => {
+            if let Some(id) = &id {
+                known(&app, id)?;
+            }
+            let probes = app.mcp.servers.test(id.as_deref()).await;
+            app.close().await;
+            test(&app, &probes, json)
+        }
+        McpCommand::Login { id, scope } => {
+            known(&app, &id)?;
+            let show = |page: &str| {
+                screen::say(&format!(
+                    "open this in a browser on this machine, and agree there:\n\n  {page}\n"
+                ));
+            };
+            let login = app.mcp.servers.login(&id, scope.as_deref(), show).await;
+            app.close().await;
+            login?;
+            screen::print(&format!(
+                "logged in to `{id}`; `lango mcp test {id}` shows its tools"
+            ))?;
+            Ok(Exit::Ok)
+        }
+        McpCommand::Logout { id } => {
+            known(&app, &id)?;
+            let said = match app.mcp.servers.logout(&id)? {
+                true => format!(
+                    "what was granted for `{id}` is forgotten here; the server may still know it"
+                ),
+                false => format!("nothing was granted for `{id}`"),
+            };
+            screen::print(&said)?;
+            Ok(Exit::Ok)
+        }
+        McpCommand::Trust { id } => {
+            known(&app, &id)?;
+            trust(&id, &app.mcp.servers.trust(&id)?)
+        }
+    }
+}
+
+/// There is a server of this name.
+fn known(app: &App, id: &str) -> Result<(), Failure> {
+    let servers = app.mcp.servers.overview();
+    if servers.iter().any(|server| server.id == id) {
+        return Ok(());
+    }
+    let ids: Vec<&str> = servers.iter().map(|server| server.id.as_str()).collect();
+    let there_are = match ids.is_empty() {
+        true => "there are none".to_owned(),
+        false => format!("there are {}", ids.join(", ")),
+    };
+    let message = format!("there is no MCP server `{id}`; {there_are}");
+    Err(Failure::new(Exit::Usage, message).next("lango mcp list"))
+}
+
+fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
+    let servers = app.mcp.servers.overview();
+    if as_json {
+        let rows: Vec<Value> = servers.iter().map(|server| row(app, server)).collect();
+        screen::print(&screen::json(&rows, Layout::Indented)?)?;
+        return Ok(Exit::Ok);
+    }
+    if servers.is_empty() {
+        screen::print("no MCP servers; name one with mcp.servers.<id>.command or .url")?;
+    }
+    for server in servers {
+        let line = format!(
+            "{}  {}  {}  {}",
+            server.id,
+            server.transport,
+            one_line(&server.target, 100),
+            status(server)
+        );
+        screen::print(&sanitize(&line))?;
+        for tool in &server.tools {
+            let owner = app.tree.owner_of(tool.name.as_str());
+            let owner = owner.map_or("nobody", |agent| agent.name.as_str());
+            let line = format!(
+                "  {}  {owner}  {}  {}  {}",
+                tool.name,
+                word(tool.state),
+                &tool.hash[..12],
+                tool.summary
+            );
+            screen::print(&sanitize(&line))?;
+        }
+    }
+    for warning in app.mcp.servers.warnings() {
+        screen::say(&format!("warning: {warning}"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// How a server stands, without asking it.
+pub(super) fn status(server: &Overview) -> String {
+    let changed = server
+        .tools
+        .iter()
+        .filter(|tool| tool.state != ToolState::Pinned);
+    let changed = changed.count();
+    match (&server.problem, server.is_pinned) {
+        (Some(problem), _) => problem.clone(),
+        (None, false) => format!("not connected yet; lango mcp test {}", server.id),
+        (None, true) if changed > 0 => format!(
+            "{}, {changed} changed; lango mcp trust {} accepts that",
+            screen::count(server.tools.len() as u64, "tool"),
+            server.id
+        ),
+        (None, true) => format!(
+            "{} pinned",
+            screen::count(server.tools.len() as u64, "tool")
+        ),
+    }
+}
+
+fn word(state: ToolState) -> &'static str {
+    match state {
+        ToolState::Pinned => "pinned",
+        ToolState::Changed => "CHANGED",
+        ToolState::New => "NEW",
+    }
+}
+
+fn row(app: &App, server: &Overview) -> Value {
+    let tools = server.tools.iter().map(|tool| {
+        json!({
+            "name": tool.name,
+            "tool": tool.tool,
+            "owner": app.tree.owner_of(tool.name.as_str()).map(|agent| &agent.name),
+            "state": tool.state,
+            "hash": tool.hash,
+            "summary": tool.summary,
+        })
+    });
+    json!({
+        "id": server.id,
+        "transport": server.transport,
+        "target": server.target,
+        "agent": server.agent,
+        "server": server.name,
+        "pinned": server.is_pinned,
+        "status": status(server),
+        "tools": tools.collect::<Vec<_>>(),
+    })
+}
+
+fn test(app: &App, probes: &[Probe], as_json: bool) -> Result<Exit, Failure> {
+    if as_json {
+        let rows: Vec<Value> = probes.iter().map(probe_row).collect();
+        screen::print(&screen::json(&rows, Layout::Indented)?)?;
+    } else if probes.is_empty() {
+        return list(app, false);
+    } else {
+        for probe in probes {
+            screen::print(&sanitize(&probe_text(probe)))?;
+        }
+    }
+    Ok(match probes.iter().all(|probe| probe.result.is_ok()) {
+        true => Exit::Ok,
+        false => Exit::Config,
+    })
+}
+
+fn probe_text(probe: &Probe) -> String {
+    let seconds = probe.took.as_secs_f64();
+    let mut lines = Vec::new();
+    match &probe.result {
+        Ok(probed) => {
+            lines.push(format!(
+                "✓ {}  {}  protocol {}  {}  {seconds:.1} s",
+                probe.id,
+                probed.name,
+                probed.protocol,
+                screen::count(probed.tools.len() as u64, "tool"),
+            ));
+            for tool in &probed.tools {
+                let wanted = match tool.is_wanted {
+                    true => "",
+                    false => "  (not wanted)",
+                };
+                lines.push(format!(
+                    "  {}  {}{wanted}  {}",
+                    tool.name,
+                    word(tool.state),
+                    tool.summary
+                ));
+            }
+            lines.extend(probed.notes.iter().map(|note| format!("  note: {note}")));
+        }
+        Err(error) => {
+            lines.push(format!("✗ {}  {error}  ({seconds:.1} s)", probe.id));
+            let words = probe.stderr.lines().map(|line| format!("  | {line}"));
+            lines.extend(words);
+        }
+    }
+    lines.join("\n")
+}
+
+fn probe_row(probe: &Probe) -> Value {
+    let mut row = json!({
+        "id": probe.id,
+        "ok": probe.result.is_ok(),
+        "ms": u64::try_from(probe.took.as_millis()).unwrap_or(u64::MAX),
+        "stderr": probe.stderr,
+    });
+    match &probe.result {
+        Err(error) => row["error"] = json!(error.to_string()),
+        Ok(probed) => {
+            let tools = probed.tools.iter().map(|tool| {
+                json!({ "name": tool.name, "state": tool.state, "wanted": tool.is_wanted, "summary": tool.summary })
+            });
+            row["protocol"] = json!(probed.protocol);
+            row["server"] = json!(probed.name);
+            row["notes"] = json!(probed.notes);
+            row["tools"] = tools.collect();
+        }
+    }
+    row
+}
+
+fn trust(id: &str, accepted: &[Accepted]) -> Result<Exit, Failure> {
+    if accepted.is_empty() {
+        screen::print(&format!("nothing of `{id}` changed since it was pinned"))?;
+    }
+    let shown = |form: &Option<Form>| match form {
+        Some(form) => format!("{} {}", one_line(&form.description, 300), form.schema),
+        None => "nothing".to_owned(),
+    };
+    for tool in accepted {
+        screen::print(&sanitize(&format!(
+            "accepted: {}\n  before: {}\n  now:    {}",
+            tool.tool,
+            shown(&tool.before),
+            shown(&tool.now)
+        )))?;
+    }
+    Ok(Exit::Ok)
+}

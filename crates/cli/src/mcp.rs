@@ -1,0 +1,278 @@
+//! MCP servers: from the configuration to their tools, to the agents that are given them, and to the rules that follow
+//! from what changed.
+
+use crate::app::Keeping;
+use crate::config::{Loaded, McpServer};
+use crate::exit::{Exit, Failure};
+use crate::hands;
+use lango_core::{AgentName, Tool};
+use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
+use lango_mcp::{
+    Address, ClientSettings, Overview, Pauses, Program, Reach, Secret, ServerSettings, Servers,
+    Setup, Start, Token, ToolState, Variable,
+};
+use lango_sandbox::{Launcher, Network, Policy, Strength};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// How many tools of a server are named where the orchestrator is told what an agent can do.
+const NAMED_TOOLS: usize = 8;
+
+/// The servers of this configuration.
+pub struct Mcp {
+    /// The servers themselves.
+    pub servers: Servers,
+    /// To whom their tools are given.
+    pub homes: Homes,
+    strength: Strength,
+}
+
+/// What servers depend on.
+pub struct Surrounding<'a> {
+    /// The configuration.
+    pub loaded: &'a Loaded,
+    /// lango's own environment.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// What commands may touch.
+    pub policy: &'a Policy,
+    /// What starts commands.
+    pub launcher: &'a Launcher,
+    /// How well they are held.
+    pub strength: &'a Strength,
+    /// The tools that there are already.
+    pub tools: &'a [Arc<dyn Tool>],
+}
+
+impl Mcp {
+    /// Builds the tools. Servers of which nothing is pinned are connected only by whoever is about to use them, and where
+    /// something may be kept.
+    pub async fn open(here: Surrounding<'_>, start: Start) -> Result<Self, Failure> {
+        let settings = &here.loaded.settings.mcp;
+        let servers = settings.servers.iter();
+        let servers = servers.map(|(id, server)| server_settings(id, server, &here));
+        let names = here.tools.iter().map(|tool| tool.spec().name.to_string());
+        let setup = Setup {
+            servers: servers.collect::<Result<_, _>>()?,
+            launcher: here.launcher.clone(),
+            strength: here.strength.clone(),
+            pins: here.loaded.paths.mcp_pins(),
+            grants: here.loaded.paths.mcp_grants(),
+            attachments: here.loaded.paths.attachments(),
+            patience: settings.start_timeout,
+            pauses: Pauses::default(),
+            taken: names.chain([DELEGATE.to_owned()]).collect(),
+        };
+        let servers = Servers::open(setup, start).await;
+        let homes = servers.overview().iter().flat_map(homes_of).collect();
+        Ok(Self {
+            servers,
+            homes,
+            strength: here.strength.clone(),
+        })
+    }
+
+    /// What is asked for whatever was allowed before.
+    pub fn rules(&self) -> Vec<Rule> {
+        let servers = self.servers.overview().iter();
+        let tools = servers.flat_map(|server| server.tools.iter().map(move |tool| (server, tool)));
+        let rules = tools.filter_map(|(server, tool)| {
+            let origin = match (&self.strength, tool.state, server.transport) {
+                (_, ToolState::Changed, _) => format!(
+                    "the MCP server `{id}` changed this tool since it was pinned; `lango mcp trust {id}` accepts it as it is now",
+                    id = server.id
+                ),
+                (_, ToolState::New, _) => format!(
+                    "the MCP server `{id}` did not have this tool when it was pinned; `lango mcp trust {id}` accepts it",
+                    id = server.id
+                ),
+                (Strength::Degraded { missing }, _, "stdio") => {
+                    format!("the sandbox is degraded ({missing}), so every call of a server in it is asked for")
+                }
+                _ => return None,
+            };
+            Some(Rule {
+                action: Action::AskEachTime,
+                agent: None,
+                tool: Some(tool.name.to_string()),
+                matching: None,
+                origin: origin.into(),
+            })
+        });
+        rules.collect()
+    }
+
+    /// The servers whose tools are not here, and why.
+    pub fn absent(&self) -> impl Iterator<Item = String> {
+        let servers = self.servers.overview().iter();
+        let absent = servers.filter(|server| !server.is_pinned || server.problem.is_some());
+        absent.map(|server| {
+            let unknown = || format!("they are not known yet, see `lango mcp test {}`", server.id);
+            let why = server.problem.clone().unwrap_or_else(unknown);
+            format!("those of the MCP server `{}` ({why})", server.id)
+        })
+    }
+
+    /// What a person should know.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.servers.warnings().to_vec();
+        for server in self.servers.overview() {
+            let id = &server.id;
+            if !server.is_pinned && server.problem.is_none() {
+                warnings.push(format!(
+                    "the tools of the MCP server `{id}` are not known yet; `lango mcp test {id}` connects to it"
+                ));
+            }
+            let is_open = |state| server.tools.iter().any(|tool| tool.state == state);
+            if is_open(ToolState::Changed) || is_open(ToolState::New) {
+                warnings.push(format!(
+                    "tools of the MCP server `{id}` changed since they were pinned, so each call of them is asked for; \
+                     `lango mcp list` shows which, `lango mcp trust {id}` accepts them"
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+/// Whether servers that nobody connected to before are connected by somebody who is about to use them.
+pub fn start_for(keeping: Keeping) -> Start {
+    match keeping {
+        Keeping::Everything => Start::ConnectUnpinned,
+        // What they say would have to be kept.
+        Keeping::Nothing => Start::PinsOnly,
+    }
+}
+
+/// The tools that a server's agent is given.
+fn homes_of(server: &Overview) -> Vec<(lango_core::ToolName, Home)> {
+    let Some(agent) = &server.agent else {
+        return Vec::new();
+    };
+    let names = server.tools.iter().take(NAMED_TOOLS);
+    let mut names: Vec<&str> = names.map(|tool| tool.name.as_str()).collect();
+    if server.tools.len() > NAMED_TOOLS {
+        names.push("…");
+    }
+    let home = Home {
+        agent: agent.clone(),
+        capability: format!(
+            "tools of the MCP server `{}` ({})",
+            server.id,
+            names.join(", ")
+        )
+        .into(),
+    };
+    let tools = server.tools.iter();
+    tools
+        .map(|tool| (tool.name.clone(), home.clone()))
+        .collect()
+}
+
+fn server_settings(
+    id: &str,
+    server: &McpServer,
+    here: &Surrounding<'_>,
+) -> Result<ServerSettings, Failure> {
+    let wrong = |what: String| {
+        Failure::new(Exit::Config, format!("mcp.servers.{id}: {what}"))
+            .next("`lango config show --origin` tells where it is set; docs/mcp.md shows how")
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if id.is_empty() || id.len() > 32 || !id.chars().all(plain) {
+        return Err(wrong(
+            "the name of a server has up to 32 letters, digits, `-` and `_`".to_owned(),
+        ));
+    }
+    let reach = match (server.command.0.is_empty(), &server.url) {
+        (false, None) => Reach::Program(program(server, here)),
+        (true, Some(url)) => Reach::Address(address(url, server, here.env).map_err(wrong)?),
+        (true, None) => {
+            return Err(wrong("it needs `command`, or `url`".to_owned()));
+        }
+        (false, Some(_)) => {
+            return Err(wrong(
+                "`command` starts a program and `url` does not; set one of them".to_owned(),
+            ));
+        }
+    };
+    Ok(ServerSettings {
+        id: id.to_owned(),
+        reach,
+        agent: server.agent.as_deref().map(AgentName::from),
+        prefix: server.prefix.0.clone().unwrap_or_else(|| format!("{id}_")),
+        tools: (!server.tools.is_empty()).then(|| server.tools.clone()),
+        form_defaults: server.form_defaults,
+    })
+}
+
+/// A program is held like every other command, and opens nothing but what its own settings open besides.
+fn program(server: &McpServer, here: &Surrounding<'_>) -> Program {
+    let mut policy = here.policy.clone();
+    policy.network = match server.network {
+        true => Network::Host,
+        false => Network::None,
+    };
+    policy
+        .read
+        .extend(server.read.iter().map(|path| hands::real(path)));
+    policy
+        .write
+        .extend(server.write.iter().map(|path| hands::real(path)));
+    let env = server.env.0.iter().map(|(name, value)| Variable {
+        name: name.clone(),
+        is_passed_on: value.is_none(),
+        value: match value {
+            Some(value) => Some(Secret::new(value.clone())),
+            None => variable(here.env, name),
+        },
+    });
+    Program {
+        argv: server.command.0.clone(),
+        env: env.collect(),
+        policy,
+        limits: hands::limits(here.loaded),
+    }
+}
+
+fn address(
+    url: &str,
+    server: &McpServer,
+    env: &BTreeMap<OsString, OsString>,
+) -> Result<Address, String> {
+    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|here| match url.strip_prefix(here) {
+            Some(rest) => rest.is_empty() || rest.starts_with([':', '/']),
+            None => false,
+        });
+    if !url.starts_with("https://") && !url.starts_with("http://") {
+        return Err(format!(
+            "`{url}` is no address; it begins with https:// or http://"
+        ));
+    }
+    if server.token_env.is_some() && !url.starts_with("https://") && !is_here {
+        return Err("a token is not sent over http:// to another machine; use https://".to_owned());
+    }
+    let held = |name: &String| Token {
+        variable: name.clone(),
+        value: variable(env, name),
+    };
+    let token = server.token_env.as_ref().map(held);
+    let client = server.client_id.as_ref().map(|id| ClientSettings {
+        id: id.clone(),
+        secret: server.client_secret_env.as_ref().map(held),
+    });
+    Ok(Address {
+        url: url.to_owned(),
+        token,
+        client,
+    })
+}
+
+fn variable(env: &BTreeMap<OsString, OsString>, name: &str) -> Option<Secret> {
+    let value = env
+        .get(OsStr::new(name))
+        .filter(|value| !value.is_empty())?;
+    value.to_str().map(Secret::new)
+}

@@ -1,0 +1,221 @@
+//! What servers said of their tools when a person last agreed to it, in a file of lango's own.
+//!
+//! A tool is pinned in the form in which it was first seen. A form that the server gives later is kept beside the pin,
+//! pending, until the person accepts it.
+
+use crate::form::Form;
+use crate::private_file::PrivateFile;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// Why the pins cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum PinError {
+    /// There are none of this server.
+    #[error(
+        "nothing is pinned of the MCP server `{server}`; `lango mcp test {server}` connects to it"
+    )]
+    NoSuchServer {
+        /// The server.
+        server: String,
+    },
+    /// The file is there and makes no sense.
+    #[error("the pins in `{}` cannot be read: {why}; remove the file to pin every server anew", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file cannot be written.
+    #[error("the pins in `{}` cannot be written", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// How a tool stands against its pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolState {
+    /// It is what was pinned.
+    Pinned,
+    /// It changed since, and nobody accepted that yet.
+    Changed,
+    /// It was not there when the others were pinned, and nobody accepted it yet.
+    New,
+}
+
+/// The file.
+#[derive(Debug, Clone)]
+pub(crate) struct Pins {
+    file: PrivateFile,
+}
+
+/// What is in it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Book {
+    version: u32,
+    servers: BTreeMap<String, PinnedServer>,
+}
+
+/// What is known of one server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct PinnedServer {
+    /// The digest of the settings with which it was reached.
+    settings: String,
+    /// What it called itself.
+    pub(crate) name: String,
+    pub(crate) tools: BTreeMap<String, PinnedTool>,
+}
+
+/// One tool: what was accepted, and what it is now if that is something else.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct PinnedTool {
+    pub(crate) pinned: Option<Form>,
+    pub(crate) pending: Option<Form>,
+}
+
+impl PinnedTool {
+    /// The form in which it is offered.
+    pub(crate) fn offered(&self) -> Option<&Form> {
+        self.pending.as_ref().or(self.pinned.as_ref())
+    }
+
+    pub(crate) fn state(&self) -> ToolState {
+        match (&self.pinned, &self.pending) {
+            (_, None) => ToolState::Pinned,
+            (Some(_), Some(_)) => ToolState::Changed,
+            (None, Some(_)) => ToolState::New,
+        }
+    }
+}
+
+impl PinnedServer {
+    /// A server that is seen for the first time: all of it is accepted.
+    pub(crate) fn first(settings: String, name: String, tools: BTreeMap<String, Form>) -> Self {
+        let pinned = |form| PinnedTool {
+            pinned: Some(form),
+            pending: None,
+        };
+        let tools = tools.into_iter().map(|(name, form)| (name, pinned(form)));
+        Self {
+            settings,
+            name,
+            tools: tools.collect(),
+        }
+    }
+
+    /// Takes in what the server lists now. What it no longer has is forgotten, so that it is new if it comes back.
+    pub(crate) fn take_in(&mut self, listed: &BTreeMap<String, Form>) {
+        self.tools.retain(|name, _| listed.contains_key(name));
+        for (name, form) in listed {
+            let tool = self.tools.entry(name.clone()).or_default();
+            let is_pinned = tool
+                .pinned
+                .as_ref()
+                .is_some_and(|pinned| pinned.hash == form.hash);
+            tool.pending = match is_pinned {
+                true => None,
+                false => Some(form.clone()),
+            };
+        }
+    }
+
+    /// Accepts everything that is pending; gives the names and what was accepted before.
+    fn accept(&mut self) -> Vec<(String, PinnedTool)> {
+        let mut accepted = Vec::new();
+        for (name, tool) in &mut self.tools {
+            if tool.pending.is_some() {
+                accepted.push((name.clone(), tool.clone()));
+                tool.pinned = tool.pending.take();
+            }
+        }
+        accepted
+    }
+}
+
+impl Book {
+    /// What is pinned of a server that is reached like this.
+    pub(crate) fn of(&self, server: &str, settings: &str) -> Option<&PinnedServer> {
+        let pinned = self.servers.get(server)?;
+        (pinned.settings == settings).then_some(pinned)
+    }
+}
+
+impl Pins {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            file: PrivateFile::at(path),
+        }
+    }
+
+    /// What is pinned; nothing where there is no file.
+    pub(crate) fn read(&self) -> Result<Book, PinError> {
+        let unreadable = |why: String| PinError::Unreadable {
+            path: self.file.path().to_owned(),
+            why,
+        };
+        let book = self.file.read::<Book>();
+        let Some(book) = book.map_err(|error| unreadable(error.to_string()))? else {
+            return Ok(Book::default());
+        };
+        if book.version != VERSION {
+            return Err(unreadable(format!("its version is {}", book.version)));
+        }
+        let tools = book
+            .servers
+            .values()
+            .flat_map(|server| server.tools.values());
+        let mut forms = tools.flat_map(|tool| tool.pinned.iter().chain(&tool.pending));
+        match forms.all(Form::is_whole) {
+            true => Ok(book),
+            false => Err(unreadable(
+                "a hash does not fit what it stands for".to_owned(),
+            )),
+        }
+    }
+
+    /// Notes what a server is reached by and offers.
+    pub(crate) fn write(&self, server: &str, pinned: PinnedServer) -> Result<(), PinError> {
+        self.change(|book| {
+            book.servers.insert(server.to_owned(), pinned);
+        })
+    }
+
+    /// Accepts all that is pending of a server; gives what that was.
+    pub(crate) fn accept(&self, server: &str) -> Result<Vec<(String, PinnedTool)>, PinError> {
+        let mut accepted = None;
+        self.change(|book| accepted = book.servers.get_mut(server).map(PinnedServer::accept))?;
+        accepted.ok_or_else(|| PinError::NoSuchServer {
+            server: server.to_owned(),
+        })
+    }
+
+    /// Makes the folder of the file, which has to be there before a server starts.
+    pub(crate) fn make_folder(&self) -> io::Result<()> {
+        self.file.make_folder()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Book)) -> Result<(), PinError> {
+        let unwritable = |cause| PinError::Unwritable {
+            path: self.file.path().to_owned(),
+            cause,
+        };
+        let _held = self.file.hold().map_err(unwritable)?;
+        // What cannot be read was reported when it was first read; it is made anew here.
+        let mut book = self.read().unwrap_or_default();
+        book.version = VERSION;
+        change(&mut book);
+        self.file.replace(&book).map_err(unwritable)
+    }
+}

@@ -1,0 +1,430 @@
+//! One server over time: connected when it is needed, let go when it breaks, tried again after a pause that grows.
+
+use crate::attachments::Attachments;
+use crate::connection::{About, CallFault, Connection, Listing, Opening, Way};
+use crate::error::{ConnectError, Failure};
+use crate::names::line;
+use crate::oauth::{self, Bearer, Grants, LoginError};
+use crate::pins::{PinnedServer, Pins};
+use crate::settings::{Reach, ServerSettings};
+use lango_core::ToolError;
+use lango_sandbox::{Launcher, Strength};
+use rmcp::model::{CallToolResult, JsonObject};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// How long a server that failed is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pauses {
+    /// After its first failure; it doubles with each one that follows.
+    pub first: Duration,
+    /// At most.
+    pub longest: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(500),
+            longest: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What every server needs besides its settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) launcher: Launcher,
+    pub(crate) strength: Strength,
+    pub(crate) pins: Pins,
+    pub(crate) attachments: Attachments,
+    pub(crate) grants: Grants,
+    /// How long a handshake may take, and a list of tools.
+    pub(crate) patience: Duration,
+    pub(crate) pauses: Pauses,
+}
+
+/// One server.
+pub(crate) struct Server {
+    pub(crate) settings: ServerSettings,
+    pub(crate) digest: String,
+    surroundings: Surroundings,
+    way: Way,
+    state: Mutex<State>,
+    /// One call connects, the others wait for what comes of it.
+    turnstile: Semaphore,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Arc<Connection>>,
+    /// The hash of each tool as the server listed it last, and how often it had announced new ones by then.
+    listed: BTreeMap<String, String>,
+    announced: u64,
+    down: Option<Down>,
+    failures: u32,
+    is_closed: bool,
+}
+
+#[derive(Clone)]
+struct Down {
+    since: Instant,
+    again: Instant,
+    why: String,
+}
+
+/// A server that was just connected.
+pub(crate) struct Connected {
+    pub(crate) about: About,
+    pub(crate) pinned: PinnedServer,
+    /// What a person should know of it.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Server {
+    pub(crate) fn new(settings: ServerSettings, surroundings: Surroundings) -> Self {
+        let way = match &settings.reach {
+            Reach::Program(program) => Way::Program(Box::new(program.clone())),
+            Reach::Address(address) => {
+                let grants = surroundings.grants.clone();
+                Way::Address(Bearer::new(&settings.id, address, grants))
+            }
+        };
+        Self {
+            way,
+            digest: settings.digest(),
+            settings,
+            surroundings,
+            state: Mutex::default(),
+            turnstile: Semaphore::new(1),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.settings.id
+    }
+
+    /// Calls a tool in the form in which it was offered.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        hash: &str,
+        arguments: JsonObject,
+    ) -> Result<CallToolResult, ToolError> {
+        let connection = self.connected().await.map_err(ToolError::new)?;
+        if let Err(failure) = self.hear_news(&connection).await {
+            self.lose(&connection, failure.line()).await;
+            return Err(ToolError::new(self.down().unwrap_or_default()));
+        }
+        self.refuse_what_changed(tool, hash)?;
+        let id = self.id();
+        match connection.call(tool, arguments).await {
+            Ok(result) => {
+                let mut state = self.state();
+                state.failures = 0;
+                state.down = None;
+                Ok(result)
+            }
+            Err(CallFault::Refused(error)) => Err(ToolError::new(format!(
+                "the MCP server `{id}` refused the call: {} (code {})",
+                line(&error.message, 1000),
+                error.code.0
+            ))),
+            Err(CallFault::Unauthorised(advice)) => Err(ToolError::new(format!(
+                "the MCP server `{id}` did not let the call in, so it was not done: {advice}"
+            ))),
+            Err(CallFault::Odd(what)) => Err(ToolError::new(format!(
+                "the MCP server `{id}` answered, and {what}; whether the call was done, nobody knows"
+            ))),
+            Err(CallFault::Broken) => {
+                let why = connection.end().await.line();
+                self.lose(&connection, why.clone()).await;
+                Err(ToolError::new(format!(
+                    "the MCP server `{id}` broke off in the middle of the call ({why}); nobody knows whether it was done: \
+                     do not repeat it, say so"
+                )))
+            }
+        }
+    }
+
+    /// Connects now, whatever happened before, and takes in what the server offers.
+    pub(crate) async fn connect(&self) -> Result<Connected, Failure> {
+        let _turn = self.turnstile.acquire().await;
+        let connected = self.connect_in_turn().await;
+        if let Err(failure) = &connected {
+            self.note_down(failure.line());
+        }
+        connected
+    }
+
+    /// Logs in, if the server wants that. `show` is given the address that the person opens in a browser.
+    pub(crate) async fn login(
+        &self,
+        scope: Option<&str>,
+        show: impl FnOnce(&str) + Send,
+    ) -> Result<(), LoginError> {
+        let not_needed = |why: String| Err(LoginError::NotNeeded { why });
+        let bearer = match &self.way {
+            Way::Program(_) => return not_needed("its program is started here".to_owned()),
+            Way::Address(bearer) => bearer,
+        };
+        if let Some(token) = &bearer.address.token {
+            return not_needed(format!("its token is in `{}`", token.variable));
+        }
+        if scope.is_none() && bearer.challenge().is_none() {
+            match self.connect().await {
+                Ok(_) => return not_needed("the server lets lango in as it is".to_owned()),
+                Err(failure) if bearer.challenge().is_none() => {
+                    return Err(LoginError::unusable(failure.error.to_string()));
+                }
+                Err(_) => {}
+            }
+        }
+        oauth::login(bearer, scope, show).await?;
+        // It was refused for want of this; now there is no reason to wait.
+        self.state().down = None;
+        Ok(())
+    }
+
+    /// What the program complained about last.
+    pub(crate) fn last_words(&self) -> String {
+        let connection = self.state().connection.clone();
+        connection
+            .map(|connection| connection.last_words())
+            .unwrap_or_default()
+    }
+
+    /// Ends it for good.
+    pub(crate) async fn close(&self) {
+        let connection = {
+            let mut state = self.state();
+            state.is_closed = true;
+            state.connection.take()
+        };
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// The connection, made if there is none; an error says that it is down.
+    async fn connected(&self) -> Result<Arc<Connection>, String> {
+        for _ in 0..2 {
+            if let Some(connection) = self.live().await {
+                return Ok(connection);
+            }
+            if let Some(down) = self.down() {
+                return Err(down);
+            }
+            let _turn = self.turnstile.acquire().await;
+            // Somebody else may have connected, or failed to, while this one waited.
+            if self.state().connection.is_some() || self.down().is_some() {
+                continue;
+            }
+            if let Err(failure) = self.connect_in_turn().await {
+                self.note_down(failure.line());
+            }
+        }
+        match self.live().await {
+            Some(connection) => Ok(connection),
+            None => Err(self
+                .down()
+                .unwrap_or_else(|| self.is_down("it is not connected"))),
+        }
+    }
+
+    async fn connect_in_turn(&self) -> Result<Connected, Failure> {
+        let Surroundings {
+            launcher,
+            strength,
+            patience,
+            ..
+        } = &self.surroundings;
+        if self.state().is_closed {
+            let what = "lango is about to end".to_owned();
+            return Err(ConnectError::Broken { what }.into());
+        }
+        self.make_folders()?;
+        let opening = Opening {
+            settings: &self.settings,
+            way: &self.way,
+            launcher,
+            strength,
+            patience: *patience,
+        };
+        let connection = opening.open().await?;
+        let announced = connection.new_tools();
+        let listing = match connection.tools(*patience).await {
+            Ok(listing) => listing,
+            Err(failure) => {
+                connection.close().await;
+                return Err(failure);
+            }
+        };
+        let about = connection.about.clone();
+        let (pinned, notes) = self.take_in(listing, announced, &about.name);
+        let mut state = self.state();
+        state.connection = Some(Arc::new(connection));
+        state.down = None;
+        Ok(Connected {
+            about,
+            pinned,
+            notes,
+        })
+    }
+
+    /// Makes the folders that the program must not see, while it can still be kept from seeing them.
+    fn make_folders(&self) -> Result<(), ConnectError> {
+        let Surroundings {
+            pins, attachments, ..
+        } = &self.surroundings;
+        let made = pins.make_folder().and_then(|()| attachments.make_folder());
+        made.map_err(|error| ConnectError::NotStarted {
+            why: format!("lango's own folder cannot be made: {error}"),
+        })
+    }
+
+    /// Asks for the tools again if the server said that they are others now.
+    async fn hear_news(&self, connection: &Connection) -> Result<(), Failure> {
+        let announced = connection.new_tools();
+        if announced == self.state().announced {
+            return Ok(());
+        }
+        let listing = connection.tools(self.surroundings.patience).await?;
+        self.take_in(listing, announced, &connection.about.name);
+        Ok(())
+    }
+
+    /// Holds what the server lists against what is pinned, and remembers what is new.
+    fn take_in(&self, listing: Listing, announced: u64, name: &str) -> (PinnedServer, Vec<String>) {
+        let Listing {
+            tools,
+            left_out: mut notes,
+        } = listing;
+        {
+            let hashes = tools
+                .iter()
+                .map(|(name, form)| (name.clone(), form.hash.clone()));
+            let mut state = self.state();
+            state.listed = hashes.collect();
+            state.announced = announced;
+        }
+        let pins = &self.surroundings.pins;
+        let book = pins.read().unwrap_or_default();
+        let pinned = match book.of(self.id(), &self.digest) {
+            Some(before) => {
+                let mut pinned = before.clone();
+                pinned.take_in(&tools);
+                pinned
+            }
+            None => PinnedServer::first(self.digest.clone(), name.to_owned(), tools),
+        };
+        let before = book.of(self.id(), &self.digest);
+        if before == Some(&pinned) {
+            return (pinned, notes);
+        }
+        if let Err(error) = pins.write(self.id(), pinned.clone()) {
+            notes.push(crate::process::causes(&error));
+        }
+        (pinned, notes)
+    }
+
+    /// A tool is called in the form in which it was offered, or not at all.
+    fn refuse_what_changed(&self, tool: &str, hash: &str) -> Result<(), ToolError> {
+        let id = self.id();
+        let message = match self.state().listed.get(tool) {
+            Some(listed) if listed == hash => return Ok(()),
+            Some(_) => format!(
+                "the MCP server `{id}` changed its tool `{tool}` since it was pinned, so it was not called; the person can \
+                 look at it with `lango mcp list` and accept it with `lango mcp trust {id}`"
+            ),
+            None => format!(
+                "the MCP server `{id}` has no tool `{}` any more",
+                line(tool, 80)
+            ),
+        };
+        Err(ToolError::new(message))
+    }
+
+    /// The connection, if it stands. One that broke off meanwhile is let go.
+    async fn live(&self) -> Option<Arc<Connection>> {
+        let connection = self.state().connection.clone()?;
+        if !connection.is_over() {
+            return Some(connection);
+        }
+        let why = connection.end().await.line();
+        self.lose(&connection, why).await;
+        None
+    }
+
+    /// Lets a connection go that broke.
+    async fn lose(&self, connection: &Arc<Connection>, why: String) {
+        let was_current = {
+            let mut state = self.state();
+            let current = state
+                .connection
+                .take_if(|current| Arc::ptr_eq(current, connection));
+            current.is_some()
+        };
+        if was_current {
+            self.note_down(why);
+            connection.close().await;
+        }
+    }
+
+    fn note_down(&self, why: String) {
+        let mut state = self.state();
+        let now = Instant::now();
+        state.failures = state.failures.saturating_add(1);
+        let since = state.down.as_ref().map_or(now, |down| down.since);
+        let again = now + self.surroundings.pauses.after(state.failures);
+        state.down = Some(Down { since, again, why });
+    }
+
+    /// That it is down, since when and until when, if it is not to be tried yet.
+    fn down(&self) -> Option<String> {
+        let down = self.state().down.clone()?;
+        let now = Instant::now();
+        let left = down
+            .again
+            .checked_duration_since(now)
+            .filter(|left| !left.is_zero())?;
+        let text = format!(
+            "{}; it went down {} s ago and is tried again at the next call after {:.1} s",
+            down.why,
+            (now - down.since).as_secs(),
+            left.as_secs_f32()
+        );
+        Some(self.is_down(&text))
+    }
+
+    fn is_down(&self, why: &str) -> String {
+        format!("the MCP server `{}` is down: {why}", self.id())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pauses {
+    /// After so many failures.
+    fn after(self, failures: u32) -> Duration {
+        let doubled = self
+            .first
+            .saturating_mul(1 << failures.saturating_sub(1).min(16));
+        doubled.min(self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_doubles_with_every_failure_and_has_an_end() {
+        let pauses = [1, 2, 3, 6, 7, 8, u32::MAX].map(|n| Pauses::default().after(n).as_millis());
+        assert_eq!(pauses, [500, 1000, 2000, 16_000, 30_000, 30_000, 30_000]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Servers at an address.
+
+use crate::support::{Bench, call};
+use lango_mcp::{Address, Reach, Secret, ServerSettings, Token};
+use lango_testkit::mcp_server;
+use serde_json::json;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A scripted server that listens; it ends with the test.
+pub struct Listening {
+    process: Child,
+    pub port: u16,
+}
+
+impl Listening {
+    pub async fn start(bench: &Bench, arguments: &[&str]) -> Self {
+        let mut process = Command::new("python3")
+            .args(["-c", mcp_server::PROGRAM, "--http", "--log"])
+            .arg(bench.inside("log"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port = lines.next_line().await.unwrap().unwrap().parse().unwrap();
+        Self { process, port }
+    }
+
+    pub fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
+        let mut settings = bench.server(&[]);
+        settings.reach = Reach::Address(Address {
+            url: format!("http://127.0.0.1:{}/mcp", self.port),
+            token: token.map(|value| Token {
+                variable: "TOKEN".to_owned(),
+                value: value.map(Secret::new),
+            }),
+            client: None,
+        });
+        settings
+    }
+}
+
+#[tokio::test]
+async fn a_server_at_an_address_answers_as_json_and_as_events() {
+    for arguments in [&[] as &[&str], &["--sse"]] {
+        let bench = Bench::new();
+        let listening = Listening::start(&bench, arguments).await;
+        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        assert!(servers.warnings().is_empty(), "{:?}", servers.warnings());
+        assert!(
+            call(&servers, "s_add", json!({ "a": 1, "b": 2 }))
+                .await
+                .unwrap()
+                .contains("\n3")
+        );
+        let error = call(&servers, "s_fail", json!({}))
+            .await
+            .unwrap_err()
+            .message;
+        assert!(error.contains("it did not work"), "{error}");
+        assert!(
+            bench.log().iter().any(
+                |seen| seen["headers"]["Mcp-Protocol-Version"] == "2025-11-25"
+                    || seen["headers"]["mcp-protocol-version"] == "2025-11-25"
+            )
+        );
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--token", "right"]).await;
+    for (token, expected) in [
+        (
+            None,
+            "it wants to know who is there; `lango mcp login s` logs in, or name the variable that holds a token in mcp.servers.s.tokenEnv",
+        ),
+        (
+            Some(Some("wrong")),
+            "it does not accept the token in `TOKEN`",
+        ),
+        (Some(None), "the environment variable `TOKEN` is not set"),
+        (Some(Some("a\nb")), "holds characters that no token has"),
+    ] {
+        let servers = bench.open(vec![listening.settings(&bench, token)]).await;
+        let warnings = servers.warnings().join("\n");
+        assert!(warnings.contains(expected), "{warnings}");
+        assert!(!warnings.contains("wrong"), "{warnings}");
+    }
+    let servers = bench
+        .open(vec![listening.settings(&bench, Some(Some("right")))])
+        .await;
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "in" }))
+            .await
+            .unwrap()
+            .contains("in")
+    );
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &[]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let called = tokio::time::timeout(Duration::from_secs(60), call(&servers, "s_huge", json!({})));
+    let error = called.await.unwrap().unwrap_err().message;
+    assert!(
+        error.contains("it sent a message of more than 8 MiB"),
+        "{error}"
+    );
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_reported_and_one_that_dies_in_a_call_leaves_it_unknown() {
+    let bench = Bench::new();
+    let mut listening = Listening::start(&bench, &[]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let called = tokio::time::timeout(Duration::from_secs(60), call(&servers, "s_die", json!({})));
+    let error = called.await.unwrap().unwrap_err().message;
+    assert!(
+        error.contains("nobody knows whether it was done"),
+        "{error}"
+    );
+    let _ = listening.process.wait().await;
+    servers.close().await;
+    let mut settings = listening.settings(&bench, None);
+    settings.id = "gone".to_owned();
+    let servers = bench.open(vec![settings]).await;
+    let warnings = servers.warnings().join("\n");
+    assert!(
+        warnings.contains("MCP server `gone`: it did not finish the handshake"),
+        "{warnings}"
+    );
+}

@@ -1,0 +1,11 @@
+//! The MCP client against a scripted server that really runs inside the sandbox, or listens on this machine.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod breaking;
+mod calling;
+mod http;
+mod logging_in;
+mod pins;
+mod sandboxed;
+mod support;

@@ -1,0 +1,253 @@
+//! What servers said of their tools before, and what happens when they say something else.
+
+use crate::support::{Bench, call, tool};
+use lango_mcp::{PinError, Servers, Start, ToolState};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+
+const NEW: &str = "Gives the text back, and reads your keys.";
+
+fn state_of(servers: &Servers, name: &str) -> ToolState {
+    let tools = servers.overview().iter().flat_map(|server| &server.tools);
+    let found = tools.into_iter().find(|tool| tool.name == name);
+    found.unwrap().state
+}
+
+/// How often the server was started.
+fn starts(bench: &Bench) -> usize {
+    bench
+        .methods()
+        .iter()
+        .filter(|method| *method == "initialize")
+        .count()
+}
+
+#[tokio::test]
+async fn with_pins_a_start_starts_nothing_and_the_first_call_does() {
+    let bench = Bench::new();
+    bench.opened(&[]).await.close().await;
+    assert_eq!(starts(&bench), 1);
+    let file = bench.own("mcp.json");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let servers = bench.opened(&[]).await;
+    assert_eq!(servers.tools().len(), 20);
+    assert_eq!(starts(&bench), 1);
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "now" }))
+            .await
+            .unwrap()
+            .contains("now")
+    );
+    assert_eq!(starts(&bench), 2);
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "again" }))
+            .await
+            .is_ok()
+    );
+    assert_eq!(starts(&bench), 2);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn other_settings_are_another_server_and_a_token_that_was_renewed_is_not() {
+    let bench = Bench::new();
+    let with_env = |value: &str, is_passed_on: bool| {
+        let mut settings = bench.server(&[]);
+        if let lango_mcp::Reach::Program(program) = &mut settings.reach {
+            program.env.push(lango_mcp::Variable {
+                name: "KEY".to_owned(),
+                is_passed_on,
+                value: Some(lango_mcp::Secret::new(value)),
+            });
+        }
+        settings
+    };
+    for (settings, expected) in [
+        (with_env("one", true), 1),
+        (with_env("two", true), 1),
+        (with_env("two", false), 2),
+        (with_env("three", false), 3),
+        (bench.server(&["--pages"]), 4),
+        (bench.server(&["--pages"]), 4),
+    ] {
+        bench.open(vec![settings]).await.close().await;
+        assert_eq!(starts(&bench), expected);
+    }
+}
+
+#[tokio::test]
+async fn servers_without_pins_are_left_alone_where_nothing_is_to_be_started() {
+    let bench = Bench::new();
+    let servers = Servers::open(bench.setup(vec![bench.server(&[])]), Start::PinsOnly).await;
+    assert!(servers.tools().is_empty() && servers.warnings().is_empty());
+    assert!(!servers.overview()[0].is_pinned);
+    assert_eq!(starts(&bench), 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_is_refused_then_offered_in_its_new_form_as_changed_until_it_is_trusted()
+ {
+    let bench = Bench::new();
+    let settings = || bench.server(&["--describe-file", "told"]);
+    bench.open(vec![settings()]).await.close().await;
+
+    std::fs::write(bench.inside("told"), NEW).unwrap();
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(state_of(&servers, "s_echo"), ToolState::Pinned);
+    let error = call(&servers, "s_echo", json!({ "text": "x" }))
+        .await
+        .unwrap_err()
+        .message;
+    assert!(
+        error.contains("changed its tool `echo` since it was pinned, so it was not called"),
+        "{error}"
+    );
+    assert!(error.contains("lango mcp trust s"), "{error}");
+    assert!(
+        call(&servers, "s_add", json!({ "a": 1, "b": 1 }))
+            .await
+            .is_ok(),
+        "the others are as they were"
+    );
+    let called: Vec<Value> = bench
+        .log()
+        .into_iter()
+        .filter(|message| message["method"] == "tools/call")
+        .collect();
+    assert!(
+        called
+            .iter()
+            .all(|message| message["params"]["name"] == "add"),
+        "{called:?}"
+    );
+    servers.close().await;
+
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(state_of(&servers, "s_echo"), ToolState::Changed);
+    assert_eq!(state_of(&servers, "s_add"), ToolState::Pinned);
+    assert_eq!(*tool(&servers, "s_echo").spec().description, *NEW);
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "asked for" }))
+            .await
+            .is_ok()
+    );
+    let accepted = servers.trust("s").unwrap();
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(accepted[0].tool, "echo");
+    assert_eq!(
+        accepted[0].before.as_ref().unwrap().description,
+        "Gives the text back."
+    );
+    assert_eq!(accepted[0].now.as_ref().unwrap().description, NEW);
+    servers.close().await;
+
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(state_of(&servers, "s_echo"), ToolState::Pinned);
+    assert!(matches!(
+        servers.trust("nobody"),
+        Err(PinError::NoSuchServer { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_back_to_what_it_was_is_pinned_again() {
+    let bench = Bench::new();
+    let settings = || bench.server(&["--describe-file", "told"]);
+    bench.open(vec![settings()]).await.close().await;
+    std::fs::write(bench.inside("told"), NEW).unwrap();
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(
+        servers.test(None).await[0]
+            .result
+            .as_ref()
+            .unwrap()
+            .tools
+            .iter()
+            .filter(|tool| tool.state == ToolState::Changed)
+            .count(),
+        1
+    );
+    servers.close().await;
+    std::fs::remove_file(bench.inside("told")).unwrap();
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(state_of(&servers, "s_echo"), ToolState::Changed);
+    servers.test(Some("s")).await;
+    servers.close().await;
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(state_of(&servers, "s_echo"), ToolState::Pinned);
+}
+
+#[tokio::test]
+async fn a_change_that_the_server_announces_holds_from_the_next_call_on() {
+    let bench = Bench::new();
+    let servers = bench.opened(&[]).await;
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "x" }))
+            .await
+            .is_ok()
+    );
+    assert!(call(&servers, "s_change", json!({})).await.is_ok());
+    let error = call(&servers, "s_echo", json!({ "text": "x" }))
+        .await
+        .unwrap_err()
+        .message;
+    assert!(
+        error.contains("changed its tool `echo` since it was pinned"),
+        "{error}"
+    );
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_came_later_is_new_and_one_that_went_is_gone() {
+    let bench = Bench::new();
+    let mut settings = bench.server(&[]);
+    bench.open(vec![settings.clone()]).await.close().await;
+    // The same settings, another program behind them.
+    let program = std::fs::read_to_string(bench.inside("server.py")).unwrap();
+    let later = program.replace(
+        "default=[], help=\"one more tool\"",
+        "default=[\"later\"], help=\"one more tool\"",
+    );
+    assert_ne!(program, later);
+    std::fs::write(bench.inside("server.py"), &later).unwrap();
+    let servers = bench.open(vec![settings.clone()]).await;
+    servers.test(None).await;
+    servers.close().await;
+    let servers = bench.open(vec![settings.clone()]).await;
+    assert_eq!(state_of(&servers, "s_later"), ToolState::New);
+    servers.close().await;
+    std::fs::write(bench.inside("server.py"), &program).unwrap();
+    settings.tools = Some(vec!["later".to_owned()]);
+    let servers = bench.open(vec![settings]).await;
+    let error = call(&servers, "s_later", json!({}))
+        .await
+        .unwrap_err()
+        .message;
+    assert_eq!(error, "the MCP server `s` has no tool `later` any more");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn pins_that_make_no_sense_or_were_tampered_with_are_reported_and_made_anew() {
+    let bench = Bench::new();
+    bench.opened(&[]).await.close().await;
+    let text = std::fs::read_to_string(bench.own("mcp.json")).unwrap();
+    for (number, broken) in [
+        "{",
+        &text.replace("Gives the text back.", "Obey."),
+        &text.replace("\"version\": 1", "\"version\": 9"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(bench.own("mcp.json"), broken).unwrap();
+        let servers = bench.opened(&[]).await;
+        let warnings = servers.warnings().join("\n");
+        assert!(warnings.contains("cannot be read"), "{warnings}");
+        assert_eq!(starts(&bench), number + 2);
+        assert_eq!(servers.tools().len(), 20);
+        servers.close().await;
+        assert!(bench.opened(&[]).await.warnings().is_empty());
+    }
+}

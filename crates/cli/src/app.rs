@@ -1,19 +1,20 @@
 //! The wiring: from the configuration to a tree of agents, a store, a model, and a runner over all of them.
 
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
+use crate::elsewhere::Elsewhere;
 use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
-use crate::hold::Hold;
 use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
-use crate::topology_file::read_topology;
+use crate::roster::Roster;
+use crate::sessions::Sessions;
 use lango_core::{
     AgentName, Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
-    Action, Agent, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Topology,
-    Tree, TreeError, TreeSettings,
+    Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
+    Topology, Tree, TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
@@ -25,7 +26,6 @@ use lango_tools::{
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Everything that a command works with.
@@ -34,6 +34,8 @@ pub struct App {
     pub loaded: Loaded,
     /// The agents.
     pub tree: Arc<Tree>,
+    /// Where they come from.
+    pub roster: Roster,
     /// The folder the agents work in.
     pub workspace: Workspace,
     /// How well commands are held here.
@@ -46,12 +48,12 @@ pub struct App {
     pub launcher: Launcher,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
+    /// Agents that run elsewhere.
+    pub elsewhere: Elsewhere,
     /// The MCP servers.
-    pub mcp: Mcp,
+    pub mcp: Arc<Mcp>,
     env: BTreeMap<OsString, OsString>,
-    /// None for a single agent.
-    topology: Option<Topology>,
-    tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
 
 /// What a command may leave behind.
@@ -61,26 +63,6 @@ pub enum Keeping {
     Everything,
     /// Nothing: there is no knowledge and no memory either.
     Nothing,
-}
-
-/// A store with both of its faces.
-pub struct Sessions {
-    /// For turns.
-    pub store: Arc<dyn SessionStore>,
-    /// For people.
-    pub catalog: Arc<dyn SessionCatalog>,
-    /// The file, if there is one.
-    database: Option<PathBuf>,
-}
-
-impl Sessions {
-    /// Takes hold of a session, so that nobody else runs a turn in it meanwhile.
-    pub fn hold(&self, session: &SessionId) -> Result<Option<Hold>, Failure> {
-        let database = self.database.as_ref();
-        database
-            .map(|database| Hold::take(database, session))
-            .transpose()
-    }
 }
 
 impl App {
@@ -97,14 +79,9 @@ impl App {
     async fn build(flags: Vec<String>, keeping: Keeping, start: Start) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
-        let topology = match loaded.settings.agent.multi_agent {
-            true => Some(read_topology(
-                &loaded.settings.agent,
-                &loaded.paths.user_file,
-            )?),
-            false => None,
-        };
-        let root = topology
+        let roster = Roster::read(&loaded, &surroundings.cwd)?;
+        let root = roster
+            .topology
             .as_ref()
             .map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let root = AgentName::from(root);
@@ -166,7 +143,14 @@ impl App {
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
         let homes = mcp.homes.clone();
-        let tree = build_tree(&loaded.settings.agent, topology.as_ref(), specs, homes)?;
+        let elsewhere = Elsewhere::default();
+        let tree = build_tree(
+            &loaded.settings.agent,
+            roster.topology.as_ref(),
+            specs,
+            homes,
+            &elsewhere,
+        )?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
@@ -176,17 +160,45 @@ impl App {
             trash,
             launcher,
             knowledge,
-            mcp,
+            elsewhere,
+            mcp: Arc::new(mcp),
             env: surroundings.env,
-            topology,
+            roster,
             tools,
         })
     }
 
+    /// Connects the agents that run elsewhere, for a command that runs turns or shows who is there.
+    pub async fn connect(&mut self) -> Result<(), Failure> {
+        if self.roster.topology.is_some() {
+            self.elsewhere = Elsewhere::connect(&self.loaded.settings.a2a, &self.env).await;
+            self.build_tree_anew()?;
+        }
+        Ok(())
+    }
+
+    /// Takes in agents that came to be there meanwhile; says whether there are any.
+    pub fn take_in(&mut self) -> Result<bool, Failure> {
+        let has_changed = self.elsewhere.has_changed();
+        if has_changed {
+            self.build_tree_anew()?;
+        }
+        Ok(has_changed)
+    }
+
+    fn build_tree_anew(&mut self) -> Result<(), TreeError> {
+        let specs = self.tools.iter();
+        let specs = specs.map(|tool| Arc::new(tool.spec().clone()));
+        self.tree = Arc::new(self.tree_of(specs.collect())?);
+        Ok(())
+    }
+
     /// The agents that the configuration would give these tools.
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
-        let (agent, topology) = (&self.loaded.settings.agent, self.topology.as_ref());
-        build_tree(agent, topology, tools, self.mcp.homes.clone())
+        let agent = &self.loaded.settings.agent;
+        let topology = self.roster.topology.as_ref();
+        let homes = self.mcp.homes.clone();
+        build_tree(agent, topology, tools, homes, &self.elsewhere)
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -226,7 +238,23 @@ impl App {
 
     /// The person on the command line.
     pub fn user(&self) -> UserId {
-        UserId::from("local")
+        UserId::from(
+            self.loaded
+                .settings
+                .session
+                .user
+                .as_deref()
+                .unwrap_or("local"),
+        )
+    }
+
+    /// Those whose questions are answered here: the person, and whoever calls the server.
+    pub fn users(&self) -> Vec<UserId> {
+        let caller = self.loaded.settings.server.user.as_deref();
+        let caller = caller.map(UserId::from);
+        let own = self.user();
+        let other = caller.filter(|caller| *caller != own);
+        std::iter::once(own).chain(other).collect()
     }
 
     /// Opens the store, for turns.
@@ -239,7 +267,8 @@ impl App {
         store.open_now()?;
         Ok(Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            catalog: store,
+            catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
+            tasks: store,
             database: Some(path.clone()),
         })
     }
@@ -258,7 +287,8 @@ impl App {
         let store = Arc::new(MemoryStore::new());
         Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            catalog: store,
+            catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
+            tasks: store,
             database: None,
         }
     }
@@ -271,15 +301,33 @@ impl App {
         }
     }
 
-    /// The model of this run.
+    /// The model of this run. That of a single agent is no less needed: if one cannot be had, nothing begins.
     pub async fn choose_model(&self) -> Result<Choice, Failure> {
+        self.agent_models()?;
         self.model_choice().choose().await
     }
 
+    /// The models of agents that have one of their own.
+    fn agent_models(&self) -> Result<BTreeMap<AgentName, Arc<dyn Model>>, Failure> {
+        let mut models = BTreeMap::new();
+        for agent in &self.tree.agents {
+            let spec = self.roster.spec_of(&agent.name);
+            let Some(name) = spec.and_then(|spec| spec.model.as_ref()) else {
+                continue;
+            };
+            let model = self.model_choice().own(name).map_err(|failure| {
+                let place = self.roster.place_of_model(&agent.name);
+                failure.at(&format!("{place}: the model of `{}`", agent.name))
+            })?;
+            models.insert(agent.name.clone(), model);
+        }
+        Ok(models)
+    }
+
     /// Does what memory has to do after a turn: observing and condensing what was said. It can be dropped anywhere.
-    pub async fn remember(&self, session: &SessionId) -> Option<MemoryReport> {
+    pub async fn remember(&self, user: &UserId, session: &SessionId) -> Option<MemoryReport> {
         let memory = self.knowledge.as_ref()?.memory.as_ref()?;
-        memory.work_due(&self.user(), session).await.ok()
+        memory.work_due(user, session).await.ok()
     }
 
     /// Ends what was started.
@@ -295,7 +343,8 @@ impl App {
             tree: Arc::clone(&self.tree),
             gate,
             model: Arc::clone(model),
-            remotes: Vec::new(),
+            models: self.agent_models()?,
+            remotes: self.elsewhere.agents(),
             store: Arc::clone(&sessions.store),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
@@ -337,73 +386,6 @@ impl App {
             }
         }
     }
-
-    /// Tools that are not here on this machine, and why.
-    pub fn absent_tools(&self) -> Option<String> {
-        let commands = match &self.held.strength {
-            Strength::Full | Strength::Degraded { .. } => None,
-            Strength::None { why } => Some(format!(
-                "exec, exec_bg, exec_status, exec_stop (commands cannot be held here: {why})"
-            )),
-        };
-        let absent: Vec<String> = commands.into_iter().chain(self.mcp.absent()).collect();
-        (!absent.is_empty()).then(|| absent.join("; "))
-    }
-
-    /// What a person should know before the first turn.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if !self.tree.unmatched.is_empty() {
-            let names = self.tree.unmatched.iter().map(|name| name.as_str());
-            let names: Vec<&str> = names.collect();
-            warnings.push(format!(
-                "no agent holds these tools, so they cannot run: {}",
-                names.join(", ")
-            ));
-        }
-        match &self.held.strength {
-            Strength::Full => {}
-            Strength::Degraded { missing } => {
-                warnings.push(format!("every command is asked for: {missing}"));
-            }
-            Strength::None { why } => warnings.push(format!("commands cannot run: {why}")),
-        }
-        let broken = self.skills.broken.iter();
-        warnings.extend(broken.map(|skill| {
-            format!(
-                "the skill {} is left out: {}",
-                skill.path.display(),
-                skill.problem
-            )
-        }));
-        let unheard = self.loaded.unheard();
-        if !unheard.is_empty() {
-            warnings.push(format!(
-                "not heard, because the project's file is not trusted: {}; `lango config trust` trusts it as it is",
-                unheard.join(", ")
-            ));
-        }
-        let knowledge = self.knowledge.as_ref();
-        warnings.extend(knowledge.and_then(|known| known.warning.clone()));
-        warnings.extend(self.mcp.warnings());
-        warnings.extend(self.idle_rules());
-        warnings
-    }
-
-    /// Rules that fit nothing here: most likely a name is misspelt.
-    fn idle_rules(&self) -> Vec<String> {
-        let agents: Vec<&Agent> = std::iter::once(&self.tree.root)
-            .chain(&self.tree.agents)
-            .collect();
-        let tools = || self.tools.iter().map(|tool| tool.spec().name.as_str());
-        let rules = self.loaded.settings.approval.rules.rules.iter();
-        let idle = rules.filter(|rule| {
-            !agents.iter().any(|agent| rule.fits_agent(&agent.name))
-                || !tools().any(|tool| rule.fits_tool(tool))
-        });
-        idle.map(|rule| format!("{rule} fits no agent or tool here; is a name misspelt?"))
-            .collect()
-    }
 }
 
 /// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.
@@ -429,6 +411,7 @@ fn build_tree(
     topology: Option<&Topology>,
     tools: Vec<Arc<ToolSpec>>,
     homes: Homes,
+    elsewhere: &Elsewhere,
 ) -> Result<Tree, TreeError> {
     let Some(topology) = topology else {
         return Tree::single(tools);
@@ -442,5 +425,9 @@ fn build_tree(
         strict_tools: agent.strict_tools,
         homes,
     };
-    Tree::multi(topology, tools, Vec::new(), &settings)
+    let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
+    let skipped = elsewhere.skipped().into_iter();
+    tree.skipped
+        .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
+    Ok(tree)
 }

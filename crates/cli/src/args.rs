@@ -52,12 +52,45 @@ pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
     first.into_iter().chain(rest).chain(typed).collect()
 }
 
+/// What `lango serve` was told.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lango serve\n  lango serve --port 0\n  \
+                  curl http://127.0.0.1:18789/.well-known/agent-card.json\n\n\
+                  Callers send the token that is named at the start. Ctrl-C stops: what runs is finished first.")]
+pub struct ServeArguments {
+    /// The address to listen at, instead of server.host.
+    #[arg(long)]
+    pub host: Option<String>,
+    /// The port, instead of server.port; 0 takes a free one.
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// How long what runs may go on when the server is stopped, such as 30s.
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub grace: Grace,
+}
+
+/// A length of time on the command line.
+#[derive(Debug, Clone, Copy)]
+pub struct Grace(pub std::time::Duration);
+
+impl std::str::FromStr for Grace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        crate::config::duration(text)
+            .map(Self)
+            .map_err(|expected| format!("must be {expected}"))
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one turn: the answer on stdout, progress on stderr
     Run(RunArguments),
-    /// Show the agents, their tools, and what they are told
+    /// Let others call this lango as an agent, over the A2A protocol
+    Serve(ServeArguments),
+    /// Show the agents, their tools, and what they are told; write new ones
     Agents(AgentsArguments),
     /// List, show or resume sessions
     Sessions {
@@ -169,9 +202,15 @@ pub struct SetupArguments {
 #[command(
     after_help = "Examples:\n  lango agents\n  lango agents --instruction lango-orchestrator\n  \
                         lango -c agent.topology=classic agents --json\n  \
-                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -"
+                        echo '[\"exec_shell\", \"browser_navigate\"]' | lango agents --tools -\n  \
+                        lango agents new researcher",
+    args_conflicts_with_subcommands = true
 )]
 pub struct AgentsArguments {
+    /// What to do; the list if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<AgentsCommand>,
+
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -183,6 +222,19 @@ pub struct AgentsArguments {
     /// See what another tool set would give: a JSON list of names, or of objects with name and description.
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
+}
+
+/// What can be done with agents besides looking.
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Write the file of a new agent, or of a built-in one to change it
+    New {
+        /// The agent's name.
+        name: String,
+        /// Into the project's folder, not into your own.
+        #[arg(long)]
+        project: bool,
+    },
 }
 
 /// What can be done with sessions.
@@ -427,7 +479,7 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
-    /// Let the project's lango.toml, as it is now, also allow and open things
+    /// Let the project's lango.toml allow and open things, and its agents be heard, each file as it is now
     Trust {
         /// Take the trust back.
         #[arg(long)]

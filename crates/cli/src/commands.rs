@@ -13,10 +13,12 @@ mod memory;
 mod models;
 mod present;
 mod run;
+mod serve;
 mod sessions;
 mod setup;
 mod skills;
 mod trash;
+mod trust;
 mod watch;
 
 use crate::args::{Arguments, Command};
@@ -31,6 +33,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         None if std::io::stdin().is_terminal() => chat::chat(config).await,
         None => run::run(config, run::piped()).await,
         Some(Command::Run(arguments)) => run::run(config, arguments).await,
+        Some(Command::Serve(arguments)) => serve::serve_command(config, arguments).await,
         Some(Command::Agents(arguments)) => agents::agents(config, arguments).await,
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
         Some(Command::Config { command }) => config::config(config, command).await,

@@ -13,6 +13,7 @@ mod origin;
 mod overlay;
 mod problem;
 mod quote;
+mod remote_agents;
 mod rules;
 mod setting;
 mod settings;
@@ -21,15 +22,18 @@ mod surroundings;
 mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology};
+pub use duration::parse as duration;
 pub use keys::{KEYS, Key};
 pub use mcp::{McpServer, McpSettings};
 pub use origin::Origin;
 pub use overlay::Ignored;
 pub use problem::{Problem, Problems};
+pub use remote_agents::{RemoteAgentConfig, RemoteAgents};
 pub use rules::ApprovalRules;
 pub use settings::{
-    AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig, MemoryConfig,
-    ProviderConfig, SessionSettings, Settings, SkillSettings, ToolSettings,
+    A2aSettings, AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig,
+    MemoryConfig, ProviderConfig, ServerConfig, SessionSettings, Settings, SkillSettings,
+    ToolSettings,
 };
 pub use show::{Layout, show};
 pub use surroundings::{Paths, Surroundings};
@@ -53,6 +57,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Whether the project's file has the last word on this key.
+    pub fn is_the_projects(&self, key: &str) -> bool {
+        let mut values = self.values.iter();
+        let value = values.find(|value| value.key.name == key);
+        value.is_some_and(|value| match &value.origin {
+            Origin::File { path, .. } => self.paths.project_file.as_ref() == Some(path),
+            _ => false,
+        })
+    }
+
     /// What a project's file says and what is not heard, because nobody trusts the file.
     pub fn unheard(&self) -> Vec<String> {
         let keys = self.ignored.iter();

@@ -79,6 +79,13 @@ impl Failure {
         self
     }
 
+    /// The same, with the place that is at fault in front.
+    pub fn at(mut self, place: &str) -> Self {
+        let message = format!("{place}: {}", self.error);
+        self.error = anyhow::Error::msg(message);
+        self
+    }
+
     fn of(exit: Exit, error: impl Into<anyhow::Error>, next: Option<&str>) -> Self {
         Self {
             exit,

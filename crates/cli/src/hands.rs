@@ -1,7 +1,7 @@
 //! What the agents can touch: the one policy for commands and file tools, the launcher behind it, and how well commands are
 //! held on this machine.
 
-use crate::config::{Loaded, StoreLocation};
+use crate::config::{Loaded, StoreLocation, Topology};
 use lango_sandbox::{Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -75,6 +75,12 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
     let mut kept = in_home(&STARTUP_FILES);
     kept.extend(paths.user_file.parent().map(Path::to_path_buf));
     kept.extend(paths.project_file.clone());
+    // What is said there is told to models as instructions.
+    let agent = &loaded.settings.agent;
+    kept.extend(agent.agents_dir.clone());
+    if let Topology::File(path) = &agent.topology {
+        kept.push(path.clone());
+    }
     Policy {
         workspace: real(workspace),
         read: exec.read.iter().map(|path| real(path)).collect(),

@@ -48,10 +48,24 @@ impl ModelChoice<'_> {
             .iter()
             .map(|name| self.named(name))
             .collect::<Result<_, _>>()?;
+        let model = self.resilient(first, fallback)?;
+        Ok(Choice { model, reason })
+    }
+
+    /// The model that a single agent was given. It has no fallback: what was meant for it goes to nobody else.
+    pub fn own(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
+        self.resilient(self.named(name)?, Vec::new())
+    }
+
+    fn resilient(
+        &self,
+        first: Arc<dyn Model>,
+        fallback: Vec<Arc<dyn Model>>,
+    ) -> Result<Arc<dyn Model>, Failure> {
         let unpriced = std::iter::once(&first)
             .chain(&fallback)
             .find(|model| model.terms().price.is_none());
-        if let (Some(model), Some(_)) = (unpriced, agent.max_cost) {
+        if let (Some(model), Some(_)) = (unpriced, self.settings.agent.max_cost) {
             let message = format!(
                 "the price of `{}` is not known, so agent.maxCost cannot be held",
                 model.name()
@@ -61,11 +75,10 @@ impl ModelChoice<'_> {
             );
         }
         let is_offline = first.name() == Offline::NAME;
-        let model = match is_offline && fallback.is_empty() {
+        Ok(match is_offline && fallback.is_empty() {
             true => first,
             false => Arc::new(Resilient::new(first, fallback)),
-        };
-        Ok(Choice { model, reason })
+        })
     }
 
     /// The model of this name, such as `openai/gpt-5-mini`.

@@ -5,10 +5,12 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Limits, Opaque, Outcome, Price, SessionId, Text, Timestamp, ToolName, TurnId, Usage,
+    Limits, Opaque, Outcome, Price, RemoteThread, SessionId, Text, Timestamp, ToolName, TurnId,
+    Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One stored fact of a turn.
@@ -131,6 +133,12 @@ pub enum EventBody {
         /// What it is to do.
         task: Text,
     },
+    /// A remote agent took its task: from here on it can be asked what became of it.
+    #[serde(rename = "remote.accepted")]
+    RemoteAccepted {
+        /// The names it gave the conversation and the task.
+        thread: RemoteThread,
+    },
     /// A remote agent's outcome.
     #[serde(rename = "remote.returned")]
     RemoteReturned {
@@ -141,6 +149,9 @@ pub enum EventBody {
         /// Whether it ends its frame with an answer.
         #[serde(rename = "final")]
         is_final: bool,
+        /// The conversation that goes on from here; with a task if the words are a question to the person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread: Option<RemoteThread>,
     },
     /// The runner put something right.
     #[serde(rename = "turn.corrected")]
@@ -194,6 +205,22 @@ pub struct TurnSettings {
     /// What was remembered of earlier conversations when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Text>,
+    /// The models of agents that have one of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<AgentName, AgentModel>,
+}
+
+/// The model of a single agent, as it was when the turn began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentModel {
+    /// Its name.
+    pub model: Text,
+    /// What its tokens cost, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// How many tokens it takes at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
 }
 
 /// How a tool or remote call went.
@@ -272,6 +299,7 @@ impl EventBody {
             | Self::AgentDelegated { .. }
             | Self::AgentRejected { .. }
             | Self::ToolReturned { .. }
+            | Self::RemoteAccepted { .. }
             | Self::RemoteReturned { .. }
             | Self::TurnCorrected { .. } => false,
         }
@@ -289,6 +317,7 @@ impl EventBody {
             Self::ApprovalRequested(_) => "approval.requested",
             Self::ApprovalAnswered { .. } => "approval.answered",
             Self::RemoteCalled { .. } => "remote.called",
+            Self::RemoteAccepted { .. } => "remote.accepted",
             Self::RemoteReturned { .. } => "remote.returned",
             Self::TurnCorrected { .. } => "turn.corrected",
             Self::TurnFinished { .. } => "turn.finished",

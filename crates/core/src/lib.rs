@@ -2,7 +2,7 @@
 //!
 //! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
 //! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`Clock`], [`Ids`]) are small object-safe traits.
 //!
 //! This crate performs no I/O and knows no runtime and no database.
 
@@ -20,13 +20,14 @@ mod recollection;
 mod remote;
 mod source;
 mod store;
+mod task;
 mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Grant, Waiting};
 pub use declaration::{Declaration, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
-pub use event::{CallStatus, Event, EventBody, Fault, TurnSettings};
+pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{
@@ -36,12 +37,13 @@ pub use model::{
 pub use outcome::Outcome;
 pub use price::Price;
 pub use recollection::Recollection;
-pub use remote::{RemoteAgent, RemoteError};
+pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use source::{Source, Trust};
 pub use store::{
     Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
     SessionStore, SessionSummary, StoreError,
 };
+pub use task::{TaskPage, TaskQuery, TaskRecord, TaskStore};
 pub use tool::{Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
 
 /// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.

@@ -1,8 +1,8 @@
 //! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
 
 use crate::{
-    AgentName, ApprovalId, BoxFuture, Event, Grant, SessionId, Text, Timestamp, TurnId, UserId,
-    Waiting,
+    AgentName, ApprovalId, BoxFuture, Event, Grant, RemoteThread, SessionId, Text, Timestamp,
+    TurnId, UserId, Waiting,
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -36,6 +36,14 @@ pub trait SessionStore: Send + Sync {
         session: &SessionId,
         folder: &str,
     ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
+
+    /// Where the conversation of a session with a remote agent stands, by its events in the log: the task is there only
+    /// while it is not over.
+    fn remote_thread(
+        &self,
+        session: &SessionId,
+        agent: &AgentName,
+    ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>>;
 }
 
 /// The list of sessions, for people.
@@ -132,6 +140,8 @@ pub struct ExchangeAnswer {
     pub text: Text,
     /// The task, if a sub-agent answered the person itself.
     pub task: Option<Text>,
+    /// Whether the words came from a remote agent.
+    pub is_remote: bool,
 }
 
 /// Which events to read.

@@ -115,6 +115,20 @@ pub(crate) fn remembered(question: &str, memory: &str) -> Text {
     .into()
 }
 
+/// What a remote agent said, as the orchestrator is shown it: data from outside, and maybe a question.
+pub(crate) fn from_outside(agent: &AgentName, text: &str, asks: bool) -> Text {
+    fill(
+        include_str!("../prompts/from_outside.md"),
+        &[
+            ("agent", agent.as_str()),
+            ("text", text),
+            ("asks", flag(asks)),
+        ],
+    )
+    .trim_end()
+    .into()
+}
+
 /// A sub-agent's first message.
 pub(crate) fn brief(conversation: &str, task: &str) -> Text {
     fill(

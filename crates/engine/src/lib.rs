@@ -5,6 +5,7 @@
 //! The [`Runner`] performs the steps, stores what the turn decided, and only then shows it. Tools are reached through the
 //! [`Gate`] alone.
 
+mod agent_file;
 mod ambient;
 mod capability;
 mod gate;
@@ -18,6 +19,7 @@ mod topology;
 mod tree;
 mod turn;
 
+pub use agent_file::{AgentFile, FileProblem};
 pub use ambient::{RandomIds, SystemClock};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
 pub use gate::{Action, Gate, GateError, Rule, Rules};

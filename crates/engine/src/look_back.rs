@@ -102,7 +102,10 @@ fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {
     let result = Message::Result {
         call: id,
         name: DELEGATE.into(),
-        text: Text::clone(&answer.text),
+        text: match answer.is_remote {
+            true => instruction::from_outside(&answer.author, &answer.text, false),
+            false => Text::clone(&answer.text),
+        },
         failed: false,
     };
     let calls = Arc::from([call]);

@@ -1,6 +1,7 @@
 //! Which tool belongs to whom: the first agent, in the topology's order of matching, one of whose prefixes begins the
-//! tool's name; a tool that the configuration gives to an agent is that agent's. Total and disjoint: every tool is in exactly
-//! one part.
+//! tool's name; a tool that the configuration gives to an agent is that agent's. A longer prefix does not win over an earlier
+//! agent; the order is all there is, and agents from files come first in it ([`Topology::with_agents`]). Total and disjoint:
+//! every tool is in exactly one part.
 
 use crate::topology::{AgentSpec, Topology};
 use lango_core::{AgentName, Text, ToolName, ToolSpec};

@@ -7,6 +7,7 @@ mod conversation;
 mod draft;
 mod grants;
 mod perform;
+mod remote;
 mod stop;
 
 use crate::gate::{Gate, Rules};
@@ -20,7 +21,7 @@ use lango_core::{
     Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId,
     Waiting,
 };
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 pub use stop::Stop;
@@ -32,8 +33,10 @@ pub struct RunnerParts {
     pub tree: Arc<Tree>,
     /// The tools' code.
     pub gate: Gate,
-    /// The model of every local agent.
+    /// The model of every local agent that has none of its own.
     pub model: Arc<dyn Model>,
+    /// The models of agents that have one of their own.
+    pub models: BTreeMap<AgentName, Arc<dyn Model>>,
     /// Agents that run elsewhere.
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     /// The log.
@@ -48,6 +51,13 @@ pub struct RunnerParts {
     pub rules: Arc<Rules>,
     /// What is remembered of earlier conversations.
     pub recollection: Option<Arc<dyn Recollection>>,
+}
+
+impl RunnerParts {
+    /// The model that answers for this agent.
+    fn model_of(&self, agent: &AgentName) -> &Arc<dyn Model> {
+        self.models.get(agent).unwrap_or(&self.model)
+    }
 }
 
 /// Runs turns.
@@ -173,6 +183,10 @@ impl Runner {
     pub const INPUT_BYTES: usize = 1024 * 1024;
     /// Steps of one turn that are under way at once.
     const STEPS_AT_ONCE: usize = 16;
+    /// How long a remote agent may take to say what became of a task whose process is gone.
+    const HEARING: Duration = Duration::from_secs(5);
+    /// How long the end of a turn waits until remote agents know that they can stop.
+    const CANCELLING: Duration = Duration::from_secs(2);
 
     /// A runner over these parts.
     pub fn new(parts: RunnerParts) -> Self {
@@ -184,6 +198,11 @@ impl Runner {
     /// A new session. Nothing is stored before its first turn.
     pub fn start(&self, user: UserId) -> Conversation {
         Conversation::unsaved(Arc::clone(&self.parts), user)
+    }
+
+    /// A new session under a name that the edge chose. Nothing is stored before its first turn.
+    pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
+        Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
     }
 
     /// An existing session. A turn that its process left unfinished is closed first.
@@ -206,6 +225,9 @@ async fn drive(
     tokio::pin!(deadline);
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
+    // What steps tell before they are done.
+    let (news, mut heard) = mpsc::channel(Runner::STEPS_AT_ONCE);
+    let mut at_work = remote::AtWork::default();
     let mut batch = first;
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
         let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());
@@ -215,7 +237,14 @@ async fn drive(
         grants::use_grants(parts, turn, &batch, shown).await?;
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
-                under_way.push(perform::perform(parts, turn, user, step, shown.clone()));
+                under_way.push(perform::perform(
+                    parts,
+                    turn,
+                    user,
+                    step,
+                    shown.clone(),
+                    news.clone(),
+                ));
             }
         }
         if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {
@@ -225,14 +254,22 @@ async fn drive(
             biased;
             () = stop.stopped() => crate::turn::Input::Cancelled,
             () = &mut deadline => crate::turn::Input::TimeSpent,
+            Some(input) = heard.recv() => input,
             Some((key, input)) = under_way.next() => {
                 keys.remove(&key);
                 input
             }
         };
-        let events = turn.accept(input, parts.clock.now());
+        // What a step told on its way comes before its result.
+        let told = std::iter::from_fn(|| heard.try_recv().ok());
+        let mut events = Vec::new();
+        for input in told.chain([input]) {
+            at_work.note(&input);
+            events.extend(turn.accept(input, parts.clock.now()));
+        }
         batch = append(parts, events, shown).await?;
     }
+    at_work.cancel(parts).await;
     Ok(TurnEnd::Finished(report(&batch)))
 }
 
@@ -251,8 +288,8 @@ async fn append(
     Ok(batch)
 }
 
-/// Reads the report out of a turn's last batch, which holds the answer and the end.
-fn report(last: &Batch) -> TurnReport {
+/// Reads the report out of a turn's last events, which hold the answer and the end.
+fn report(last: &[Event]) -> TurnReport {
     let mut report = TurnReport {
         session: SessionId::from(""),
         turn: TurnId::from(""),

@@ -67,6 +67,9 @@ pub struct AgentSpec {
     /// More words for its own instruction.
     #[serde(default)]
     pub instruction: String,
+    /// The model that answers for it, as `provider/model`; none is that of all the others.
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 /// A beginning of tool names, and what such tools can do in words.
@@ -126,15 +129,51 @@ impl Topology {
 
     /// A topology from the text of a file; `origin` names it in errors.
     pub fn parse(text: &str, origin: &str) -> Result<Self, TopologyError> {
-        let topology: Self = toml::from_str(text).map_err(|error| TopologyError::Malformed {
-            origin: origin.to_owned(),
-            detail: error.to_string().trim_end().to_owned(),
-        })?;
-        topology.check().map_err(|detail| TopologyError::Invalid {
-            origin: origin.to_owned(),
-            detail,
-        })?;
-        Ok(topology)
+        toml::<Self>(text, origin)?.checked(origin)
+    }
+
+    /// The same with these agents as well. One that has the name of an agent here takes its place in the list, the
+    /// others come after those that are here; the prefixes of all of them are tried before those of the others.
+    ///
+    /// # Errors
+    /// One of them has a name that it cannot have here.
+    pub fn with_agents(mut self, agents: Vec<AgentSpec>) -> Result<Self, TopologyError> {
+        let mut order: Vec<AgentName> = agents.iter().map(|spec| spec.name.clone()).collect();
+        let others = self.in_match_order().map(|spec| spec.name.clone());
+        order.extend(others.filter(|name| !agents.iter().any(|spec| spec.name == *name)));
+        self.match_order = order;
+        for spec in agents {
+            match self.agents.iter_mut().find(|own| own.name == spec.name) {
+                Some(own) => *own = spec,
+                None => self.agents.push(spec),
+            }
+        }
+        let origin = self.name.clone();
+        self.checked(&origin)
+    }
+
+    /// A topology of these agents and no others. `head` is the text of a file that says the rest, if there is one;
+    /// `origin` names it in errors, `name` is what the topology is called if the file does not say.
+    ///
+    /// # Errors
+    /// The head cannot be read, or contradicts the agents.
+    pub fn of_agents(
+        head: Option<&str>,
+        origin: &str,
+        name: &str,
+        agents: Vec<AgentSpec>,
+    ) -> Result<Self, TopologyError> {
+        let head: TopologyHead = toml(head.unwrap_or_default(), origin)?;
+        let topology = Self {
+            name: head.name.unwrap_or_else(|| name.to_owned()),
+            root: head.root,
+            orchestrator_tools: head.orchestrator_tools,
+            unmatched: head.unmatched,
+            match_order: head.match_order,
+            rules: head.rules,
+            agents,
+        };
+        topology.checked(origin)
     }
 
     /// The agents in the order in which their prefixes are tried.
@@ -148,6 +187,16 @@ impl Topology {
             .iter()
             .filter(|spec| !self.match_order.contains(&spec.name));
         named.chain(others)
+    }
+
+    fn checked(self, origin: &str) -> Result<Self, TopologyError> {
+        match self.check() {
+            Ok(()) => Ok(self),
+            Err(detail) => Err(TopologyError::Invalid {
+                origin: origin.to_owned(),
+                detail,
+            }),
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -177,6 +226,31 @@ impl Topology {
             None => Ok(()),
         }
     }
+}
+
+/// What a topology says besides its agents, where those are files of their own.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TopologyHead {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default = "default_root")]
+    root: AgentName,
+    #[serde(default)]
+    orchestrator_tools: OrchestratorTools,
+    #[serde(default)]
+    unmatched: Option<AgentName>,
+    #[serde(default)]
+    match_order: Vec<AgentName>,
+    #[serde(default)]
+    rules: Vec<String>,
+}
+
+fn toml<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, TopologyError> {
+    toml::from_str(text).map_err(|error| TopologyError::Malformed {
+        origin: origin.to_owned(),
+        detail: error.to_string().trim_end().to_owned(),
+    })
 }
 
 /// Names go into prompts, schemas and logs, so they are plain.

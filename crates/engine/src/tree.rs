@@ -88,6 +88,11 @@ pub struct Skipped {
     pub reason: String,
 }
 
+impl Skipped {
+    /// The reason of an agent that no tool was installed for.
+    pub const NO_TOOLS: &'static str = "no tools";
+}
+
 /// What the tree has to know of a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteCard {

@@ -128,6 +128,7 @@ impl Turn {
                 answer,
                 by,
             } => self.answered(&request, &answer, &by),
+            Input::RemoteAccepted { step, thread } => self.remote_accepted(&step, thread),
             Input::RemoteReturned { step, result } => self.remote_returned(&step, result),
             Input::Cancelled => self.cancel(),
             Input::TimeSpent => self.time_spent(),

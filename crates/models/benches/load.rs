@@ -177,6 +177,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         gate: Gate::new(&tree, tools).expect("a gate"),
         tree,
         model: Arc::new(Resilient::new(Arc::new(provider.model("any")), Vec::new())),
+        models: Default::default(),
         remotes: Vec::new(),
         store,
         clock: Arc::new(SystemClock),

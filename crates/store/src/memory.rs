@@ -2,12 +2,14 @@
 //!
 //! A lock guards the whole map. It is taken and released within each call, never across an await.
 
+mod tasks;
+
 use crate::batch::target_of;
 use crate::title::title_of;
 use lango_core::{
-    Answer, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer,
-    FrameId, Grant, NewSession, Page, SessionCatalog, SessionHead, SessionId, SessionStore,
-    SessionSummary, StoreError, Text, TurnId, UserId, Waiting,
+    AgentName, Answer, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange,
+    ExchangeAnswer, FrameId, Grant, NewSession, Page, RemoteThread, SessionCatalog, SessionHead,
+    SessionId, SessionStore, SessionSummary, StoreError, TaskRecord, Text, TurnId, UserId, Waiting,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,6 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
+    tasks: Mutex<BTreeMap<Text, TaskRecord>>,
 }
 
 impl MemoryStore {
@@ -119,6 +122,15 @@ impl SessionStore for MemoryStore {
             });
             Ok(grants)
         })
+    }
+
+    fn remote_thread(
+        &self,
+        session: &SessionId,
+        agent: &AgentName,
+    ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>> {
+        let (session, agent) = (session.clone(), agent.clone());
+        Box::pin(async move { self.with_session(&session, |found| found.remote_thread(&agent)) })
     }
 }
 
@@ -308,6 +320,26 @@ impl MemorySession {
         }
     }
 
+    fn remote_thread(&self, agent: &AgentName) -> Option<RemoteThread> {
+        let mut thread: Option<RemoteThread> = None;
+        for event in self.events.iter().filter(|event| event.author == *agent) {
+            match &event.body {
+                EventBody::RemoteAccepted { thread: new }
+                | EventBody::RemoteReturned {
+                    thread: Some(new), ..
+                } => thread = Some(new.clone()),
+                EventBody::RemoteReturned { thread: None, .. } => {
+                    thread = thread.map(|thread| RemoteThread {
+                        task: None,
+                        ..thread
+                    });
+                }
+                _ => {}
+            }
+        }
+        thread
+    }
+
     fn head(&self) -> SessionHead {
         let turns = self.turns.len() as u64;
         let is_open = self.turns.last().is_some_and(|turn| !turn.finished);
@@ -351,6 +383,7 @@ impl MemorySession {
             author: event.author.clone(),
             text: text.clone(),
             task,
+            is_remote: matches!(event.body, EventBody::RemoteReturned { .. }),
         })
     }
 

@@ -20,14 +20,17 @@ mod memory_statements;
 mod migrations;
 mod place;
 mod readers;
+mod remote_threads;
 mod rows;
 mod statements;
+mod tasks;
 mod writer;
 
 pub use graph::Graph;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
-    SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError, UserId,
+    RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError,
+    UserId,
 };
 pub use library::{LibraryRows, Ranked, Removal, Wanted};
 pub use memory::{Recollections, TurnsToRead, Which};
@@ -127,6 +130,18 @@ impl SessionStore for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| approvals::grants(reader.connection, &session, &folder)),
+        )
+    }
+
+    fn remote_thread(
+        &self,
+        session: &SessionId,
+        agent: &AgentName,
+    ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>> {
+        let (session, agent) = (session.clone(), agent.clone());
+        Box::pin(
+            self.readers
+                .read(move |reader| remote_threads::find(reader.connection, &session, &agent)),
         )
     }
 }

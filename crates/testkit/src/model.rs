@@ -18,6 +18,7 @@ pub struct ScriptedModel {
     asked: Option<Mutex<Vec<ModelRequest>>>,
     piece: usize,
     terms: ModelTerms,
+    name: &'static str,
 }
 
 impl ScriptedModel {
@@ -51,12 +52,19 @@ impl ScriptedModel {
             asked: Some(Mutex::default()),
             piece: usize::MAX,
             terms: ModelTerms::default(),
+            name: "test/scripted",
         }
     }
 
     /// Streams its text in pieces of this many characters.
     pub fn in_pieces_of(mut self, characters: usize) -> Self {
         self.piece = characters.max(1);
+        self
+    }
+
+    /// Under another name.
+    pub fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
         self
     }
 
@@ -84,7 +92,7 @@ impl ScriptedModel {
 
 impl Model for ScriptedModel {
     fn name(&self) -> &str {
-        "test/scripted"
+        self.name
     }
 
     fn terms(&self) -> ModelTerms {

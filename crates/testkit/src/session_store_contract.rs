@@ -13,16 +13,20 @@ mod approvals;
 mod catalog;
 mod log;
 mod look_back;
+mod remote;
 mod samples;
+mod tasks;
 
 pub use approvals::*;
 pub use catalog::*;
 pub use log::*;
 pub use look_back::*;
+pub use remote::*;
 pub use samples::{Sketch, every_kind_of_event};
+pub use tasks::*;
 
 use lango_core::{
-    Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, Timestamp, UserId,
+    Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, TaskStore, Timestamp, UserId,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -33,20 +37,23 @@ pub struct Subject {
     pub store: Arc<dyn SessionStore>,
     /// The list of them.
     pub catalog: Arc<dyn SessionCatalog>,
+    /// Tasks from outside.
+    pub tasks: Arc<dyn TaskStore>,
     /// What has to live as long, such as a temporary folder. Dropped last.
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
 impl Subject {
-    /// A store that is both sides of the seam.
-    pub fn new<S: SessionStore + SessionCatalog + 'static>(
+    /// A store with all its faces.
+    pub fn new<S: SessionStore + SessionCatalog + TaskStore + 'static>(
         store: S,
         keep: impl Any + Send + Sync,
     ) -> Self {
         let store = Arc::new(store);
         Self {
             store: store.clone(),
-            catalog: store,
+            catalog: store.clone(),
+            tasks: store,
             keep: Box::new(keep),
         }
     }
@@ -118,6 +125,11 @@ macro_rules! session_store_contract {
             an_answer_for_longer_holds_in_its_session_or_its_folder
             a_grant_that_is_taken_back_holds_no_more
             nobody_sees_or_uses_the_approvals_of_another
+            a_conversation_with_a_remote_agent_stands_where_its_last_event_left_it
+            a_task_is_kept_whole_and_for_its_user_alone
+            tasks_are_listed_page_by_page_the_latest_first
+            tasks_are_found_by_conversation_state_and_time
+            tasks_that_somebody_was_at_work_on_are_found
         }
     };
     ($open:path => $($case:ident)*) => {

@@ -14,6 +14,7 @@ pub struct CountingTool {
     spec: ToolSpec,
     run: Run,
     runs: AtomicUsize,
+    returns: bool,
 }
 
 impl CountingTool {
@@ -24,6 +25,7 @@ impl CountingTool {
             spec: spec(name),
             run: Box::new(move |arguments| Ok(format!("{own_name} ran with {arguments}"))),
             runs: AtomicUsize::new(0),
+            returns: true,
         }
     }
 
@@ -54,6 +56,12 @@ impl CountingTool {
         self
     }
 
+    /// The same, but it begins and never comes back.
+    pub fn never_returning(mut self) -> Self {
+        self.returns = false;
+        self
+    }
+
     /// How often it ran.
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
@@ -71,7 +79,12 @@ impl Tool for CountingTool {
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async move { (self.run)(&arguments).map(ToolOutput::from) })
+        Box::pin(async move {
+            if !self.returns {
+                std::future::pending::<()>().await;
+            }
+            (self.run)(&arguments).map(ToolOutput::from)
+        })
     }
 }
 

@@ -1,18 +1,20 @@
 //! `lango agents`: who is there, with which tools, who is not and why, and what each is told.
 
 use crate::app::App;
-use crate::args::AgentsArguments;
+use crate::args::{AgentsArguments, AgentsCommand};
+use crate::config::{self, Surroundings};
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
+use crate::roster::{self, Roster};
 use crate::screen::{self, Layout};
 use crate::text_file;
-use lango_core::{Effect, Risk, ToolName, ToolSpec};
-use lango_engine::{Agent, Mode, Tree, TreeError};
+use lango_core::{AgentName, Effect, Risk, ToolName, ToolSpec};
+use lango_engine::{Agent, AgentFile, Mode, Topology, Tree, TreeError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::{Display, Write};
 use std::fs::File;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +23,11 @@ const LARGEST_LIST_KIB: u64 = 1024;
 
 /// Runs the command.
 pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
+    if let Some(AgentsCommand::New { name, project }) = &arguments.command {
+        return new_file(config, name, *project);
+    }
+    let mut app = App::load(config).await?;
+    app.connect().await?;
     let tree = match &arguments.tools {
         Some(file) => Arc::new(try_tools(&app, file)?),
         None => Arc::clone(&app.tree),
@@ -29,19 +35,63 @@ pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<E
     let text = match &arguments.instruction {
         Some(name) => instruction_of(&tree, name)?,
         None if arguments.json => {
-            let mut tree = as_json(&tree);
+            let mut tree = as_json(&tree, &app.roster);
             tree["absent_tools"] = json!(app.absent_tools());
+            tree["unheard_files"] = json!(app.roster.unheard);
+            tree["unused_files"] = json!(app.roster.unused);
             screen::json(&tree, Layout::Indented)?
         }
         None => {
-            let mut text = as_text(&tree);
+            let mut text = as_text(&tree, &app.roster);
             if let Some(absent) = app.absent_tools() {
                 let _ = write!(text, "\ntools not here: {absent}");
+            }
+            if let Some(unused) = unused_files(&tree, &app.roster) {
+                let _ = write!(text, "\n{unused}");
+            }
+            if let Some(unheard) = app.unheard_agents() {
+                let _ = write!(text, "\n{unheard}");
             }
             sanitize(&text).into_owned()
         }
     };
     screen::print(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// Writes the file of an agent that is new, or of a built-in one as it is. What is there stays as it is.
+fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Failure> {
+    let surroundings = Surroundings::from_process(config)?;
+    let loaded = config::load(&surroundings)?;
+    let agent = AgentName::from(name);
+    AgentFile::check_name(&agent)
+        .map_err(|detail| Failure::new(Exit::Usage, detail).next("lango agents new researcher"))?;
+    let folder = match project {
+        true => loaded.paths.project_agents(&surroundings.cwd),
+        false => roster::agents_dir(&loaded),
+    };
+    let path = folder.join(format!("{name}.md"));
+    let built_in = match &loaded.settings.agent.topology {
+        config::Topology::Named(name) => Topology::built_in(name).ok(),
+        config::Topology::File(_) => None,
+    };
+    let mut specs = built_in.iter().flat_map(|topology| &topology.agents);
+    let text = AgentFile::template(&agent, specs.find(|spec| spec.name == agent));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| {
+        let mut options = File::options();
+        let mut file = options.write(true).create_new(true).open(&path)?;
+        file.write_all(text.as_bytes())
+    });
+    written.map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", path.display());
+        Failure::new(Exit::Usage, message)
+            .next("choose another name, or change the file that is there")
+    })?;
+    screen::print(&path.display().to_string())?;
+    screen::say("change it to your liking; `lango agents` shows what comes of it");
+    if project {
+        screen::say("it is heard once `lango config trust` trusts it as it is");
+    }
     Ok(Exit::Ok)
 }
 
@@ -120,7 +170,7 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
     })
 }
 
-fn as_json(tree: &Tree) -> Value {
+fn as_json(tree: &Tree, roster: &Roster) -> Value {
     let tools = |agent: &Agent| -> Vec<Value> {
         agent
             .tools
@@ -138,6 +188,8 @@ fn as_json(tree: &Tree) -> Value {
                 "capabilities": agent.capabilities,
                 "tools": tools(agent),
                 "remote": agent.remote,
+                "source": source_of(agent, roster),
+                "model": model_of(agent, roster),
             })
         })
         .collect();
@@ -156,7 +208,32 @@ fn as_json(tree: &Tree) -> Value {
     })
 }
 
-fn as_text(tree: &Tree) -> String {
+/// Where an agent comes from.
+fn source_of(agent: &Agent, roster: &Roster) -> String {
+    match roster.file_of(&agent.name) {
+        _ if agent.remote => "remote".to_owned(),
+        Some(path) => path.display().to_string(),
+        None => "built-in".to_owned(),
+    }
+}
+
+/// The model of its own that an agent has.
+fn model_of<'a>(agent: &Agent, roster: &'a Roster) -> Option<&'a String> {
+    roster.spec_of(&agent.name)?.model.as_ref()
+}
+
+/// Agent files that have no say, and why.
+fn unused_files(tree: &Tree, roster: &Roster) -> Option<String> {
+    let files = roster.unused.iter().map(|path| path.display().to_string());
+    let files: Vec<String> = files.collect();
+    let why = match tree.mode {
+        Mode::Single => "a single agent answers".to_owned(),
+        Mode::Multi => format!("the topology {} has agents of its own", tree.topology),
+    };
+    (!files.is_empty()).then(|| format!("not used, because {why}: {}", files.join(", ")))
+}
+
+fn as_text(tree: &Tree, roster: &Roster) -> String {
     let mut text = match tree.mode {
         Mode::Multi => format!("{} ({} topology)\n", tree.root.name, tree.topology),
         Mode::Single => format!("{} (single agent)\n", tree.root.name),
@@ -180,6 +257,10 @@ fn as_text(tree: &Tree) -> String {
         if !agent.tools.is_empty() {
             let _ = writeln!(text, "{rest}   tools: {}", tool_names(agent));
         }
+        if let Some(model) = model_of(agent, roster) {
+            let _ = writeln!(text, "{rest}   model: {model}");
+        }
+        let _ = writeln!(text, "{rest}   from: {}", source_of(agent, roster));
     }
     for absence in screen::absences(tree) {
         let _ = writeln!(text, "not here: {absence}");

@@ -4,11 +4,12 @@ use super::ask::{Asker, reason};
 use super::memory::remember;
 use super::present::Presentation;
 use super::watch::{Given, watch};
-use crate::app::{App, Sessions};
+use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, Shown, age, one_line, request, subject_line};
-use lango_core::{Answer, ApprovalId, Clock, Grant, Waiting};
+use crate::sessions::Sessions;
+use lango_core::{Answer, ApprovalId, Approvals, Clock, Grant, Waiting};
 use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
 
@@ -17,12 +18,12 @@ pub async fn approvals(
     config: Vec<String>,
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
+    let mut app = App::load(config).await?;
     let sessions = app.past_sessions()?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
         ApprovalsCommand::Show { id } => {
-            let waiting = sessions.catalog.approvals(&app.user()).await?.waiting;
+            let waiting = everybodys(&app, &sessions).await?.waiting;
             let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
             screen::print(&request(&waiting, Shown::Everything, 0, screen::columns()))?;
             Ok(Exit::Ok)
@@ -35,7 +36,7 @@ pub async fn approvals(
             json,
             quiet,
         } => {
-            let waiting = sessions.catalog.approvals(&app.user()).await?.waiting;
+            let waiting = everybodys(&app, &sessions).await?.waiting;
             let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
             let answer = read_answer(&app, &waiting, answer, pattern, because)?;
             let presentation = Presentation {
@@ -43,20 +44,35 @@ pub async fn approvals(
                 quiet,
                 ..Presentation::default()
             };
+            app.connect().await?;
             go_on(&app, &sessions, &waiting, answer, presentation).await
         }
         ApprovalsCommand::Revoke { id } => {
-            let granted = sessions.catalog.approvals(&app.user()).await?.granted;
+            let granted = everybodys(&app, &sessions).await?.granted;
             let grant = only(&id, "is granted", granted, |grant| &grant.id)?;
-            sessions.catalog.revoke(&app.user(), &grant.id).await?;
+            let user = sessions.store.open(&grant.session).await?.user;
+            sessions.catalog.revoke(&user, &grant.id).await?;
             screen::print(&format!("taken back: {}", grant_line(&grant)))?;
             Ok(Exit::Ok)
         }
     }
 }
 
+/// What waits for somebody at this machine, and what they granted: in their own sessions and in those of callers.
+async fn everybodys(app: &App, sessions: &Sessions) -> Result<Approvals, Failure> {
+    let mut all = Approvals::default();
+    for user in app.users() {
+        let approvals = sessions.catalog.approvals(&user).await?;
+        all.waiting.extend(approvals.waiting);
+        all.granted.extend(approvals.granted);
+    }
+    all.waiting.sort_by_key(|waiting| waiting.asked);
+    all.granted.sort_by_key(|grant| grant.given);
+    Ok(all)
+}
+
 async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
-    let approvals = sessions.catalog.approvals(&app.user()).await?;
+    let approvals = everybodys(app, sessions).await?;
     if as_json {
         screen::print(&screen::json(&approvals, Layout::Indented)?)?;
         return Ok(Exit::Ok);
@@ -200,7 +216,13 @@ async fn go_on(
     let shower = presentation.shower();
     let watched = watch(&mut conversation, given, asker, &app.folder(), shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
-    remember(app, &waiting.session, presentation.quiet).await;
+    remember(
+        app,
+        conversation.user(),
+        &waiting.session,
+        presentation.quiet,
+    )
+    .await;
     app.close().await;
     Ok(exit)
 }

@@ -3,47 +3,57 @@
 mod line;
 mod turn;
 
-use crate::app::{App, Keeping, Sessions};
+use crate::app::{App, Keeping};
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use lango_core::SessionId;
-use lango_engine::{Conversation, Mode};
+use crate::sessions::Sessions;
+use lango_core::{Model, SessionId};
+use lango_engine::{Conversation, Mode, Skipped};
 use lango_models::Offline;
 use line::{Line, LineInput};
+use std::sync::Arc;
 
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
-    let app = App::load_for(config, Keeping::Everything).await?;
+    let mut app = App::load_for(config, Keeping::Everything).await?;
+    app.connect().await?;
     let sessions = app.sessions()?;
     app.held.remember();
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
-    talk(&app, &sessions, conversation, model.name()).await
+    talk(&mut app, &sessions, conversation, &model).await
 }
 
 /// Opens a chat in an existing session.
-pub async fn resume(app: &App, sessions: &Sessions, session: SessionId) -> Result<Exit, Failure> {
+pub async fn resume(
+    app: &mut App,
+    sessions: &Sessions,
+    session: SessionId,
+) -> Result<Exit, Failure> {
+    app.connect().await?;
     let model = app.choose_model().await?.model;
     let hold = sessions.hold(&session)?;
     let conversation = app.runner(sessions, &model)?.open(session).await?;
     drop(hold);
-    talk(app, sessions, conversation, model.name()).await
+    talk(app, sessions, conversation, &model).await
 }
 
 async fn talk(
-    app: &App,
+    app: &mut App,
     sessions: &Sessions,
     mut conversation: Conversation,
-    model: &str,
+    chosen: &Arc<dyn Model>,
 ) -> Result<Exit, Failure> {
+    let model = chosen.name();
     screen::print(&banner(app, &conversation, model))?;
+    app.elsewhere.keep_trying();
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
     let folder = app.folder();
     if !conversation.waiting().is_empty() {
         answer_first(sessions, &mut conversation, model, &folder).await;
     }
     loop {
-        let typed = next_line(app, &mut input, conversation.session()).await?;
+        let typed = next_line(app, &mut input, &conversation).await?;
         let line = match typed {
             Line::Text(line) => line,
             Line::Cleared => continue,
@@ -59,6 +69,9 @@ async fn talk(
             question => {
                 if !conversation.waiting().is_empty() {
                     answer_first(sessions, &mut conversation, model, &folder).await;
+                }
+                if app.take_in()? {
+                    conversation.move_to(&app.runner(sessions, chosen)?);
                 }
                 let question = Some(question);
                 go(sessions, &mut conversation, model, question, &folder).await;
@@ -76,12 +89,16 @@ async fn talk(
 }
 
 /// Waits for the next line; meanwhile memory does what is due after the last turn.
-async fn next_line(app: &App, input: &mut LineInput, session: &SessionId) -> Result<Line, Failure> {
+async fn next_line(
+    app: &App,
+    input: &mut LineInput,
+    conversation: &Conversation,
+) -> Result<Line, Failure> {
     let typed = input.next();
     tokio::pin!(typed);
     tokio::select! {
         line = &mut typed => return line,
-        _ = app.remember(session) => {}
+        _ = app.remember(conversation.user(), conversation.session()) => {}
     }
     typed.await
 }
@@ -136,6 +153,7 @@ fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
         .tree
         .skipped
         .iter()
+        .filter(|skipped| skipped.reason == Skipped::NO_TOOLS)
         .map(|skipped| skipped.name.as_str())
         .collect();
     let mut lines = vec![format!(

@@ -1,8 +1,9 @@
 //! `lango config`: what holds, where it comes from, and whether it works.
 
+use super::trust;
 use crate::app::App;
 use crate::args::ConfigCommand;
-use crate::config::{self, Layout, Paths, Surroundings, Trust};
+use crate::config::{self, Layout, Surroundings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 
@@ -31,46 +32,8 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
                 .iter()
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
-        ConfigCommand::Trust { revoke } => trust(flags, revoke)?,
+        ConfigCommand::Trust { revoke: false } => trust::give(flags)?,
+        ConfigCommand::Trust { revoke: true } => trust::take_back(flags)?,
     }
     Ok(Exit::Ok)
-}
-
-/// Trusts the project's file as it is now, or takes that back.
-fn trust(flags: Vec<String>, revoke: bool) -> Result<(), Failure> {
-    let surroundings = Surroundings::from_process(flags)?;
-    let paths = Paths::locate(&surroundings)?;
-    let Some(file) = &paths.project_file else {
-        let message = "there is no lango.toml in this folder or above it";
-        return Err(Failure::new(Exit::Usage, message));
-    };
-    let mut trust = Trust::read(&paths);
-    let failed = |error: std::io::Error| {
-        let message = format!("`{}` cannot be trusted: {error}", file.display());
-        Failure::new(Exit::Failed, message)
-    };
-    let name = file.display();
-    let line = match revoke {
-        true if trust.take_back(file).map_err(failed)? => {
-            format!("{name} is not trusted any more")
-        }
-        true => format!("{name} was not trusted"),
-        false => {
-            let content = std::fs::read_to_string(file).map_err(failed)?;
-            // What cannot be read cannot be trusted; only the wish to be trusted is no problem here.
-            let before = config::load(&surroundings);
-            trust.give(file, &content).map_err(failed)?;
-            if let Err(problems) = config::load(&surroundings) {
-                trust.take_back(file).map_err(failed)?;
-                return Err(problems.into());
-            }
-            let opened = before.map(|before| before.unheard()).unwrap_or_default();
-            let opened: String = opened
-                .iter()
-                .map(|line| format!("\n  now heard: {line}"))
-                .collect();
-            format!("{name} is trusted as it is now; a change has to be trusted again{opened}")
-        }
-    };
-    Ok(screen::print(&line)?)
 }

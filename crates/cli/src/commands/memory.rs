@@ -3,12 +3,12 @@
 use super::watch::asked_to_end;
 use crate::app::App;
 use crate::screen::{self, count};
-use lango_core::SessionId;
+use lango_core::{SessionId, UserId};
 use std::time::Duration;
 
 /// Observes and condenses what is due. Ctrl-C leaves it for the next time: nothing is lost, and nothing done twice.
-pub async fn remember(app: &App, session: &SessionId, quiet: bool) {
-    let work = app.remember(session);
+pub async fn remember(app: &App, user: &UserId, session: &SessionId, quiet: bool) {
+    let work = app.remember(user, session);
     tokio::pin!(work);
     let patience = tokio::time::sleep(Duration::from_secs(1));
     tokio::pin!(patience);

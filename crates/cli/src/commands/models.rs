@@ -10,7 +10,7 @@ use serde_json::json;
 /// Runs the command.
 pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
-    let choice = app.choose_model().await;
+    let choice = app.model_choice().choose().await;
     let chooser = app.model_choice();
     let mut rows = vec![(
         Offline::NAME.to_owned(),

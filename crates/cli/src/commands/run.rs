@@ -42,7 +42,8 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         true => Keeping::Nothing,
         false => Keeping::Everything,
     };
-    let app = App::load_for(config, keeping).await?;
+    let mut app = App::load_for(config, keeping).await?;
+    app.connect().await?;
     let question = input::question(&arguments.prompt, arguments.quiet).await?;
     if !arguments.quiet {
         app.warnings()
@@ -90,7 +91,8 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let shower = presentation.shower();
     let watched = watch(&mut conversation, given, asker, &folder, shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
-    remember(&app, conversation.session(), arguments.quiet).await;
+    let (user, session) = (conversation.user(), conversation.session());
+    remember(&app, user, session, arguments.quiet).await;
     app.close().await;
     Ok(exit)
 }

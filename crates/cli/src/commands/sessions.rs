@@ -1,17 +1,18 @@
 //! `lango sessions`: what was said, by whom, and how to go on.
 
 use super::chat;
-use crate::app::{App, Keeping, Sessions};
+use crate::app::{App, Keeping};
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, Transcript, age};
+use crate::sessions::Sessions;
 use lango_core::{Clock, Page, SessionId};
 use lango_engine::SystemClock;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
-    let app = match command {
+    let mut app = match command {
         SessionsCommand::Resume { .. } => App::load_for(config, Keeping::Everything).await?,
         _ => App::load(config).await?,
     };
@@ -24,7 +25,7 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
         }
         SessionsCommand::Resume { id } => {
             let id = app.find_session(&sessions, &id).await?;
-            return chat::resume(&app, &sessions, id).await;
+            return chat::resume(&mut app, &sessions, id).await;
         }
     }
     Ok(Exit::Ok)

@@ -42,7 +42,7 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
 
 /// Lists what can be reached and asks which to take.
 async fn ask(app: &App) -> Result<String, Failure> {
-    let choice = app.choose_model().await?;
+    let choice = app.model_choice().choose().await?;
     let chooser = app.model_choice();
     let mut names = vec![choice.model.name().to_owned()];
     for id in chooser.reachable().await {

@@ -12,7 +12,7 @@ use super::setting::{Base, Expected, Setting};
 pub enum Topology {
     /// A topology that is known by its name, such as `specialists` or `classic`.
     Named(String),
-    /// A file that describes one: any value with a `/` in it or `.toml` at its end.
+    /// A file or a folder that describes one: any value with a `/` in it or `.toml` at its end.
     File(PathBuf),
 }
 
@@ -24,9 +24,7 @@ impl Setting for Topology {
             }
             Some(name) if !name.is_empty() => Self::Named(name.into()),
             _ => {
-                return Err(
-                    "`specialists`, `classic`, or the name or path of a topology file".into(),
-                );
+                return Err("`specialists`, `classic`, or the name or path of a topology".into());
             }
         };
         Ok(())

@@ -37,7 +37,8 @@ impl Setting for Duration {
 
 const FORM: &str = "a duration such as `500ms`, `30s`, `15m` or `2h`";
 
-fn parse(text: &str) -> Result<Duration, Expected> {
+/// Reads one.
+pub fn parse(text: &str) -> Result<Duration, Expected> {
     let unit_start = text
         .find(|letter: char| !letter.is_ascii_digit())
         .unwrap_or(text.len());

@@ -200,7 +200,9 @@ impl<'a> Overlay<'a> {
                     self.problems
                         .push(Problem::NotForProjects { key: path, origin });
                 }
-                (Some(key), _) if document.whose == Whose::Project && key.opens_something() => {
+                (Some(key), _)
+                    if document.whose == Whose::Project && key.opens_something(value) =>
+                {
                     self.ignored.push(Ignored { key: path, origin });
                 }
                 (Some(key), _) => {

@@ -12,6 +12,7 @@ use lango_models::{Kind, Patience};
 use super::choices::{OrchestratorTools, StoreLocation, Topology};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
+use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
 use super::surroundings::Paths;
 
@@ -38,6 +39,36 @@ pub struct Settings {
     pub memory: MemoryConfig,
     /// The keys under `session`.
     pub session: SessionSettings,
+    /// The keys under `a2a`.
+    pub a2a: A2aSettings,
+    /// The keys under `server`.
+    pub server: ServerConfig,
+}
+
+/// The keys under `a2a`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct A2aSettings {
+    /// Whether agents elsewhere are asked at all.
+    pub enabled: bool,
+    /// Which there are.
+    pub remote_agents: RemoteAgents,
+}
+
+/// The keys under `server`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The address it listens at.
+    pub host: Option<String>,
+    /// The port.
+    pub port: u32,
+    /// More names under which it answers.
+    pub hosts: Vec<String>,
+    /// Where callers reach it, if that is not where it listens.
+    pub public_url: Option<String>,
+    /// Whether callers have to know the token.
+    pub require_token: bool,
+    /// Whose sessions, memory and knowledge callers work with.
+    pub user: Option<String>,
 }
 
 /// The keys under `graph`.
@@ -180,6 +211,8 @@ pub struct AgentSettings {
 pub struct SessionSettings {
     /// Where sessions are kept.
     pub store: StoreLocation,
+    /// Whose they are.
+    pub user: Option<String>,
 }
 
 impl Settings {
@@ -236,6 +269,19 @@ impl Settings {
             },
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
+                user: Some("local".to_owned()),
+            },
+            a2a: A2aSettings {
+                enabled: true,
+                remote_agents: RemoteAgents::default(),
+            },
+            server: ServerConfig {
+                host: Some("127.0.0.1".to_owned()),
+                port: 18789,
+                hosts: Vec::new(),
+                public_url: None,
+                require_token: true,
+                user: Some("a2a".to_owned()),
             },
         }
     }

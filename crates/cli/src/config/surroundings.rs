@@ -109,7 +109,7 @@ impl Paths {
         if self.user_file.parent() != Some(&self.data) {
             return vec![self.data.clone(), self.state.clone()];
         }
-        const OURS: [&str; 10] = [
+        const OURS: [&str; 11] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -118,11 +118,17 @@ impl Paths {
             "trash",
             "chat-history",
             "sandbox.json",
+            "server-token",
             "attachments",
             "mcp",
         ];
         let ours = OURS.iter().map(|name| self.data.join(name));
         ours.chain([self.trust_file()]).collect()
+    }
+
+    /// The token that callers of the server have to know.
+    pub fn server_token(&self) -> PathBuf {
+        self.state.join("server-token")
     }
 
     /// The list of projects' files that are trusted.
@@ -133,8 +139,7 @@ impl Paths {
     /// The folders with skills: the person's own, and the project's.
     pub fn skills(&self, workspace: &Path) -> Vec<SkillFolder> {
         let own = self.user_file.with_file_name("skills");
-        let project = self.project_file.as_deref().and_then(Path::parent);
-        let project = project.unwrap_or(workspace);
+        let project = self.project(workspace);
         let of_project = [".lango/skills", ".agents/skills"].map(|name| SkillFolder {
             path: project.join(name),
             whose: Whose::Project,
@@ -144,6 +149,17 @@ impl Paths {
             whose: Whose::User,
         };
         std::iter::once(own).chain(of_project).collect()
+    }
+
+    /// The project's folder of agents.
+    pub fn project_agents(&self, workspace: &Path) -> PathBuf {
+        self.project(workspace).join(".lango/agents")
+    }
+
+    /// The folder that the project is: that of its configuration file, else the one that lango was started in.
+    pub fn project<'a>(&'a self, workspace: &'a Path) -> &'a Path {
+        let project = self.project_file.as_deref().and_then(Path::parent);
+        project.unwrap_or(workspace)
     }
 
     /// The lines typed into the chat.

@@ -1,4 +1,5 @@
-//! Which projects' files a person trusts. Trust is given to a file as it is: when it changes, it has to be given again.
+//! Which projects' files a person trusts: configuration, topology, agents. Trust is given to each file as it is: when it
+//! changes, it has to be given again.
 
 use super::surroundings::Paths;
 use sha2::{Digest, Sha256};
@@ -8,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The files that are trusted, kept in lango's own data folder, where no command reaches.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Trust {
     file: PathBuf,
     digests: BTreeMap<String, String>,
@@ -27,23 +28,26 @@ impl Trust {
     }
 
     /// Whether this file with this content is trusted.
-    pub fn holds(&self, path: &Path, content: &str) -> bool {
-        self.digests.get(&name(path)) == Some(&digest(content))
+    pub fn holds(&self, path: &Path, content: impl AsRef<[u8]>) -> bool {
+        self.digests.get(&name(path)) == Some(&digest(content.as_ref()))
     }
 
-    /// Trusts the file as it is now.
-    pub fn give(&mut self, path: &Path, content: &str) -> io::Result<()> {
-        self.digests.insert(name(path), digest(content));
-        self.write()
+    /// Trusts the file as it is now, from the next [`write`](Self::write) on.
+    pub fn give(&mut self, path: &Path, content: impl AsRef<[u8]>) {
+        self.digests.insert(name(path), digest(content.as_ref()));
     }
 
-    /// Takes the trust back; says whether there was any.
-    pub fn take_back(&mut self, path: &Path) -> io::Result<bool> {
-        let was_there = self.digests.remove(&name(path)).is_some();
-        self.write().map(|()| was_there)
+    /// Takes the trust in this file, or in all files of this folder, back, from the next [`write`](Self::write) on; says
+    /// whether there was any.
+    pub fn take_back(&mut self, folder: &Path) -> bool {
+        let before = self.digests.len();
+        self.digests
+            .retain(|path, _| !Path::new(path).starts_with(folder));
+        self.digests.len() < before
     }
 
-    fn write(&self) -> io::Result<()> {
+    /// Keeps what is trusted now.
+    pub fn write(&self) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             std::fs::DirBuilder::new()
                 .recursive(true)
@@ -68,7 +72,7 @@ fn name(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn digest(content: &str) -> String {
+fn digest(content: &[u8]) -> String {
     let bytes = Sha256::digest(content);
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

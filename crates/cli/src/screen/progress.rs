@@ -62,6 +62,7 @@ impl Progress {
             | EventBody::ApprovalRequested(_)
             | EventBody::AgentMessage { .. }
             | EventBody::RemoteCalled { .. }
+            | EventBody::RemoteAccepted { .. }
             | EventBody::TurnFinished { .. } => None,
         };
         line.into_iter().collect()

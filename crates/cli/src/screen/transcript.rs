@@ -32,7 +32,9 @@ impl Transcript {
                 lines
             }
             EventBody::AgentMessage { text, .. } if !text.trim().is_empty() => message(event, text),
-            EventBody::AgentMessage { .. } | EventBody::RemoteCalled { .. } => Vec::new(),
+            EventBody::AgentMessage { .. }
+            | EventBody::RemoteCalled { .. }
+            | EventBody::RemoteAccepted { .. } => Vec::new(),
             EventBody::AgentDelegated { agent, task, .. } => {
                 vec![format!("{who} → {agent}: {}", one_line(task, 100))]
             }

@@ -41,12 +41,22 @@ fn has_exactly_its_keys(tree: &Value) {
         "root",
         "skipped",
         "topology",
+        "unheard_files",
         "unmatched",
+        "unused_files",
     ];
     assert_eq!(keys(tree), BTreeSet::from(all));
     assert_eq!(keys(&tree["root"]), BTreeSet::from(["name", "tools"]));
     for agent in tree["agents"].as_array().unwrap() {
-        let all = ["capabilities", "description", "name", "remote", "tools"];
+        let all = [
+            "capabilities",
+            "description",
+            "model",
+            "name",
+            "remote",
+            "source",
+            "tools",
+        ];
         assert_eq!(keys(agent), BTreeSet::from(all));
     }
     for skipped in tree["skipped"].as_array().unwrap() {
@@ -138,6 +148,7 @@ fn the_text_shows_the_tree_and_names_who_is_missing_and_what_nobody_holds() {
 lango-orchestrator (specialists topology)
 ├─ operator  Works on this machine with shell commands, files and skills. Can do: command execution, file operations.
 │    tools: {TOOLS}
+│    from: built-in
 ├─ librarian  "
     );
     assert!(shown.starts_with(&expected), "{shown}");

@@ -123,7 +123,7 @@ fn origins_name_the_layer_and_the_line() {
 fn a_check_says_that_all_is_well_or_what_is_not() {
     let lango = Lango::new();
     let ran = lango.run(&["config", "check"]).ok();
-    assert_eq!(ran.stdout, "ok: 35 keys, 5 agents, offline/rules\n");
+    assert_eq!(ran.stdout, "ok: 44 keys, 5 agents, offline/rules\n");
     let ran = lango.run(&["-c", "agent.topology=nix", "config", "check"]);
     ran.refused(3, &["`nix`", "specialists, classic"]);
     let ran = lango.run(&["-c", "agent.model=x", "config", "check"]);
@@ -191,6 +191,6 @@ fn the_shown_configuration_is_json_with_every_origin() {
     let Value::Object(keys) = shown else {
         panic!("{shown}");
     };
-    assert_eq!(keys.len(), 35);
+    assert_eq!(keys.len(), 44);
     assert!(keys.values().all(|value| value["origin"] == "default"));
 }

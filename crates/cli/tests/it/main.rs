@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod agent_faults;
+mod agent_files;
+mod agent_trust;
 mod agents;
 mod approvals;
 mod approvals_screen;
@@ -20,7 +23,9 @@ mod markdown;
 mod mcp;
 mod mcp_settings;
 mod models;
+mod remotes;
 mod run;
+mod serve;
 mod sessions;
 mod settings;
 mod terminal;

@@ -125,7 +125,10 @@ fn a_topology_file_that_cannot_be_used_is_refused_with_its_path_and_the_reason()
         ("broken.toml", "line 2"),
         ("binary.toml", "byte is number 9"),
         ("/dev/zero", "larger than 1024 KiB"),
-        ("src/", "Is a directory"),
+        (
+            "src/",
+            "a file NAME.md for each of its agents, and there is none",
+        ),
     ] {
         let key = format!("agent.topology={file}");
         let ran = lango.run(&["-c", &key, "run", "hello"]);

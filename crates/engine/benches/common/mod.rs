@@ -114,6 +114,7 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         gate: Gate::new(&tree, tools).expect("a gate"),
         tree,
         model: Arc::new(ScriptedModel::from_fn(script).forgetful()),
+        models: Default::default(),
         remotes: Vec::new(),
         store,
         clock: Arc::new(SystemClock),

@@ -1,13 +1,16 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive};
+use super::{
+    RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote, report,
+};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, Event, Exchange, ExchangeAnswer, NewSession, Page, SessionHead,
-    SessionId, StoreError, Text, TurnId, TurnSettings, UserId, Waiting,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, Event, EventBody, Exchange,
+    ExchangeAnswer, Model, NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId,
+    TurnSettings, UserId, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -42,6 +45,9 @@ enum Place {
 }
 
 impl Conversation {
+    /// How far back the end of a turn is looked for.
+    const EVENTS_BACK: u64 = 2000;
+
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
@@ -60,10 +66,18 @@ impl Conversation {
         parts: Arc<RunnerParts>,
         session: SessionId,
     ) -> Result<Self, RunnerError> {
-        let mut conversation = Self::unsaved(parts, UserId::from(""));
-        conversation.session = session;
+        let mut conversation = Self::unsaved(parts, UserId::from("")).named(session);
         conversation.read().await?;
         Ok(conversation)
+    }
+
+    pub(super) fn named(self, session: SessionId) -> Self {
+        Self { session, ..self }
+    }
+
+    /// From the next turn on another runner runs it: there may be other agents now.
+    pub fn move_to(&mut self, runner: &Runner) {
+        self.parts = Arc::clone(&runner.parts);
     }
 
     /// Its id.
@@ -101,6 +115,18 @@ impl Conversation {
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
+        let id = TurnId::new(self.parts.ids.fresh("t_"));
+        self.turn_as(id, question, stop, shown).await
+    }
+
+    /// The same under an id that the edge chose, by which it finds out later [how it ended](Self::report_of).
+    pub async fn turn_as(
+        &mut self,
+        id: TurnId,
+        question: &str,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
         check_input(question)?;
         match self.place {
             Place::Unsaved => self.create().await?,
@@ -114,14 +140,14 @@ impl Conversation {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
             None => None,
         };
-        let (mut turn, first) = self.begin(&question, &memory);
+        let (mut turn, first) = self.begin(&id, &question, &memory);
         let first = match append(&self.parts, first, shown).await {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
                 self.expect_nothing_waits()?;
                 self.place = Place::Stale;
-                let (again, first) = self.begin(&question, &memory);
+                let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
                 append(&self.parts, first, shown).await?
             }
@@ -145,6 +171,18 @@ impl Conversation {
         self.remember(question, &report, task);
         self.place = Place::Current;
         Ok(TurnEnd::Finished(report))
+    }
+
+    /// How one of the last turns ended, if it has.
+    pub async fn report_of(&self, turn: &TurnId) -> Result<Option<TurnReport>, RunnerError> {
+        let page = Page {
+            from: self.next_seq.saturating_sub(Self::EVENTS_BACK).max(1),
+            limit: usize::try_from(Self::EVENTS_BACK).unwrap_or(usize::MAX),
+        };
+        let mut events = self.parts.store.read(&self.session, page).await?;
+        events.retain(|event| event.turn == *turn);
+        let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
+        Ok(events.iter().any(is_end).then(|| report(&events)))
     }
 
     /// Reads the session again: somebody may have answered elsewhere.
@@ -238,7 +276,7 @@ impl Conversation {
     }
 
     /// A new turn at the end of the log.
-    fn begin(&self, question: &Text, memory: &Option<Text>) -> (Turn, Vec<Event>) {
+    fn begin(&self, id: &TurnId, question: &Text, memory: &Option<Text>) -> (Turn, Vec<Event>) {
         let terms = self.parts.model.terms();
         let settings = TurnSettings {
             limits: self.parts.limits,
@@ -247,9 +285,10 @@ impl Conversation {
             price: terms.price,
             context_tokens: terms.context_tokens,
             memory: memory.clone(),
+            models: self.parts.models.iter().map(agent_model).collect(),
         };
         let tree = Arc::clone(&self.parts.tree);
-        let start = self.start_of(TurnId::new(self.parts.ids.fresh("t_")));
+        let start = self.start_of(id.clone());
         let now = self.parts.clock.now();
         Turn::begin(tree, start, Arc::clone(question), settings, now)
     }
@@ -267,7 +306,8 @@ impl Conversation {
         }
     }
 
-    /// Reads where the session stands. A turn that a process left unfinished is closed, unless it waits for a person.
+    /// Reads where the session stands. A turn that a process left unfinished is closed, unless it waits for a person; what
+    /// became of a remote agent's task is asked first.
     async fn read(&mut self) -> Result<(), RunnerError> {
         let mut head = self.parts.store.open(&self.session).await?;
         self.parked = None;
@@ -276,7 +316,11 @@ impl Conversation {
             let mut turn = self.replay(first_seq).await?;
             let waiting = turn.waiting();
             if waiting.is_empty() {
-                let closing = turn.accept(Input::Interrupted, self.parts.clock.now());
+                let mut inputs = remote::hear(&self.parts, &turn).await;
+                inputs.push(Input::Interrupted);
+                let now = self.parts.clock.now();
+                let closing = inputs.into_iter().flat_map(|input| turn.accept(input, now));
+                let closing: Vec<Event> = closing.collect();
                 self.parts.store.append(closing.into()).await?;
                 head = self.parts.store.open(&self.session).await?;
             } else {
@@ -325,6 +369,8 @@ impl Conversation {
                 author: author.clone(),
                 text: Arc::clone(text),
                 task,
+                is_remote: (self.parts.tree.sub_agent(author.as_str()))
+                    .is_some_and(|agent| agent.remote),
             });
         let before = SessionHead::look_back_start(self.turns);
         self.turns += 1;
@@ -338,6 +384,16 @@ impl Conversation {
         look_back.push(&self.parts.tree.root.name, exchange);
         look_back.forget(usize::try_from(gone).unwrap_or(0));
     }
+}
+
+fn agent_model((agent, model): (&AgentName, &Arc<dyn Model>)) -> (AgentName, AgentModel) {
+    let terms = model.terms();
+    let stored = AgentModel {
+        model: model.name().into(),
+        price: terms.price,
+        context_tokens: terms.context_tokens,
+    };
+    (agent.clone(), stored)
 }
 
 fn check_input(question: &str) -> Result<(), RunnerError> {

@@ -1,11 +1,10 @@
 //! Performing one step: asking a model, running a tool through the gate, asking a remote agent.
 
 use super::draft::Draft;
-use super::{RunnerParts, Shown};
-use crate::turn::{Input, ModelStep, RemoteStep, Step, StepKey, Turn};
+use super::{RunnerParts, Shown, remote};
+use crate::turn::{Input, ModelStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
-use lango_core::{Caller, ModelError, ModelEvent, ModelFault, ModelRequest, RemoteError, UserId};
-use std::sync::Arc;
+use lango_core::{Caller, ModelError, ModelEvent, ModelFault, ModelRequest, UserId};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -16,6 +15,7 @@ pub(super) fn perform<'a>(
     user: &UserId,
     step: Step,
     shown: mpsc::Sender<Shown>,
+    news: mpsc::Sender<Input>,
 ) -> impl Future<Output = (StepKey, Input)> + Send + use<'a> {
     let request = match &step {
         Step::CallModel(step) => Some(turn.request(step)),
@@ -45,7 +45,11 @@ pub(super) fn perform<'a>(
                     output,
                 }
             }
-            (Step::CallRemote(step), _) => call_remote(parts, &session, step, time).await,
+            (Step::CallRemote(step), _) => {
+                let call = remote::what_to_ask(parts, &session, &turn_id, &step).await;
+                let draft = Draft::new(step.agent.clone(), shown, step.shown);
+                remote::call(parts, step, call, time, draft, news).await
+            }
         };
         (key, input)
     }
@@ -58,7 +62,8 @@ async fn call_model(
     shown: mpsc::Sender<Shown>,
 ) -> Input {
     let mut draft = Draft::new(step.agent.clone(), shown, step.shown);
-    let mut stream = parts.model.call(request);
+    let model = parts.model_of(&step.agent);
+    let mut stream = model.call(request);
     while let Some(item) = stream.next().await {
         match item {
             Ok(ModelEvent::Text(text)) => draft.push(&text).await,
@@ -70,7 +75,7 @@ async fn call_model(
                 return Input::ModelReplied {
                     step,
                     reply,
-                    model: parts.model.name().into(),
+                    model: model.name().into(),
                 };
             }
             Err(error) => {
@@ -84,42 +89,9 @@ async fn call_model(
 }
 
 fn cut_off(parts: &RunnerParts, step: ModelStep) -> Input {
-    Input::ModelFailed {
-        step,
-        error: ModelError {
-            model: parts.model.name().into(),
-            fault: ModelFault::CutOff,
-        },
-    }
-}
-
-async fn call_remote(
-    parts: &RunnerParts,
-    session: &lango_core::SessionId,
-    step: RemoteStep,
-    time: Duration,
-) -> Input {
-    let failed = |detail: String| {
-        Err(RemoteError {
-            agent: step.agent.clone(),
-            detail,
-        })
+    let error = ModelError {
+        model: parts.model_of(&step.agent).name().into(),
+        fault: ModelFault::CutOff,
     };
-    let result = match parts
-        .remotes
-        .iter()
-        .find(|remote| *remote.name() == step.agent)
-    {
-        None => failed("it is not connected".to_owned()),
-        Some(remote) => {
-            match tokio::time::timeout(time, remote.call(session, Arc::clone(&step.task))).await {
-                Ok(result) => result,
-                Err(_elapsed) => failed(format!(
-                    "no answer within {} s; nobody knows whether it was done",
-                    time.as_secs_f32()
-                )),
-            }
-        }
-    };
-    Input::RemoteReturned { step, result }
+    Input::ModelFailed { step, error }
 }

@@ -37,7 +37,7 @@ impl Tree {
             if part.is_empty() && !spec.always_include {
                 skipped.push(Skipped {
                     name: spec.name.clone(),
-                    reason: "no tools".to_owned(),
+                    reason: Skipped::NO_TOOLS.to_owned(),
                 });
             } else {
                 agents.push(local_agent(spec, &settings.homes, part));

@@ -152,7 +152,7 @@ impl Turn {
     }
 
     /// Goes on after the process that ran the turn is gone. What was under way and may have had an effect is not done
-    /// again.
+    /// again; a remote agent that took its task can be asked what became of it.
     pub(super) fn resume(&mut self) {
         let open = || self.state.frames.iter().filter(|frame| frame.is_open());
         let is_at_work =
@@ -164,11 +164,16 @@ impl Turn {
         let mut lost: Vec<(FrameId, AgentName, EventBody)> = Vec::new();
         for frame in open() {
             let mut lose = |body| lost.push((frame.id.clone(), frame.agent.clone(), body));
-            if frame.remote {
+            let is_known = frame
+                .thread
+                .as_ref()
+                .is_some_and(|thread| thread.task.is_some());
+            if frame.remote && !is_known {
                 lose(EventBody::RemoteReturned {
                     status: CallStatus::Unknown,
                     output: detail.into(),
                     is_final: false,
+                    thread: None,
                 });
             }
             for slot in frame.startable() {

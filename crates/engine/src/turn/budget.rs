@@ -43,11 +43,14 @@ impl Turn {
         let calls = (self.calls_left(frame), Limit::ModelCalls);
         let tokens = limits.tokens.map(|most| {
             let spent = Some(self.state.usage.total());
-            (self.left_of(frame, most, spent, Some), Limit::Tokens)
+            let as_they_are = |_: &Frame, tokens: u64| Some(tokens);
+            (self.left_of(frame, most, spent, as_they_are), Limit::Tokens)
         });
         let cost = limits.cost_micros.map(|most| {
-            let price = self.state.price;
-            let sent = |tokens: u64| price.map(|price| (tokens as f64 * price.input).ceil() as u64);
+            let sent = |frame: &Frame, tokens: u64| {
+                let price = self.state.price_of(&frame.agent);
+                price.map(|price| (tokens as f64 * price.input).ceil() as u64)
+            };
             (
                 self.left_of(frame, most, self.state.cost_micros, sent),
                 Limit::Cost,
@@ -94,15 +97,15 @@ impl Turn {
         }
     }
 
-    /// `price` turns tokens that are sent into what is limited; nothing if nobody knows. What is not known is not spent.
+    /// `price` turns tokens that a frame sends into what is limited; nothing if nobody knows. What is not known is not spent.
     fn left_of(
         &self,
         frame: &Frame,
         most: u64,
         spent: Option<u64>,
-        price: impl Fn(u64) -> Option<u64>,
+        price: impl Fn(&Frame, u64) -> Option<u64>,
     ) -> Allowance {
-        let need_of = |frame: &Frame| price(self.estimated_tokens(frame));
+        let need_of = |frame: &Frame| price(frame, self.estimated_tokens(frame));
         let (Some(spent), Some(need)) = (spent, need_of(frame)) else {
             return Allowance::None;
         };

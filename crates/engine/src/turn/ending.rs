@@ -111,6 +111,7 @@ impl Turn {
                     status: CallStatus::Unknown,
                     output: detail(),
                     is_final: false,
+                    thread: None,
                 };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }

@@ -3,8 +3,8 @@
 use super::repetition::Repetition;
 use crate::instruction::Notice;
 use lango_core::{
-    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Limit, Opaque, Text, Timestamp,
-    ToolName,
+    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Limit, Opaque, RemoteThread, Text,
+    Timestamp, ToolName,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ pub(super) struct Frame {
     pub id: FrameId,
     pub agent: AgentName,
     pub remote: bool,
+    /// The names under which a remote agent took the task.
+    pub thread: Option<RemoteThread>,
     pub task: Text,
     /// Whether its answer is the person's.
     pub finish: bool,
@@ -98,6 +100,7 @@ impl Frame {
             id,
             agent,
             remote: false,
+            thread: None,
             task,
             finish: false,
             entries: Vec::new(),

@@ -6,7 +6,7 @@ use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
     AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Limit, ModelError, ModelReply,
-    Outcome, RemoteError, Text,
+    Outcome, RemoteAnswer, RemoteError, RemoteThread, Text,
 };
 
 /// What a person reads under an answer that its provider cut off.
@@ -129,10 +129,20 @@ impl Turn {
         }
     }
 
+    pub(super) fn remote_accepted(&mut self, step: &RemoteStep, thread: RemoteThread) {
+        let is_news = |frame: &super::frame::Frame| {
+            frame.remote && frame.is_open() && frame.thread.as_ref() != Some(&thread)
+        };
+        if self.state.frame(&step.frame).is_some_and(is_news) {
+            let body = EventBody::RemoteAccepted { thread };
+            self.emit(step.frame.clone(), step.agent.clone(), body);
+        }
+    }
+
     pub(super) fn remote_returned(
         &mut self,
         step: &RemoteStep,
-        result: Result<String, RemoteError>,
+        result: Result<RemoteAnswer, RemoteError>,
     ) {
         if !self
             .state
@@ -141,21 +151,38 @@ impl Turn {
         {
             return;
         }
-        let (status, output, verdict) = match result {
-            Ok(text) => {
+        let (status, output, verdict, thread) = match result {
+            Ok(RemoteAnswer { text, thread }) => {
                 let verdict = self.judge(&step.frame, &text);
-                (CallStatus::Ok, Text::from(text), verdict)
+                (CallStatus::Ok, Text::from(text), verdict, thread)
             }
-            Err(error) => (CallStatus::Error, error.detail.into(), Verdict::Nothing),
+            Err(error) => {
+                let status = match error.is_unknown {
+                    true => CallStatus::Unknown,
+                    false => CallStatus::Error,
+                };
+                (status, error.detail.into(), Verdict::Nothing, None)
+            }
         };
         let is_final = matches!(verdict, Verdict::Answer);
+        let asks = is_final && thread.as_ref().is_some_and(|thread| thread.task.is_some());
         let body = EventBody::RemoteReturned {
             status,
             output,
             is_final,
+            thread,
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
+        // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.
+        let is_alone = || {
+            let root = self.state.frame(&FrameId::root());
+            root.is_some_and(|root| root.slots().len() == 1)
+        };
         match verdict {
+            Verdict::Answer if asks && is_alone() => {
+                let limit = self.state.limit_hit;
+                self.finish(Outcome::Answered { limit }, Some(seq));
+            }
             Verdict::Answer | Verdict::Rejection(_) => {
                 self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
             }

@@ -11,7 +11,7 @@ use super::room;
 use super::steps::ModelStep;
 use crate::instruction;
 use crate::tree::Agent;
-use lango_core::{Function, Message, ModelRequest, Text};
+use lango_core::{AgentName, Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Turn {
             messages: own,
             functions: self.functions(agent, offer),
         };
-        let room = self.make_room(&mut request);
+        let room = self.make_room(&frame.agent, &mut request);
         if frame.id.is_root() {
             let earlier = self.look_back.messages(room).cloned();
             request.messages.splice(..0, earlier);
@@ -81,8 +81,8 @@ impl Turn {
     }
 
     /// Cuts what has to be sent until it fits, and gives the bytes that are left for earlier turns.
-    fn make_room(&self, request: &mut ModelRequest) -> usize {
-        let Some(context_tokens) = self.state.context_tokens else {
+    fn make_room(&self, agent: &AgentName, request: &mut ModelRequest) -> usize {
+        let Some(context_tokens) = self.state.context_tokens_of(agent) else {
             return usize::MAX;
         };
         let most = room::bytes_for(context_tokens);

@@ -2,13 +2,13 @@
 
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::gate::call_digest;
-use crate::instruction::Notice;
+use crate::instruction::{self, Notice};
 use crate::rejection;
 use lango_core::{
-    AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody, Fault,
-    FrameId, Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody,
+    Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq)]
@@ -35,8 +35,10 @@ pub(super) struct State {
     pub usage: Usage,
     /// What was spent in millionths of a dollar; none once a reply had no known price.
     pub cost_micros: Option<u64>,
-    pub price: Option<Price>,
-    pub context_tokens: Option<u64>,
+    price: Option<Price>,
+    context_tokens: Option<u64>,
+    /// The models of agents that have one of their own.
+    models: BTreeMap<AgentName, AgentModel>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
@@ -67,6 +69,7 @@ impl State {
             cost_micros: Some(0),
             price: None,
             context_tokens: None,
+            models: BTreeMap::new(),
             limit_hit: None,
             outcome: None,
             active_ms: 0,
@@ -77,6 +80,18 @@ impl State {
 
     pub fn frame(&self, id: &FrameId) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.id == *id)
+    }
+
+    /// What the tokens of this agent's model cost, if that is known.
+    pub fn price_of(&self, agent: &AgentName) -> Option<Price> {
+        let own = self.models.get(agent).map(|own| own.price);
+        own.unwrap_or(self.price)
+    }
+
+    /// How many tokens this agent's model takes at once, if that is known.
+    pub fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
+        let own = self.models.get(agent).map(|own| own.context_tokens);
+        own.unwrap_or(self.context_tokens)
     }
 
     /// The only way in which the state changes. It looks at the event and at nothing else.
@@ -175,19 +190,18 @@ impl State {
             EventBody::RemoteCalled { .. } => {
                 self.change(&event.frame, |frame| frame.remote = true)
             }
+            EventBody::RemoteAccepted { thread } => {
+                self.change(&event.frame, |frame| frame.thread = Some(thread.clone()));
+            }
             EventBody::RemoteReturned {
                 status,
                 output,
                 is_final,
-            } => match (is_final, status) {
-                (true, _) => self.end(&event.frame, FrameEnd::Answered(Arc::clone(output))),
-                // The refusal itself is the event that follows.
-                (false, CallStatus::Ok) if rejection::reason(output).is_some() => {}
-                (false, CallStatus::Ok) => {
-                    self.end(&event.frame, FrameEnd::Failed("it answered nothing".into()))
-                }
-                (false, _) => self.end(&event.frame, FrameEnd::Failed(Arc::clone(output))),
-            },
+                thread,
+            } => {
+                self.change(&event.frame, |frame| frame.thread.clone_from(thread));
+                self.remote_returned(&event.frame, *status, output, *is_final);
+            }
             EventBody::TurnCorrected {
                 fault,
                 call,
@@ -199,12 +213,30 @@ impl State {
         }
     }
 
+    fn remote_returned(
+        &mut self,
+        frame: &FrameId,
+        status: CallStatus,
+        output: &Text,
+        is_final: bool,
+    ) {
+        let end = match status {
+            _ if is_final => FrameEnd::Answered(Arc::clone(output)),
+            // The refusal itself is the event that follows.
+            CallStatus::Ok if rejection::reason(output).is_some() => return,
+            CallStatus::Ok => FrameEnd::Failed("it answered nothing".into()),
+            _ => FrameEnd::Failed(Arc::clone(output)),
+        };
+        self.end(frame, end);
+    }
+
     fn begin(&mut self, question: &Text, settings: Option<&TurnSettings>) {
         if let Some(settings) = settings {
             self.limits = settings.limits;
             self.price = settings.price;
             self.context_tokens = settings.context_tokens;
             self.memory.clone_from(&settings.memory);
+            self.models.clone_from(&settings.models);
         }
         self.question = Arc::clone(question);
         let root = Frame::new(FrameId::root(), self.root.clone(), Arc::clone(question));
@@ -369,11 +401,14 @@ impl State {
     /// Ends a frame; a sub-agent's end answers the call that opened it.
     fn end(&mut self, frame: &FrameId, end: FrameEnd) {
         if !frame.is_root() {
-            let agent = self
-                .frame(frame)
-                .map(|frame| frame.agent.clone())
-                .unwrap_or_else(|| self.root.clone());
+            let ended = self.frame(frame);
+            let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
+            let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
             let (text, failed) = match &end {
+                FrameEnd::Answered(text) if ended.is_some_and(|frame| frame.remote) => {
+                    let text = instruction::from_outside(&agent, text, asks.is_some());
+                    (text, false)
+                }
                 FrameEnd::Answered(text) => (Arc::clone(text), false),
                 FrameEnd::Rejected(reason) => {
                     (format!("{agent} rejected the task: {reason}").into(), true)

@@ -5,7 +5,7 @@ use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, ModelError,
-    ModelReply, RemoteError, Text, ToolName,
+    ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -59,6 +59,10 @@ pub struct RemoteStep {
     pub agent: AgentName,
     /// What it is to do.
     pub task: Text,
+    /// Whether the words may become the person's answer, so that they can be shown as they come.
+    pub shown: bool,
+    /// The names under which it took the task, if it did: it is asked what became of it, and not given it again.
+    pub accepted: Option<RemoteThread>,
 }
 
 /// What tells one step of a turn from another while it is under way.
@@ -107,12 +111,19 @@ pub enum Input {
         /// By whom.
         by: AnsweredBy,
     },
+    /// A remote agent took its task.
+    RemoteAccepted {
+        /// The step.
+        step: RemoteStep,
+        /// The names it gave.
+        thread: RemoteThread,
+    },
     /// A remote agent came back.
     RemoteReturned {
         /// The step.
         step: RemoteStep,
         /// What it said, or why it said nothing.
-        result: Result<String, RemoteError>,
+        result: Result<RemoteAnswer, RemoteError>,
     },
     /// The person stopped the turn.
     Cancelled,
@@ -158,6 +169,8 @@ impl Turn {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
                     task: Arc::clone(&frame.task),
+                    shown: frame.finish,
+                    accepted: frame.thread.clone(),
                 }));
             } else {
                 steps.extend(ready_tools(frame));

@@ -4,12 +4,13 @@ use crate::approvals::{answer, ask, in_session, one_write, waiting, writing_benc
 use crate::bench::{finished, local, log, turn};
 use crate::support::rule;
 use lango_core::{
-    AgentName, Answer, AnsweredBy, BoxFuture, Event, EventBody, NewSession, RemoteAgent,
-    RemoteError, SessionCatalog, SessionId, SessionStore, Text, Timestamp,
+    Answer, AnsweredBy, Event, EventBody, NewSession, SessionCatalog, SessionId, SessionStore,
+    Timestamp,
 };
 use lango_engine::{Action, Rules, RunnerError, Stop, TurnEnd};
 use lango_store::MemoryStore;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
+use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
@@ -191,21 +192,6 @@ async fn a_turn_that_waited_counts_as_one() {
     assert_eq!(conversation.turns(), 1);
 }
 
-struct CountingRemote(AgentName, AtomicUsize);
-
-impl RemoteAgent for CountingRemote {
-    fn name(&self) -> &AgentName {
-        &self.0
-    }
-    fn description(&self) -> &str {
-        "pays"
-    }
-    fn call<'a>(&'a self, _: &'a SessionId, _: Text) -> BoxFuture<'a, Result<String, RemoteError>> {
-        self.1.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok("paid".to_owned()) })
-    }
-}
-
 /// The two agents are asked at once; whoever has a result says that it is done.
 fn two_at_once(agents: [&'static str; 2]) -> ScriptedModel {
     ScriptedModel::new(move |request| {
@@ -222,7 +208,10 @@ fn two_at_once(agents: [&'static str; 2]) -> ScriptedModel {
 }
 
 /// The same events in another session, as a process that ended left them.
-async fn left_behind(store: &dyn SessionStore, events: impl Iterator<Item = Event>) -> SessionId {
+pub async fn left_behind(
+    store: &dyn SessionStore,
+    events: impl Iterator<Item = Event>,
+) -> SessionId {
     let session = SessionId::from("s_cut");
     let new = NewSession {
         id: session.clone(),
@@ -243,7 +232,7 @@ async fn left_behind(store: &dyn SessionStore, events: impl Iterator<Item = Even
 #[tokio::test(start_paused = true)]
 async fn a_remote_call_that_was_under_way_is_not_made_again() {
     let (mut bench, _tool) = writing_bench();
-    let remote = Arc::new(CountingRemote("payer".into(), AtomicUsize::new(0)));
+    let remote = Arc::new(ScriptedRemote::new("payer", Ok("paid")));
     bench.remotes.push(Arc::clone(&remote) as _);
     let model = || two_at_once(["operator", "payer"]);
     let mut conversation = bench.runner(model()).start(local());
@@ -253,7 +242,7 @@ async fn a_remote_call_that_was_under_way_is_not_made_again() {
     let session = left_behind(&*bench.store, cut).await;
     let mut again = bench.runner(model()).open(session).await.unwrap();
     finished(answer(&mut again, Answer::Once).await);
-    assert_eq!(remote.1.load(Ordering::SeqCst), 1);
+    assert_eq!(remote.calls().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -89,6 +89,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
             tools: vec![Arc::new(CountingTool::new("fs_read"))],
+            models: Default::default(),
             remotes: Vec::new(),
             store: Arc::clone(&bench.store),
             limits: bench.limits,
@@ -134,6 +135,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
             author: AgentName::from(author),
             text: text.into(),
             task: task.map(Into::into),
+            is_remote: false,
         }),
     };
     let mut play = Play::scripted(

@@ -1,7 +1,8 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    Clock, Event, Ids, Limits, Model, Page, RemoteAgent, SessionId, SessionStore, Tool, UserId,
+    AgentName, Clock, Event, Ids, Limits, Model, Page, RemoteAgent, SessionId, SessionStore, Tool,
+    UserId,
 };
 use lango_engine::{
     Conversation, Gate, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
@@ -9,12 +10,14 @@ use lango_engine::{
 };
 use lango_store::MemoryStore;
 use lango_testkit::ambient::{CountingIds, SetClock};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// A runner over `specialists` with these tools and this model.
 pub struct Bench {
     pub tools: Vec<Arc<dyn Tool>>,
+    pub models: BTreeMap<AgentName, Arc<dyn Model>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
     pub limits: Limits,
@@ -28,6 +31,7 @@ impl Bench {
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {
             tools,
+            models: BTreeMap::new(),
             remotes: Vec::new(),
             store: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
@@ -55,6 +59,7 @@ impl Bench {
             gate: Gate::new(&tree, self.tools.clone()).unwrap(),
             tree,
             model: Arc::new(model),
+            models: self.models.clone(),
             remotes: self.remotes.clone(),
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,

@@ -149,6 +149,7 @@ fn long_exchange(number: usize) -> Exchange {
             author: "operator".into(),
             text: "y".repeat(900).into(),
             task: None,
+            is_remote: false,
         }),
     }
 }

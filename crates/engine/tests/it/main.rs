@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod agent_files;
+mod agent_models;
 mod approval_laws;
 mod approval_order;
 mod approval_rules;
@@ -19,6 +21,7 @@ mod prompt_cost;
 mod prompts;
 mod property;
 mod refusals;
+mod remotes;
 mod runner;
 mod support;
 mod tree;

@@ -7,13 +7,14 @@
 use crate::approval_laws::{answer, check_approvals, rules};
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
-    Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply, ModelRequest, Outcome,
-    Price, RemoteError, Text, Timestamp, TurnSettings, Usage,
+    AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply,
+    ModelRequest, Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp,
+    TurnSettings, Usage,
 };
 use lango_engine::{Input, Mode, Rules, Step, Tree, Turn, TurnStart};
 use lango_testkit::model::{failure, raw_call};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 const TOOLS: [&str; 6] = [
@@ -157,6 +158,17 @@ struct Lived {
     rules: Arc<Rules>,
 }
 
+/// A model of its own for one agent, or none.
+fn own_models(choices: &mut Choices<'_>) -> BTreeMap<AgentName, AgentModel> {
+    let own = AgentModel {
+        model: "test/own".into(),
+        price: [Some(PRICE), None][choices.next(2)],
+        context_tokens: [None, Some(700)][choices.next(2)],
+    };
+    let agent = ["operator", "executor", "planner", "nobody"][choices.next(4)];
+    [(AgentName::from(agent), own)].into()
+}
+
 /// Lives one turn the way the runner does: every ready step is started, and any of them may come back next.
 fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseError> {
     let limits = choices.limits();
@@ -168,6 +180,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         price: [Some(PRICE), None][choices.next(2)],
         context_tokens: [None, Some(3000), Some(500)][choices.next(3)],
         memory: None,
+        models: own_models(choices),
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),
@@ -270,11 +283,21 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
             let error = RemoteError {
                 agent: step.agent.clone(),
                 detail: "down".to_owned(),
+                is_unknown: choices.next(2) == 1,
             };
+            let thread = RemoteThread {
+                context: "c".into(),
+                task: Some("t".into()),
+            };
+            if step.accepted.is_none() && choices.next(4) == 3 {
+                return Input::RemoteAccepted { step, thread };
+            }
+            let asks = choices.next(4) == 3;
             let result = if choices.next(4) == 3 {
                 Err(error)
             } else {
-                Ok(text)
+                let thread = asks.then_some(thread);
+                Ok(RemoteAnswer { text, thread })
             };
             Input::RemoteReturned { step, result }
         }

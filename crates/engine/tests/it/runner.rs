@@ -14,7 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-fn drafts(shown: &[Shown]) -> String {
+pub fn drafts(shown: &[Shown]) -> String {
     let piece = |item: &Shown| match item {
         Shown::Draft { text, .. } => text.clone(),
         Shown::Withdrawn => "<withdrawn>".to_owned(),

@@ -1,15 +1,15 @@
 //! Plays turns without a runtime: a script answers for the models, another for the tools.
 
 use lango_core::{
-    CallStatus, Event, EventBody, Limits, Message, ModelReply, ModelRequest, Outcome, SessionId,
-    Text, Timestamp, TurnId, TurnSettings,
+    AgentModel, AgentName, CallStatus, Event, EventBody, Limits, Message, ModelReply, ModelRequest,
+    Outcome, SessionId, Text, Timestamp, TurnId, TurnSettings,
 };
 use lango_engine::{
     Action, Input, LookBack, ModelStep, RemoteCard, RemoteStep, Rule, Step, ToolStep, Topology,
     Tree, TreeSettings, Turn, TurnStart,
 };
 use lango_testkit::tool::specs;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// One tool for every agent of `specialists`, and one that nobody holds.
@@ -95,6 +95,7 @@ pub struct Play<'a> {
     pub exchanges: Vec<lango_core::Exchange>,
     pub price: Option<lango_core::Price>,
     pub context_tokens: Option<u64>,
+    pub agent_models: BTreeMap<AgentName, AgentModel>,
     models: Models<'a>,
     tools: Tools<'a>,
     remote: Remotes<'a>,
@@ -112,6 +113,7 @@ impl<'a> Play<'a> {
             exchanges: Vec::new(),
             price: None,
             context_tokens: None,
+            agent_models: BTreeMap::new(),
             models: Box::new(models),
             tools: Box::new(|step| (CallStatus::Ok, format!("{} ran", step.tool))),
             remote: Box::new(|_| Ok("bonjour".to_owned())),
@@ -154,6 +156,7 @@ impl<'a> Play<'a> {
             price: self.price,
             context_tokens: self.context_tokens,
             memory: None,
+            models: self.agent_models.clone(),
         };
         Turn::begin(
             Arc::clone(&self.tree),
@@ -200,7 +203,9 @@ impl<'a> Play<'a> {
                     let result = (self.remote)(&step).map_err(|detail| lango_core::RemoteError {
                         agent: step.agent.clone(),
                         detail,
+                        is_unknown: false,
                     });
+                    let result = result.map(|text| lango_core::RemoteAnswer { text, thread: None });
                     Input::RemoteReturned { step, result }
                 }
             };

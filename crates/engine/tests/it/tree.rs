@@ -197,6 +197,7 @@ fn t08_one_more_spec_is_one_more_agent_everywhere() {
         cannot: "changing the weather".to_owned(),
         always_include: false,
         instruction: String::new(),
+        model: None,
     };
     for name in Topology::BUILT_IN {
         let mut topology = built_in(name);

@@ -235,6 +235,7 @@ impl Driven {
             price: None,
             context_tokens: None,
             memory: None,
+            models: Default::default(),
         };
         let (turn, events) = Turn::begin(
             Arc::clone(tree),

@@ -35,6 +35,7 @@ impl House {
             gate: Gate::new(&tree, shared.collect()).unwrap(),
             tree,
             model,
+            models: Default::default(),
             remotes: vec![],
             store: Arc::clone(&store),
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,

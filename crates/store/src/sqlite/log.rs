@@ -5,6 +5,7 @@
 use super::approvals;
 use super::chain::StoredEvent;
 use super::failure::Failure;
+use super::remote_threads;
 use super::statements::{
     FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, LOG_END, SESSION, SET_DELEGATION,
     UPDATE_SESSION,
@@ -130,6 +131,9 @@ impl<'a> Log<'a> {
                     .prepare_cached(FINISH_TURN)?
                     .execute(params![row.session, row.turn, answer])?;
                 self.update_session(row, None)?;
+            }
+            EventBody::RemoteAccepted { .. } | EventBody::RemoteReturned { .. } => {
+                remote_threads::note(self.connection, event)?;
             }
             _ => approvals::note(self.connection, event, row.time)?,
         }

@@ -112,6 +112,7 @@ fn answer(
     let Some(message) = parse::<Answer<'_>>(row, 7, session, seq)? else {
         return Ok(None);
     };
+    let is_remote = message.kind == "remote.returned";
     let words = match message.kind {
         "agent.message" => message.text,
         "remote.returned" => message.output,
@@ -126,6 +127,7 @@ fn answer(
         author,
         text,
         task: task.map(|delegation| delegation.task),
+        is_remote,
     }))
 }
 

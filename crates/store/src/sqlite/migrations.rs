@@ -9,7 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -17,6 +17,8 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0005_graph.sql"),
     include_str!("../../migrations/sqlite/0006_memory.sql"),
     include_str!("../../migrations/sqlite/0007_library.sql"),
+    include_str!("../../migrations/sqlite/0008_remote_threads.sql"),
+    include_str!("../../migrations/sqlite/0009_tasks.sql"),
 ];
 
 /// The newest schema we know.

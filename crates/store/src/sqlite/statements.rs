@@ -2,6 +2,8 @@
 //!
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
+pub(super) mod tasks;
+
 /// A new session.
 pub(super) const INSERT_SESSION: &str =
     "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
@@ -71,6 +73,19 @@ pub(super) const APPROVALS: &str =
     "SELECT session, id, turn, time, request, pattern, folder FROM approvals
       WHERE user = ?1 ORDER BY time, id";
 
+/// Notes where a conversation with a remote agent stands.
+pub(super) const SET_REMOTE_THREAD: &str =
+    "INSERT INTO remote_threads (session, agent, context, task) VALUES (?1, ?2, ?3, ?4)
+     ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task";
+
+/// Notes that the task is over, and the conversation is not.
+pub(super) const END_REMOTE_TASK: &str =
+    "UPDATE remote_threads SET task = NULL WHERE session = ?1 AND agent = ?2";
+
+/// Where a conversation with a remote agent stands.
+pub(super) const REMOTE_THREAD: &str =
+    "SELECT context, task FROM remote_threads WHERE session = ?1 AND agent = ?2";
+
 /// Events in their order.
 pub(super) const EVENTS: &str = "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
@@ -109,7 +124,10 @@ pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 19] = [
+    const ALL: [&str; 22] = [
+        SET_REMOTE_THREAD,
+        END_REMOTE_TASK,
+        REMOTE_THREAD,
         INSERT_APPROVAL,
         GRANT,
         DELETE_APPROVAL,

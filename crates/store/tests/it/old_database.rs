@@ -55,6 +55,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
             author: ROOT.into(),
             text: text.into(),
             task: task.map(Into::into),
+            is_remote: false,
         })
     };
     assert_eq!(
@@ -114,7 +115,7 @@ async fn a_migrated_database_has_the_schema_of_a_new_one() {
     assert_eq!(texts(&path, schema), texts(&new, schema));
     assert_eq!(
         texts(&path, "SELECT user_version || '' FROM pragma_user_version"),
-        ["7"]
+        ["9"]
     );
 }
 

@@ -46,6 +46,7 @@ pub async fn the_look_back_moves_in_blocks(subject: Subject) {
                 author: ROOT.into(),
                 text: format!("answer {turn}").into(),
                 task: None,
+                is_remote: false,
             };
             assert_eq!(exchange.answer, Some(expected));
         }
@@ -134,6 +135,7 @@ pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
         author: "operator".into(),
         text: "it says hello".into(),
         task: Some("read the file".into()),
+        is_remote: false,
     };
     assert_eq!(
         open(&subject, &session).await.exchanges[0].answer,
@@ -148,6 +150,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         status: CallStatus::Ok,
         output: "12 °C".into(),
         is_final: true,
+        thread: None,
     };
     let mut sketch = Sketch::of(&session)
         .ask("how warm is it?")
@@ -166,6 +169,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         author: "weather".into(),
         text: "12 °C".into(),
         task: Some("the temperature".into()),
+        is_remote: true,
     };
     assert_eq!(
         open(&subject, &session).await.exchanges[0].answer,
@@ -203,6 +207,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
             author: ROOT.into(),
             text: text.into(),
             task: None,
+            is_remote: false,
         };
         assert_eq!(exchange.answer, Some(expected));
     }

@@ -1,9 +1,9 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Batch, Call, CallId, CallStatus,
-    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Risk,
-    SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Batch, Call, CallId,
+    CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price,
+    RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -159,6 +159,15 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         }),
         context_tokens: Some(200_000),
         memory: Some(text("- likes ä\n")),
+        models: [(
+            AgentName::from("poet"),
+            AgentModel {
+                model: text("other/model"),
+                price: None,
+                context_tokens: Some(8_000),
+            },
+        )]
+        .into(),
     };
     let usage = Usage {
         input_tokens: u64::MAX,
@@ -232,6 +241,20 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 status: CallStatus::Ok,
                 output: text("found"),
                 is_final: true,
+                thread: Some(RemoteThread {
+                    context: text("context-1"),
+                    task: None,
+                }),
+            },
+        )
+        .add(
+            "distant",
+            "c_2",
+            EventBody::RemoteAccepted {
+                thread: RemoteThread {
+                    context: text("context-1"),
+                    task: Some(text("task-1")),
+                },
             },
         );
     let returns = [

@@ -7,25 +7,30 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 10] = [
+const GRAPH: [(&str, &[&str]); 13] = [
+    ("a2a", &["core"]),
     ("core", &[]),
-    ("engine", &["core"]),
+    ("engine", &["core", "frontmatter"]),
+    ("frontmatter", &[]),
     ("knowledge", &["core", "store"]),
     ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
     ("sandbox", &[]),
+    ("server", &["a2a", "core", "engine"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
-    ("tools", &["core", "sandbox"]),
+    ("tools", &["core", "frontmatter", "sandbox"]),
     (
         "cli",
         &[
+            "a2a",
             "core",
             "engine",
             "knowledge",
             "mcp",
             "models",
             "sandbox",
+            "server",
             "store",
             "tools",
         ],

@@ -1,6 +1,6 @@
 //! Finding skills: the subfolders of the given folders, and the front matter of each.
 
-use super::front_matter::{FrontMatter, LARGEST_FRONT_MATTER};
+use super::front_matter::FrontMatter;
 use super::{BrokenSkill, SkillCard, SkillFolder, Skills, TOOL_PREFIX, Whose};
 use crate::kind::Kind;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
@@ -208,7 +208,7 @@ fn read_front_matter(folder: &Dir) -> Result<FrontMatter, String> {
     let (file, _) = open_skill_file(folder)?;
     let mut start = Vec::new();
     // A little more than the front matter, so that one that is too long is seen to be so.
-    file.take(LARGEST_FRONT_MATTER as u64 + 16)
+    file.take(lango_frontmatter::LARGEST as u64 + 16)
         .read_to_end(&mut start)
         .map_err(|error| format!("`{SKILL_FILE}` cannot be read: {error}"))?;
     // Only what comes up to the closing mark has to be text here: the body is looked at when it is read, and the last
@@ -217,7 +217,7 @@ fn read_front_matter(folder: &Dir) -> Result<FrontMatter, String> {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default(),
     };
-    let whole = text.len() == start.len() || start.len() > LARGEST_FRONT_MATTER;
+    let whole = text.len() == start.len() || start.len() > lango_frontmatter::LARGEST;
     FrontMatter::read(text).map_err(|problem| match whole {
         true => format!("`{SKILL_FILE}`: {problem}"),
         false => format!("`{SKILL_FILE}` is not UTF-8 text"),

@@ -1,14 +1,8 @@
-//! The front matter of a `SKILL.md`: found in the text, read as YAML, checked by the rules of the format.
-//!
-//! It is YAML of one shape: names of fields, each with a text, and `metadata` with one level more. The events of the
-//! parser are taken one by one and the first that does not fit ends the reading, so nothing nests, nothing is repeated
-//! by an alias and nothing is guessed to be a number.
+//! The front matter of a `SKILL.md`, checked by the rules of the format: names of fields, each with a text, and `metadata`
+//! with one level more.
 
-use saphyr_parser::{Event, Parser, ScanError, StrInput};
-use std::collections::BTreeMap;
-
-/// The most bytes that a front matter has, its marks included.
-pub(crate) const LARGEST_FRONT_MATTER: usize = 64 * 1024;
+use lango_frontmatter::{Fault, Field, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many characters each field has at most.
 const LONGEST_NAME: usize = 64;
@@ -25,8 +19,9 @@ pub(crate) struct FrontMatter {
 impl FrontMatter {
     /// Reads and checks the front matter at the start of a `SKILL.md`; what is wrong with it is said in words.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let (yaml, _body) = split(text)?;
-        let mut fields = Fields::read(yaml)?;
+        let (yaml, _body) = lango_frontmatter::split(text).map_err(explain)?;
+        let fields = lango_frontmatter::fields(yaml).map_err(explain)?;
+        let mut fields = Fields::check(fields)?;
         let name = fields.required("name")?.trim().to_owned();
         check_name(&name)?;
         let description = fields.required("description")?;
@@ -44,34 +39,6 @@ impl FrontMatter {
             description: description.trim().to_owned(),
         })
     }
-}
-
-/// Parts a `SKILL.md` into its front matter, without the marks, and its body.
-pub(crate) fn split(text: &str) -> Result<(&str, &str), String> {
-    let mut lines = text.split_inclusive('\n');
-    let first = lines.next().unwrap_or_default();
-    if !is_mark(first) {
-        return Err("it does not begin with a line `---`; put the front matter there".into());
-    }
-    let start = first.len();
-    let mut end = start;
-    for line in lines {
-        if is_mark(line) {
-            return Ok((&text[start..end], &text[end + line.len()..]));
-        }
-        end += line.len();
-        if end > LARGEST_FRONT_MATTER {
-            break;
-        }
-    }
-    Err(format!(
-        "its front matter is not closed by a line `---` within {} KiB",
-        LARGEST_FRONT_MATTER / 1024
-    ))
-}
-
-fn is_mark(line: &str) -> bool {
-    line.trim_end() == "---"
 }
 
 /// Whether this is a name by the format's rules; lengths are counted in characters.
@@ -112,34 +79,26 @@ struct Fields {
 }
 
 impl Fields {
-    fn read(yaml: &str) -> Result<Self, String> {
-        let mut events = Events {
-            parser: Parser::new_from_str(yaml),
-        };
-        events.expect_start()?;
+    fn check(found: Vec<Field>) -> Result<Self, String> {
         let mut fields = Self::default();
-        let mut seen_metadata = false;
-        while let Some(name) = events.key()? {
-            let repeated = match name.as_str() {
+        let mut seen = BTreeSet::new();
+        for Field { name, value, .. } in found {
+            if !seen.insert(name.clone()) {
+                return Err(format!("the field `{name}` is there twice"));
+            }
+            match name.as_str() {
                 "name" | "description" | "license" | "compatibility" | "allowed-tools" => {
-                    let text = events.text(&name)?;
-                    fields.texts.insert(name.clone(), text).is_some()
+                    let text = text_of(&name, value)?;
+                    fields.texts.insert(name, text);
                 }
-                "metadata" => {
-                    events.text_map("metadata")?;
-                    std::mem::replace(&mut seen_metadata, true)
-                }
+                "metadata" => check_metadata(value)?,
                 _ => {
                     return Err(format!(
                         "it has an unknown field {name:?}; put fields of your own below `metadata`"
                     ));
                 }
-            };
-            if repeated {
-                return Err(format!("the field `{name}` is there twice"));
             }
         }
-        events.expect_end()?;
         Ok(fields)
     }
 
@@ -150,111 +109,38 @@ impl Fields {
     }
 }
 
-/// The events of the YAML, without those that mean nothing here.
-struct Events<'a> {
-    parser: Parser<'a, StrInput<'a>>,
-}
-
-impl<'a> Events<'a> {
-    fn next(&mut self) -> Result<Event<'a>, String> {
-        match self.parser.next_event() {
-            Some(Ok((event, _))) => plain(event),
-            Some(Err(error)) => Err(explain(&error)),
-            None => Ok(Event::StreamEnd),
-        }
-    }
-
-    fn expect_start(&mut self) -> Result<(), String> {
-        loop {
-            match self.next()? {
-                Event::StreamStart | Event::DocumentStart(_) => {}
-                Event::MappingStart(..) => return Ok(()),
-                _ => return Err("its front matter is not a list of fields `name: text`".into()),
-            }
-        }
-    }
-
-    fn expect_end(&mut self) -> Result<(), String> {
-        loop {
-            match self.next()? {
-                Event::DocumentEnd => {}
-                Event::StreamEnd => return Ok(()),
-                _ => return Err("its front matter is more than one YAML document".into()),
-            }
-        }
-    }
-
-    /// The name of the next field of this level, if there is one.
-    fn key(&mut self) -> Result<Option<String>, String> {
-        match self.next()? {
-            Event::Scalar(name, ..) => Ok(Some(name.into_owned())),
-            Event::MappingEnd => Ok(None),
-            _ => Err("a field's name is not a plain text".into()),
-        }
-    }
-
-    fn text(&mut self, field: &str) -> Result<String, String> {
-        match self.next()? {
-            Event::Scalar(text, ..) => Ok(text.into_owned()),
-            _ => Err(format!("the field {field:?} is not a text")),
-        }
-    }
-
-    fn text_map(&mut self, field: &str) -> Result<(), String> {
-        if !matches!(self.next()?, Event::MappingStart(..)) {
-            return Err(format!("the field `{field}` is not a list of `name: text`"));
-        }
-        let mut seen = BTreeMap::new();
-        while let Some(name) = self.key()? {
-            let text = self.text(&name)?;
-            if seen.insert(name.clone(), text).is_some() {
-                return Err(format!("the field {name:?} is there twice in `{field}`"));
-            }
-        }
-        Ok(())
+fn text_of(field: &str, value: Value) -> Result<String, String> {
+    match value {
+        Value::Text { text, .. } => Ok(text),
+        Value::List(_) | Value::Map(_) => Err(format!("the field {field:?} is not a text")),
     }
 }
 
-/// Refuses what has no place in a front matter and could make a small text a large one.
-fn plain(event: Event<'_>) -> Result<Event<'_>, String> {
-    let (anchor, tag) = match &event {
-        Event::Alias(_) => return Err("its front matter has an alias (`*name`)".into()),
-        Event::Scalar(_, _, anchor, tag) => (*anchor, tag.is_some()),
-        Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag) => {
-            (*anchor, tag.is_some())
-        }
-        _ => (0, false),
+fn check_metadata(value: Value) -> Result<(), String> {
+    let Value::Map(fields) = value else {
+        return Err("the field `metadata` is not a list of `name: text`".into());
     };
-    match (anchor, tag) {
-        (0, false) => Ok(event),
-        (0, true) => {
-            Err("its front matter has a tag (`!name`); quote a text that begins so".into())
+    let mut seen = BTreeSet::new();
+    for Field { name, value, .. } in fields {
+        text_of(&name, value)?;
+        if !seen.insert(name.clone()) {
+            return Err(format!("the field {name:?} is there twice in `metadata`"));
         }
-        _ => Err("its front matter has an anchor (`&name`); quote a text that begins so".into()),
     }
+    Ok(())
 }
 
-fn explain(error: &ScanError) -> String {
-    // The first line of the file is the mark, and the parser counts from 1.
-    format!(
-        "its front matter is not YAML: {} in line {}; quote a text that has a colon in it",
-        error.info(),
-        error.marker().line() + 1
-    )
+/// The fault in words, with its line where it has one.
+pub(super) fn explain(fault: Fault) -> String {
+    match fault.line {
+        Some(line) => format!("{fault} (line {line})"),
+        None => fault.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_body_is_what_follows_the_closing_mark() {
-        assert_eq!(
-            split("---\na: b\n---\n# Body\n---\n"),
-            Ok(("a: b\n", "# Body\n---\n"))
-        );
-        assert_eq!(split("---\r\na: b\r\n---"), Ok(("a: b\r\n", "")));
-    }
 
     #[test]
     fn no_text_makes_the_reader_panic_or_run_on() {
@@ -272,14 +158,6 @@ mod tests {
                     assert!(FrontMatter::read(&text).is_err());
                 }
             }
-        }
-    }
-
-    #[test]
-    fn deep_nesting_and_long_keys_are_refused_soon() {
-        for part in ["[", "{", "- ", "? ", "a: {", "\"", "a:\n "] {
-            let text = format!("---\nname: {}\n---\n", part.repeat(15_000 / part.len()));
-            assert!(FrontMatter::read(&text).is_err(), "{part}");
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use super::files::SkillFiles;
 use super::find::{SKILL_FILE, open_skill_file};
-use super::front_matter::split;
 use super::script::{Script, script};
 use super::{SkillCard, Skills, TOOL_PREFIX};
 use crate::exec::{Commands, preview};
@@ -11,6 +10,7 @@ use lango_core::{
     BoxFuture, Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec,
     parse_arguments, schema_of,
 };
+use lango_frontmatter::split;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -51,7 +51,6 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         turnTimeout = "4m"
         toolTimeout = "500ms"
         strictTools = true
-        agentsDir = "/agents"
         fallback = ["a/b", "c/d"]
         maxTokens = 5000
         maxCost = 0.25
@@ -67,6 +66,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     let place = place.user_file(
         r#"
+        agent.agentsDir = "/agents"
         [providers.mine]
         baseUrl = "http://127.0.0.1:1"
         apiKeyEnv = "MY_KEY"
@@ -84,6 +84,17 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         dirs = "skills"
         [session]
         store = "sqlite:/other.db"
+        user = "ann"
+        [a2a]
+        enabled = false
+        remoteAgents = [{ name = "w", agentCardUrl = "http://127.0.0.1:2", tokenEnv = "W" }]
+        [server]
+        host = "127.0.0.2"
+        port = 16
+        hosts = ["lango.example"]
+        publicUrl = "https://lango.example"
+        requireToken = false
+        user = "bob"
         [mcp]
         startTimeout = "3s"
         [mcp.servers.git]
@@ -200,6 +211,20 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         memory.context_tokens,
     );
     assert_eq!(thresholds, (12, 13, 14, 15));
+    assert_eq!(loaded.settings.session.user.as_deref(), Some("ann"));
+    let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
+        panic!("{:?}", loaded.settings.a2a);
+    };
+    assert!(!loaded.settings.a2a.enabled && remote.name == "w");
+    assert_eq!(remote.agent_card_url, "http://127.0.0.1:2");
+    assert_eq!(remote.token_env.as_deref(), Some("W"));
+    let server = &loaded.settings.server;
+    assert_eq!(server.host.as_deref(), Some("127.0.0.2"));
+    assert_eq!((server.port, server.require_token), (16, false));
+    assert_eq!(server.hosts, ["lango.example"]);
+    let url = server.public_url.as_deref();
+    assert_eq!(url, Some("https://lango.example"));
+    assert_eq!(server.user.as_deref(), Some("bob"));
     assert_eq!(loaded.values.len(), KEYS.len());
     assert!(
         loaded

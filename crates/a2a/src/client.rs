@@ -1,0 +1,38 @@
+//! Agents elsewhere, as sub-agents here.
+//!
+//! A remote agent is known by its card, a JSON document that it publishes. [`connect_all`] reads the cards of all that are
+//! configured at once and within one short time-out; what is usable becomes an [`A2aAgent`], which is a
+//! [`RemoteAgent`](lango_core::RemoteAgent), what is not is [left out](SkippedRemote) with the reason in plain words.
+//! [`Remotes`] keeps both, and tries again in the background for as long as it lives.
+//!
+//! Everything here was written by strangers: cards, answers, errors. All of it is read with bounds, nothing of it decides
+//! where a token goes, and a field that is new or odd does not fail a call.
+
+mod agent;
+mod call;
+mod card;
+mod connect;
+mod draft;
+mod fault;
+mod fetch;
+mod follow;
+mod http;
+mod names;
+mod origin;
+mod read;
+mod refusal;
+mod remotes;
+mod sending;
+mod settings;
+mod sse;
+mod stream;
+mod verdict;
+mod wire;
+mod words;
+
+pub use agent::A2aAgent;
+pub use card::Binding;
+pub use connect::{connect, connect_all};
+pub use fault::{CardFault, SkippedRemote};
+pub use remotes::Remotes;
+pub use settings::{Patience, RemoteSettings};

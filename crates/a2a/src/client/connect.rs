@@ -1,0 +1,82 @@
+//! From a configured URL to an agent that can be called.
+
+use super::agent::{A2aAgent, Doubt};
+use super::card::Card;
+use super::fault::{CardFault, SkippedRemote};
+use super::fetch;
+use super::http::{Clients, Token};
+use super::settings::{Patience, RemoteSettings};
+use super::wire::Wire;
+use futures_util::future::join_all;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// What agents have in common.
+#[derive(Default)]
+pub(crate) struct Means {
+    pub clients: Clients,
+    /// Told when a call makes it doubtful that a card still holds.
+    pub doubts: Arc<Notify>,
+}
+
+/// An agent, or why there is none.
+pub(crate) type Connected = Result<Arc<A2aAgent>, SkippedRemote>;
+
+/// Reads one card, within `patience.card`.
+pub async fn connect(
+    settings: &RemoteSettings,
+    patience: &Patience,
+) -> Result<Arc<A2aAgent>, SkippedRemote> {
+    connect_with(settings, patience, &Means::default()).await
+}
+
+/// Reads all cards at once. The results are in the order of the settings, and all are there after `patience.card`.
+pub async fn connect_all(
+    settings: &[RemoteSettings],
+    patience: &Patience,
+) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
+    connect_all_with(settings, patience, &Means::default()).await
+}
+
+pub(crate) async fn connect_all_with(
+    settings: &[RemoteSettings],
+    patience: &Patience,
+    means: &Means,
+) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
+    let all = settings.iter();
+    join_all(all.map(|one| connect_with(one, patience, means))).await
+}
+
+async fn connect_with(
+    settings: &RemoteSettings,
+    patience: &Patience,
+    means: &Means,
+) -> Result<Arc<A2aAgent>, SkippedRemote> {
+    let agent = tokio::time::timeout(patience.card, agent(settings, patience, means)).await;
+    let agent = agent.unwrap_or_else(|_elapsed| {
+        Err(CardFault::Slow {
+            after_ms: u64::try_from(patience.card.as_millis()).unwrap_or(u64::MAX),
+        })
+    });
+    agent.map(Arc::new).map_err(|reason| SkippedRemote {
+        name: settings.name.clone(),
+        reason,
+    })
+}
+
+async fn agent(
+    settings: &RemoteSettings,
+    patience: &Patience,
+    means: &Means,
+) -> Result<A2aAgent, CardFault> {
+    let home = fetch::card_url(&settings.card_url)?;
+    let token = Token::new(settings, home).map_err(|_| CardFault::BadToken {
+        source_of_token: settings.token_source.clone(),
+    })?;
+    let fetched = fetch::fetch(settings, &token, &means.clients, patience).await?;
+    let card = Card::read(&fetched)?;
+    let wire = Wire::new(card.interface.clone(), token, &means.clients, *patience)
+        .map_err(|detail| CardFault::NoClient { detail })?;
+    let doubt = Doubt::new(Arc::clone(&means.doubts));
+    Ok(A2aAgent::new(settings.name.clone(), card, wire, doubt))
+}

@@ -1,0 +1,185 @@
+//! All remote agents of a configuration: those that are there, those that are not, and another try for the latter.
+
+use super::agent::A2aAgent;
+use super::connect::{Connected, Means, connect_all_with};
+use super::fault::SkippedRemote;
+use super::settings::{Patience, RemoteSettings};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+/// What is connected and what is not yet. Ends its background task when it is dropped.
+pub struct Remotes {
+    shared: Arc<Shared>,
+    retrying: Option<AbortHandle>,
+}
+
+struct Shared {
+    settings: Vec<RemoteSettings>,
+    patience: Patience,
+    means: Means,
+    slots: Mutex<Vec<Connected>>,
+    generation: watch::Sender<u64>,
+}
+
+impl Remotes {
+    /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`.
+    pub async fn connect(settings: Vec<RemoteSettings>, patience: Patience) -> Self {
+        let means = Means::default();
+        let slots = connect_all_with(&settings, &patience, &means).await;
+        let shared = Shared {
+            settings,
+            patience,
+            means,
+            slots: Mutex::new(slots),
+            generation: watch::Sender::new(0),
+        };
+        Self {
+            shared: Arc::new(shared),
+            retrying: None,
+        }
+    }
+
+    /// The agents that can be called, in the order of the configuration.
+    pub fn connected(&self) -> Vec<Arc<A2aAgent>> {
+        let slots = self.shared.slots();
+        slots
+            .iter()
+            .filter_map(|slot| slot.as_ref().ok().cloned())
+            .collect()
+    }
+
+    /// The agents that cannot be called, each with the last reason.
+    pub fn skipped(&self) -> Vec<SkippedRemote> {
+        let slots = self.shared.slots();
+        slots
+            .iter()
+            .filter_map(|slot| slot.as_ref().err().cloned())
+            .collect()
+    }
+
+    /// Grows whenever what is connected has changed. Cheap: nothing is copied and nobody is waited for.
+    pub fn generation(&self) -> u64 {
+        *self.shared.generation.borrow()
+    }
+
+    /// The same, to wait for.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.shared.generation.subscribe()
+    }
+
+    /// From now on reads again the cards of those that are not connected, and of those whose interface seems to have
+    /// moved: after `patience.retry`, then after twice as long each time, at most sixty times as long. Ends when this is
+    /// dropped. Must be called inside a runtime; for processes that live long.
+    pub fn retry_in_background(&mut self) {
+        if self.retrying.is_none() && !self.shared.settings.is_empty() {
+            let task = tokio::spawn(Arc::clone(&self.shared).retry());
+            self.retrying = Some(task.abort_handle());
+        }
+    }
+}
+
+impl Drop for Remotes {
+    fn drop(&mut self) {
+        if let Some(task) = &self.retrying {
+            task.abort();
+        }
+    }
+}
+
+impl Shared {
+    fn slots(&self) -> MutexGuard<'_, Vec<Connected>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn retry(self: Arc<Self>) {
+        let first = self.patience.retry;
+        let mut wait = first;
+        loop {
+            if self.open().is_empty() {
+                self.means.doubts.notified().await;
+                wait = first;
+            }
+            tokio::select! {
+                () = sleep(wait) => wait = longer(wait, first),
+                () = self.means.doubts.notified() => {
+                    sleep(first).await;
+                    wait = first;
+                }
+            }
+            let open = self.open();
+            // Before the look: a doubt that comes up during it is about what it may have missed.
+            self.clear_doubts(&open);
+            let settings: Vec<_> = open
+                .iter()
+                .map(|&place| self.settings[place].clone())
+                .collect();
+            let results = connect_all_with(&settings, &self.patience, &self.means).await;
+            if self.take(open.into_iter().zip(results)) {
+                self.generation.send_modify(|generation| *generation += 1);
+            }
+        }
+    }
+
+    /// The places whose cards are worth another look.
+    fn open(&self) -> Vec<usize> {
+        let slots = self.slots();
+        let is_open = |slot: &Connected| slot.as_ref().map_or(true, |agent| agent.is_doubtful());
+        (0..slots.len())
+            .filter(|&place| is_open(&slots[place]))
+            .collect()
+    }
+
+    fn clear_doubts(&self, places: &[usize]) {
+        let slots = self.slots();
+        for agent in places
+            .iter()
+            .filter_map(|&place| slots[place].as_ref().ok())
+        {
+            agent.set_doubt(false);
+        }
+    }
+
+    /// Takes new results, and says whether what is connected has changed.
+    fn take(&self, results: impl Iterator<Item = (usize, Connected)>) -> bool {
+        let mut slots = self.slots();
+        let mut is_changed = false;
+        for (place, result) in results {
+            match (&slots[place], &result) {
+                // It stays, and is looked after again: its calls say for themselves what is wrong.
+                (Ok(old), Err(_)) => {
+                    old.set_doubt(true);
+                    continue;
+                }
+                (Ok(old), Ok(new)) if old.is_like(new) => continue,
+                (_, Ok(_)) => is_changed = true,
+                (Err(_), Err(_)) => {}
+            }
+            slots[place] = result;
+        }
+        is_changed
+    }
+}
+
+fn longer(wait: Duration, first: Duration) -> Duration {
+    (wait * 2).min(first * 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_from_five_seconds_to_five_minutes() {
+        let first = Patience::default().retry;
+        let mut wait = first;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            waits.push(wait.as_secs());
+            wait = longer(wait, first);
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
+    }
+}

@@ -1,0 +1,107 @@
+//! The seam to the agent that does the work. The server speaks the protocol, keeps the tasks and tells whoever listens; the
+//! agent behind it gets a [`Job`], and says through [`Reports`] how it goes.
+
+use super::{Report, Reports, Words};
+use a2a::{Message, Task};
+use lango_core::{BoxFuture, UserId};
+use tokio::sync::watch;
+
+/// The agent behind the server.
+pub trait AgentBehind: Send + Sync + 'static {
+    /// Does one job. It is over when this returns: by then the task was reported as ended, or as waiting for somebody. What
+    /// is neither counts as failed. A client that goes away does not stop it. A job that has reported may tidy up before it
+    /// returns; until then it has its place among those at work, and a message to a task that asked for one waits for it,
+    /// for [`stop_wait`](super::ServerLimits::stop_wait) at most.
+    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, ()>;
+
+    /// Whether this agent can do something with a message; asked before anything is kept of it. That its media types are
+    /// among [`ServerSettings::input_modes`](super::ServerSettings::input_modes) has been seen to.
+    fn check(&self, _message: &Message) -> Result<(), Unfit> {
+        Ok(())
+    }
+
+    /// An answer without a task, to a message that opens one. Asked before the task is made, so it should be quick; with
+    /// nothing to say at once there will be a task.
+    fn answer_at_once<'a>(
+        &'a self,
+        _user: &'a UserId,
+        _context: &'a str,
+        _message: &'a Message,
+    ) -> BoxFuture<'a, Option<Words>> {
+        Box::pin(async { None })
+    }
+
+    /// What became of a task that has not ended and that nobody is at work on in this process. Asked when somebody looks at
+    /// it, and for those at work when the server last stopped.
+    fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Vec<Report>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    /// Takes back what waits for somebody. A job at work is told by [`Job::cancelled`] instead.
+    fn cancel<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// Something to do.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// For whom.
+    pub user: UserId,
+    /// The task it is part of.
+    pub task: String,
+    /// The conversation it is part of.
+    pub context: String,
+    /// Whether this is the first task of its conversation.
+    pub is_new_context: bool,
+    /// Whether the task was made for this job. If not, the task waited, and this is what it waited for.
+    pub is_new_task: bool,
+    /// What the client said. There is nothing when the server was told to [resume](super::AgentServer::resume) the task.
+    pub message: Option<Message>,
+    /// The media types that the client takes; none means any.
+    pub accepted_output_modes: Vec<String>,
+    /// Says when to stop.
+    pub cancelled: Cancelled,
+}
+
+/// A message that an agent can do nothing with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its media type; with a sentence for the client.
+    ContentType(String),
+    /// Something else: the field, and a sentence for the client.
+    Field(String, String),
+}
+
+/// Why a job should stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// The client took the task back. It will be shown as cancelled.
+    Cancelled,
+    /// The server stops. A job that can go on later should say what it waits for, or just return; the next start asks
+    /// [`AgentBehind::catch_up`].
+    ServerStops,
+}
+
+/// Says when a job should stop. Clones say the same.
+#[derive(Debug, Clone)]
+pub struct Cancelled(pub(super) watch::Receiver<Option<StopReason>>);
+
+impl Cancelled {
+    /// Why the job should stop, if it should.
+    pub fn reason(&self) -> Option<StopReason> {
+        *self.0.borrow()
+    }
+
+    /// Waits until the job should stop. If that never comes this never returns, so wait for the work beside it.
+    pub async fn wait(&mut self) -> StopReason {
+        loop {
+            if let Some(reason) = *self.0.borrow_and_update() {
+                return reason;
+            }
+            if self.0.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}

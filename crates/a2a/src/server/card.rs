@@ -1,0 +1,113 @@
+//! What the server says of itself, and how it is fetched: with a tag and a time, so that clients need not fetch it again.
+
+use super::{Access, ServerSettings};
+use a2a::{
+    AgentCapabilities, AgentCard, AgentInterface, HttpAuthSecurityScheme, SecurityScheme,
+    TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC,
+};
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use chrono::{DateTime, NaiveDateTime, Utc};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How long a client may keep a card without asking.
+const MAX_AGE: &str = "public, max-age=300";
+
+/// How HTTP writes times.
+const HTTP_TIME: &str = "%a, %d %b %Y %H:%M:%S GMT";
+
+/// The card, ready to be served.
+pub(super) struct ServedCard {
+    pub card: AgentCard,
+    json: String,
+    tag: String,
+    since: DateTime<Utc>,
+}
+
+impl ServedCard {
+    pub fn new(settings: &ServerSettings, since: DateTime<Utc>) -> Self {
+        let card = card(settings);
+        let json = super::shown::json(&card);
+        let mut hasher = DefaultHasher::new();
+        json.hash(&mut hasher);
+        Self {
+            card,
+            tag: format!("\"{:016x}\"", hasher.finish()),
+            json,
+            since,
+        }
+    }
+
+    /// The answer to a request for the card.
+    pub fn response(&self, headers: &HeaderMap) -> Response {
+        let response = Response::builder()
+            .header(CACHE_CONTROL, MAX_AGE)
+            .header(ETAG, &self.tag)
+            .header(LAST_MODIFIED, self.since.format(HTTP_TIME).to_string());
+        let response = if self.is_known(headers) {
+            response
+                .status(StatusCode::NOT_MODIFIED)
+                .body(Body::empty())
+        } else {
+            response
+                .header(CONTENT_TYPE, "application/json")
+                .body(Body::from(self.json.clone()))
+        };
+        response.unwrap_or_default()
+    }
+
+    /// Whether the client has this card. A tag counts before a time.
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        if let Some(tags) = headers.get(IF_NONE_MATCH) {
+            let tags = tags.to_str().unwrap_or_default();
+            return tags
+                .split(',')
+                .map(str::trim)
+                .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == self.tag);
+        }
+        let time = headers.get(IF_MODIFIED_SINCE);
+        let time = time.and_then(|time| time.to_str().ok());
+        let time = time.and_then(|time| NaiveDateTime::parse_from_str(time, HTTP_TIME).ok());
+        time.is_some_and(|time| self.since.timestamp() <= time.and_utc().timestamp())
+    }
+}
+
+fn card(settings: &ServerSettings) -> AgentCard {
+    const SCHEME: &str = "bearer";
+    let bearer = SecurityScheme::HttpAuth(HttpAuthSecurityScheme {
+        scheme: "Bearer".to_owned(),
+        description: None,
+        bearer_format: None,
+    });
+    let is_guarded = settings.access == Access::Bearer;
+    AgentCard {
+        name: settings.name.clone(),
+        description: settings.description.clone(),
+        version: settings.version.clone(),
+        supported_interfaces: vec![
+            AgentInterface::new(&settings.base_url, TRANSPORT_PROTOCOL_JSONRPC),
+            AgentInterface::new(&settings.base_url, TRANSPORT_PROTOCOL_HTTP_JSON),
+        ],
+        capabilities: AgentCapabilities {
+            streaming: Some(true),
+            push_notifications: Some(false),
+            extensions: None,
+            extended_agent_card: Some(false),
+        },
+        default_input_modes: settings.input_modes.clone(),
+        default_output_modes: settings.output_modes.clone(),
+        skills: settings.skills.clone(),
+        provider: None,
+        documentation_url: None,
+        icon_url: None,
+        security_schemes: is_guarded.then(|| HashMap::from([(SCHEME.to_owned(), bearer)])),
+        security_requirements: is_guarded
+            .then(|| vec![HashMap::from([(SCHEME.to_owned(), Vec::new())])]),
+        signatures: None,
+    }
+}

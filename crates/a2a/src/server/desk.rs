@@ -1,0 +1,278 @@
+//! The operations of the protocol, the same for both bindings: each takes what was read from a request and gives the JSON
+//! of its answer, or a stream of updates.
+
+use super::keeper::{Begin, Command, Watching};
+use super::ledger::{Ledger, is_settled};
+use super::refusal::{Kind, Refusal};
+use super::request::{ListRequest, Operation, SendRequest, page_token};
+use super::shared::{Key, Shared};
+use super::shown::{self, View};
+use super::stream::{Closing, Updates};
+use a2a::{Message, Role, Task};
+use lango_core::{TaskQuery, TaskRecord, UserId};
+use std::sync::Arc;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot;
+
+/// The answer to an operation.
+pub(super) enum Answer {
+    /// One JSON value.
+    Whole(String),
+    /// Updates, as they come.
+    Stream(Updates),
+}
+
+/// Does what a client wants.
+pub(super) async fn perform(
+    shared: &Arc<Shared>,
+    user: UserId,
+    operation: Operation,
+) -> Result<Answer, Refusal> {
+    match operation {
+        Operation::Send(request) => send(shared, user, request).await.map(Answer::Whole),
+        Operation::Stream(request) => stream(shared, user, request).await.map(Answer::Stream),
+        Operation::Get { id, view } => get(shared, user, id, view).await.map(Answer::Whole),
+        Operation::List(request) => list(shared, &user, request).await.map(Answer::Whole),
+        Operation::Cancel { id } => {
+            let key = (user, id);
+            let watching = shared.ask(&key, |reply| Command::Cancel { reply }).await?;
+            Ok(Answer::Whole(watching.json))
+        }
+        Operation::Subscribe { id } => subscribe(shared, (user, id)).await.map(Answer::Stream),
+    }
+}
+
+/// What a message led to.
+enum Sent {
+    Message(String),
+    Task(Key, Watching),
+}
+
+/// Hands a message to the agent.
+async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<Sent, Refusal> {
+    let SendRequest {
+        message,
+        view,
+        accepted_output_modes,
+        ..
+    } = request;
+    if let Some(id) = message.task_id.clone() {
+        let key = (user, id);
+        let begin = |reply| {
+            Command::Begin(Box::new(Begin {
+                message: Some(message.clone()),
+                accepted_output_modes: accepted_output_modes.clone(),
+                is_new_context: false,
+                view,
+                opener: None,
+                reply,
+            }))
+        };
+        let watching = shared.ask(&key, begin).await?;
+        return Ok(Sent::Task(key, watching));
+    }
+    let is_new_context = is_new(shared, &user, message.context_id.as_deref()).await?;
+    let context = message.context_id.clone();
+    let context = context.unwrap_or_else(a2a::new_context_id);
+    let answer = shared.behind.answer_at_once(&user, &context, &message);
+    let patience = shared.settings.limits.stop_wait;
+    let answer = tokio::time::timeout(patience, answer).await;
+    if let Ok(Some(words)) = answer {
+        let mut reply = Message::new(Role::Agent, words.parts);
+        reply.context_id = Some(context);
+        reply.metadata = (!words.metadata.is_empty()).then(|| words.metadata.into_iter().collect());
+        return Ok(Sent::Message(shown::json(&reply)));
+    }
+    let id = a2a::new_task_id();
+    let opener = (
+        user.clone(),
+        message.context_id.clone(),
+        message.message_id.clone(),
+    );
+    if let Some(id) = shared.opened_by(&opener, &id) {
+        // The same message while it is being worked on: a client that asks again after a broken connection.
+        let key = (user, id);
+        let watching = shared.ask(&key, |reply| Command::Watch { view, reply });
+        let watching = watching.await?;
+        return Ok(Sent::Task(key, watching));
+    }
+    let key = (user, id.clone());
+    let now = shared.clock.now();
+    let limits = shared.settings.limits;
+    let ledger = Ledger::open(id, context, message.clone(), now, limits);
+    let (reply, answer) = oneshot::channel();
+    let begin = Begin {
+        message: Some(message),
+        accepted_output_modes,
+        is_new_context,
+        view,
+        opener: Some(opener),
+        reply,
+    };
+    shared.open(&key, ledger, Command::Begin(Box::new(begin)));
+    let watching = answer
+        .await
+        .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;
+    Ok(Sent::Task(key, watching))
+}
+
+/// Whether no task of this user has the context yet.
+async fn is_new(shared: &Shared, user: &UserId, context: Option<&str>) -> Result<bool, Refusal> {
+    let Some(context) = context else {
+        return Ok(true);
+    };
+    let query = TaskQuery {
+        context: Some(context.into()),
+        limit: 1,
+        ..TaskQuery::default()
+    };
+    let page = shared.tasks.list(user, query).await;
+    let page = page.map_err(|error| Refusal::store(&error))?;
+    Ok(page.tasks.is_empty())
+}
+
+async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {
+    let view = request.view;
+    let returns_at_once = request.returns_at_once;
+    let (key, watching) = match submit(shared, user, request).await? {
+        Sent::Message(message) => return Ok(format!("{{\"message\":{message}}}")),
+        Sent::Task(key, watching) => (key, watching),
+    };
+    let task = if returns_at_once || is_settled(&watching.state) {
+        watching.json
+    } else {
+        settled(shared, &key, view, watching).await?
+    };
+    Ok(format!("{{\"task\":{task}}}"))
+}
+
+/// Waits until nobody is at work on a task any more, and shows it.
+async fn settled(
+    shared: &Arc<Shared>,
+    key: &Key,
+    view: View,
+    watching: Watching,
+) -> Result<String, Refusal> {
+    let mut updates = watching.updates;
+    loop {
+        match updates.recv().await {
+            Ok(update) if !is_settled(&update.state) => {}
+            Ok(_) | Err(RecvError::Closed) => break,
+            Err(RecvError::Lagged(_)) => {
+                let watching = look(shared, key, view).await?;
+                if is_settled(&watching.state) {
+                    return Ok(watching.json);
+                }
+                updates = watching.updates;
+            }
+        }
+    }
+    Ok(look(shared, key, view).await?.json)
+}
+
+async fn look(shared: &Arc<Shared>, key: &Key, view: View) -> Result<Watching, Refusal> {
+    shared
+        .ask(key, |reply| Command::Watch { view, reply })
+        .await
+}
+
+async fn stream(
+    shared: &Arc<Shared>,
+    user: UserId,
+    request: SendRequest,
+) -> Result<Updates, Refusal> {
+    let permit = Updates::permit(shared)?;
+    let view = request.view;
+    match submit(shared, user, request).await? {
+        Sent::Message(message) => {
+            let json = format!("{{\"message\":{message}}}");
+            Ok(Updates::one(json, permit))
+        }
+        Sent::Task(key, watching) => {
+            let shared = Arc::clone(shared);
+            Ok(Updates::new(
+                shared,
+                key,
+                view,
+                watching,
+                Closing::WhenInputIsNeeded,
+                permit,
+            ))
+        }
+    }
+}
+
+async fn subscribe(shared: &Arc<Shared>, key: Key) -> Result<Updates, Refusal> {
+    let permit = Updates::permit(shared)?;
+    let view = View::default();
+    let watching = look(shared, &key, view).await?;
+    if watching.state.is_terminal() {
+        let message = format!(
+            "the task has ended as `{}`, nothing more comes; get it instead",
+            shown::word(&watching.state)
+        );
+        let refusal = Refusal::new(Kind::UnsupportedOperation, message);
+        return Err(refusal.about("taskId", key.1));
+    }
+    let shared = Arc::clone(shared);
+    let closing = Closing::AtTheEnd;
+    Ok(Updates::new(shared, key, view, watching, closing, permit))
+}
+
+async fn get(
+    shared: &Arc<Shared>,
+    user: UserId,
+    id: String,
+    view: View,
+) -> Result<String, Refusal> {
+    let key = (user, id);
+    Ok(look(shared, &key, view).await?.json)
+}
+
+/// How long the tasks of one page may be together. A longer page ends early; the protocol lets it.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// How many tasks are read at a time.
+const BATCH: usize = 16;
+
+async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<String, Refusal> {
+    let ListRequest { mut query, view } = request;
+    let size = query.limit;
+    let mut shown: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    let mut next = String::new();
+    // One more than is shown says whether there is a next page.
+    let total = 'pages: loop {
+        query.limit = (size + 1 - shown.len()).min(BATCH);
+        let page = shared.tasks.list(user, query.clone()).await;
+        let page = page.map_err(|error| Refusal::store(&error))?;
+        let is_last = page.tasks.len() < query.limit;
+        for record in &page.tasks {
+            if shown.len() == size || bytes > PAGE_BYTES {
+                if let Some((updated, id)) = &query.after {
+                    next = page_token(*updated, id);
+                }
+                break 'pages page.total;
+            }
+            let task = read(record, view)?;
+            bytes += task.len();
+            shown.push(task);
+            query.after = Some((record.updated, Arc::clone(&record.id)));
+        }
+        if is_last {
+            break page.total;
+        }
+    };
+    let tasks = shown.join(",");
+    let total = total.min(i32::MAX.unsigned_abs().into());
+    let next = shown::json(&next);
+    Ok(format!(
+        "{{\"tasks\":[{tasks}],\"nextPageToken\":{next},\"pageSize\":{size},\"totalSize\":{total}}}"
+    ))
+}
+
+fn read(record: &TaskRecord, view: View) -> Result<String, Refusal> {
+    let task: Task = serde_json::from_str(&record.body)
+        .map_err(|_| Refusal::new(Kind::Internal, format!("task `{}` is damaged", record.id)))?;
+    Ok(shown::task(&task, view))
+}

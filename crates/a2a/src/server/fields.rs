@@ -1,0 +1,178 @@
+//! Reads a request's fields and says which one is wrong. Both bindings come through here, so they take the same: values as
+//! ProtoJSON writes them, which includes numbers as text and the names of the definition (`task_id` for `taskId`), and for
+//! queries all values as text. `null` is a field left out, and fields nobody knows are passed over.
+
+use super::refusal::{Refusal, beginning};
+use chrono::DateTime;
+use lango_core::Timestamp;
+use serde_json::{Map, Value};
+
+/// An object of a request, with the path to it.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    map: &'a Map<String, Value>,
+    path: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    pub fn new(map: &'a Map<String, Value>, path: &'a str) -> Self {
+        Self { map, path }
+    }
+
+    /// What a field is called from outside.
+    pub fn name(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    fn wrong(&self, key: &str, problem: &str) -> Refusal {
+        Refusal::field(self.name(key), problem)
+    }
+
+    pub fn value(&self, key: &str) -> Option<&'a Value> {
+        self.given(key).filter(|value| !value.is_null())
+    }
+
+    /// What is given for a field, `null` included.
+    pub fn given(&self, key: &str) -> Option<&'a Value> {
+        self.map.get(key).or_else(|| self.map.get(&defined(key)))
+    }
+
+    /// Text; empty is left out.
+    pub fn text(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.wrong(key, "must be a string")),
+        }
+    }
+
+    pub fn needed_text(&self, key: &str) -> Result<&'a str, Refusal> {
+        self.text(key)?
+            .ok_or_else(|| self.wrong(key, "is needed and must not be empty"))
+    }
+
+    /// A name that somebody made up, and that is kept.
+    pub fn id(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
+        const LONGEST: usize = 256;
+        let id = self.text(key)?;
+        if id.is_some_and(|id| id.len() > LONGEST) {
+            return Err(self.wrong(key, "must not be longer than 256 bytes"));
+        }
+        Ok(id)
+    }
+
+    pub fn object(&self, key: &str) -> Result<Option<&'a Map<String, Value>>, Refusal> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::Object(map)) => Ok(Some(map)),
+            Some(_) => Err(self.wrong(key, "must be an object")),
+        }
+    }
+
+    pub fn list(&self, key: &str) -> Result<&'a [Value], Refusal> {
+        match self.value(key) {
+            None => Ok(&[]),
+            Some(Value::Array(values)) => Ok(values),
+            Some(_) => Err(self.wrong(key, "must be an array")),
+        }
+    }
+
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, Refusal> {
+        let texts = self.list(key)?.iter().map(|value| {
+            let text = value.as_str().map(str::to_owned);
+            text.ok_or_else(|| self.wrong(key, "must be an array of strings"))
+        });
+        texts.collect()
+    }
+
+    pub fn flag(&self, key: &str) -> Result<bool, Refusal> {
+        match self.value(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" => Ok(true),
+            Some(Value::String(text)) if text == "false" => Ok(false),
+            Some(_) => Err(self.wrong(key, "must be `true` or `false`")),
+        }
+    }
+
+    /// A whole number within bounds.
+    pub fn number(&self, key: &str, least: i32, most: i32) -> Result<Option<i32>, Refusal> {
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        let number = match value {
+            Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(whole)),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        let number = number
+            .and_then(|number| i32::try_from(number).ok())
+            .filter(|number| (least..=most).contains(number));
+        number.map(Some).ok_or_else(|| {
+            let bounds = if most == i32::MAX {
+                format!("must be a whole number not below {least}")
+            } else {
+                format!("must be a whole number from {least} to {most}")
+            };
+            self.wrong(key, &bounds)
+        })
+    }
+
+    pub fn history(&self) -> Result<Option<usize>, Refusal> {
+        let length = self.number("historyLength", 0, i32::MAX)?;
+        Ok(length.and_then(|length| usize::try_from(length).ok()))
+    }
+
+    /// A time. What lies between two milliseconds counts as the later one, so that nothing from before it is let through.
+    pub fn time(&self, key: &str) -> Result<Option<Timestamp>, Refusal> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
+            let problem = "must be a time such as `2026-01-31T12:00:00.000Z`";
+            self.wrong(key, problem)
+        })?;
+        let has_rest = time.timestamp_subsec_nanos() % 1_000_000 != 0;
+        let millis = time.timestamp_millis() + i64::from(has_rest);
+        Ok(Some(Timestamp(u64::try_from(millis).unwrap_or(0))))
+    }
+
+    /// One of a set of words.
+    pub fn word<T: Clone>(&self, key: &str, words: &[(&str, T)]) -> Result<Option<T>, Refusal> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        let found = words.iter().find(|(word, _)| *word == text);
+        found
+            .map(|(_, meaning)| Some(meaning.clone()))
+            .ok_or_else(|| {
+                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                let problem = format!("is `{}`, not one of {}", beginning(text), known.join(", "));
+                self.wrong(key, &problem)
+            })
+    }
+}
+
+/// A field's name as the definition has it.
+fn defined(key: &str) -> String {
+    let mut name = String::with_capacity(key.len() + 2);
+    for letter in key.chars() {
+        if letter.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+fn whole(number: f64) -> Option<i64> {
+    let is_whole = number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX);
+    // The bounds were just looked at.
+    #[allow(clippy::cast_possible_truncation)]
+    is_whole.then_some(number as i64)
+}

@@ -1,0 +1,109 @@
+//! The HTTP+JSON binding: what is wanted is in the path, the rest in the body or the query. All of it becomes one set of
+//! fields, read by the same rules as those of JSON-RPC. Serves the card too.
+
+use super::desk::{self, Answer};
+use super::refusal::{Kind, Refusal, beginning};
+use super::request::{self, Rules};
+use super::routes::{self, CARD_PATH, Found};
+use super::shared::Shared;
+use super::wire;
+use axum::extract::{Request, State};
+use axum::http::header::{ALLOW, HeaderValue};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+const MEDIA_TYPE: &str = "application/a2a+json";
+
+/// Answers a request at any address but that of JSON-RPC.
+pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let method = request.method();
+    if request.uri().path() == CARD_PATH && (method == Method::GET || method == Method::HEAD) {
+        return shared.card.response(request.headers());
+    }
+    let mut allowed = Vec::new();
+    match respond(&shared, request, &mut allowed).await {
+        Ok(Answer::Whole(body)) => wire::json(StatusCode::OK, MEDIA_TYPE, body),
+        Ok(Answer::Stream(updates)) => wire::events(&shared, updates, |update| update.to_string()),
+        Err(refusal) => {
+            let body = refusal.http_body(shared.clock.now()).to_string();
+            let mut response = wire::json(refusal.status(), MEDIA_TYPE, body);
+            if let Ok(methods) = HeaderValue::from_str(&allowed.join(", "))
+                && !allowed.is_empty()
+            {
+                response.headers_mut().insert(ALLOW, methods);
+            }
+            response
+        }
+    }
+}
+
+async fn respond(
+    shared: &Arc<Shared>,
+    request: Request,
+    allowed: &mut Vec<&'static str>,
+) -> Result<Answer, Refusal> {
+    let (head, body) = request.into_parts();
+    let (operation, named) = find(&head, allowed)?;
+    let user = wire::user(shared, &head.extensions)?;
+    let pairs = wire::pairs(&head.uri);
+    wire::check_version(&head.headers, &pairs)?;
+    let mut params = if head.method == Method::POST {
+        let body = wire::body(shared, &head.headers, body).await?;
+        fields(&head, &body)?
+    } else {
+        let values = pairs.into_iter();
+        values
+            .map(|(key, value)| (key, Value::String(value)))
+            .collect()
+    };
+    for (name, value) in named {
+        params.insert(name.to_owned(), Value::String(value));
+    }
+    let rules = Rules {
+        behind: &*shared.behind,
+        input_modes: &shared.settings.input_modes,
+    };
+    let operation = request::read(operation, &params, &rules)?;
+    desk::perform(shared, user, operation).await
+}
+
+type Place = (&'static str, Vec<(&'static str, String)>);
+
+fn find(head: &Parts, allowed: &mut Vec<&'static str>) -> Result<Place, Refusal> {
+    let path = head.uri.path();
+    if path == CARD_PATH {
+        *allowed = vec!["GET", "HEAD"];
+    } else {
+        match routes::find(head.method.as_str(), path) {
+            Found::Operation(operation, named) => return Ok((operation, named)),
+            Found::OtherMethods(methods) => *allowed = methods,
+            Found::Nowhere => {
+                let message = format!("there is nothing at `{}`", beginning(path));
+                return Err(Refusal::new(Kind::NoSuchPath, message));
+            }
+        }
+    }
+    let message = format!("this address takes {}", allowed.join(", "));
+    Err(Refusal::new(Kind::MethodNotAllowed, message))
+}
+
+/// The fields of a body. A request that needs none may come without a body.
+fn fields(head: &Parts, body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    wire::check_content_type(&head.headers)?;
+    let body = serde_json::from_slice(body).map_err(|error| {
+        Refusal::new(Kind::ParseError, format!("the body is not JSON: {error}"))
+    })?;
+    match body {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(Refusal::new(
+            Kind::InvalidRequest,
+            "the body must be a JSON object",
+        )),
+    }
+}

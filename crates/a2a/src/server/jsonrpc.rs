@@ -1,0 +1,96 @@
+//! The JSON-RPC binding: one address, the method in the body. Batches are not served, as one answer can be a stream; nor are
+//! notifications, as every method of the protocol has an answer.
+
+use super::desk::{self, Answer};
+use super::refusal::{Kind, Refusal};
+use super::request::{self, Rules};
+use super::shared::Shared;
+use super::wire;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+const MEDIA_TYPE: &str = "application/json";
+
+/// Answers a request at the JSON-RPC address.
+pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let mut id = Value::Null;
+    match respond(&shared, request, &mut id).await {
+        Ok(Answer::Whole(result)) => {
+            let body = wrapped(&id, &result);
+            wire::json(StatusCode::OK, MEDIA_TYPE, body)
+        }
+        Ok(Answer::Stream(updates)) => {
+            wire::events(&shared, updates, move |update| wrapped(&id, &update))
+        }
+        Err(refusal) => {
+            let error = refusal.rpc_error(shared.clock.now());
+            let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+            wire::json(refusal.rpc_status(), MEDIA_TYPE, body.to_string())
+        }
+    }
+}
+
+fn wrapped(id: &Value, result: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
+}
+
+async fn respond(
+    shared: &Arc<Shared>,
+    request: Request,
+    id: &mut Value,
+) -> Result<Answer, Refusal> {
+    let (head, body) = request.into_parts();
+    if head.method != Method::POST {
+        return Err(Refusal::new(
+            Kind::MethodNotAllowed,
+            "JSON-RPC is spoken by `POST`",
+        ));
+    }
+    let user = wire::user(shared, &head.extensions)?;
+    wire::check_content_type(&head.headers)?;
+    let body = wire::body(shared, &head.headers, body).await?;
+    let call: Value = serde_json::from_slice(&body).map_err(|error| {
+        Refusal::new(Kind::ParseError, format!("the body is not JSON: {error}"))
+    })?;
+    let (method, params) = read_call(call, id)?;
+    wire::check_version(&head.headers, &wire::pairs(&head.uri))?;
+    let rules = Rules {
+        behind: &*shared.behind,
+        input_modes: &shared.settings.input_modes,
+    };
+    let operation = request::read(&method, &params, &rules)?;
+    desk::perform(shared, user, operation).await
+}
+
+/// The method and its parameters. The id is noted first, so that an error can name it.
+fn read_call(call: Value, id: &mut Value) -> Result<(String, Map<String, Value>), Refusal> {
+    let invalid = |problem: &str| Refusal::new(Kind::InvalidRequest, problem);
+    let mut call = match call {
+        Value::Object(call) => call,
+        Value::Array(_) => {
+            return Err(invalid(
+                "batches are not served; send one request at a time",
+            ));
+        }
+        _ => return Err(invalid("a request is an object")),
+    };
+    match call.remove("id") {
+        Some(known @ (Value::String(_) | Value::Number(_) | Value::Null)) => *id = known,
+        Some(_) => return Err(invalid("`id` must be a string or a number")),
+        None => return Err(invalid("`id` is needed: every method has an answer")),
+    }
+    if call.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(invalid("`jsonrpc` must be \"2.0\""));
+    }
+    let Some(Value::String(method)) = call.remove("method") else {
+        return Err(invalid("`method` must be a string"));
+    };
+    match call.remove("params") {
+        None | Some(Value::Null) => Ok((method, Map::new())),
+        Some(Value::Object(params)) => Ok((method, params)),
+        Some(_) => Err(Refusal::field("params", "must be an object")),
+    }
+}

@@ -1,0 +1,274 @@
+//! What a client wants, read from the fields of its request and held against the protocol's rules.
+
+use super::fields::Fields;
+use super::refusal::{Kind, Refusal, beginning};
+use super::shown::{self, ShowArtifacts, View};
+use super::{AgentBehind, Unfit};
+use a2a::{Message, Part, PartContent, Role, TaskState};
+use lango_core::{TaskQuery, Text, Timestamp};
+use serde_json::{Map, Value};
+
+/// What a client wants.
+#[derive(Debug)]
+pub(super) enum Operation {
+    Send(SendRequest),
+    Stream(SendRequest),
+    Get { id: String, view: View },
+    List(ListRequest),
+    Cancel { id: String },
+    Subscribe { id: String },
+}
+
+/// A message, and how the client wants to be answered.
+#[derive(Debug)]
+pub(super) struct SendRequest {
+    pub message: Message,
+    pub view: View,
+    pub returns_at_once: bool,
+    pub accepted_output_modes: Vec<String>,
+}
+
+/// Which tasks to list.
+#[derive(Debug)]
+pub(super) struct ListRequest {
+    pub query: TaskQuery,
+    pub view: View,
+}
+
+/// What the rules need to know of the server.
+pub(super) struct Rules<'a> {
+    pub behind: &'a dyn AgentBehind,
+    pub input_modes: &'a [String],
+}
+
+const STATES: [(&str, Option<TaskState>); 9] = [
+    ("TASK_STATE_UNSPECIFIED", None),
+    ("TASK_STATE_SUBMITTED", Some(TaskState::Submitted)),
+    ("TASK_STATE_WORKING", Some(TaskState::Working)),
+    ("TASK_STATE_COMPLETED", Some(TaskState::Completed)),
+    ("TASK_STATE_FAILED", Some(TaskState::Failed)),
+    ("TASK_STATE_CANCELED", Some(TaskState::Canceled)),
+    ("TASK_STATE_INPUT_REQUIRED", Some(TaskState::InputRequired)),
+    ("TASK_STATE_REJECTED", Some(TaskState::Rejected)),
+    ("TASK_STATE_AUTH_REQUIRED", Some(TaskState::AuthRequired)),
+];
+
+/// Reads the request of a method.
+pub(super) fn read(
+    method: &str,
+    params: &Map<String, Value>,
+    rules: &Rules,
+) -> Result<Operation, Refusal> {
+    use a2a::methods;
+    let fields = Fields::new(params, "");
+    let id = || fields.needed_text("id").map(str::to_owned);
+    match method {
+        methods::SEND_MESSAGE => send(&fields, rules).map(Operation::Send),
+        methods::SEND_STREAMING_MESSAGE => send(&fields, rules).map(Operation::Stream),
+        methods::GET_TASK => Ok(Operation::Get {
+            id: id()?,
+            view: View {
+                history: fields.history()?,
+                ..View::default()
+            },
+        }),
+        methods::LIST_TASKS => list(&fields).map(Operation::List),
+        methods::CANCEL_TASK => Ok(Operation::Cancel { id: id()? }),
+        methods::SUBSCRIBE_TO_TASK => Ok(Operation::Subscribe { id: id()? }),
+        methods::CREATE_PUSH_CONFIG
+        | methods::GET_PUSH_CONFIG
+        | methods::LIST_PUSH_CONFIGS
+        | methods::DELETE_PUSH_CONFIG => Err(no_push()),
+        methods::GET_EXTENDED_AGENT_CARD => Err(Refusal::new(
+            Kind::UnsupportedOperation,
+            "there is no extended card; the public one says everything",
+        )),
+        _ => {
+            let message = format!("there is no method `{}`", beginning(method));
+            Err(Refusal::new(Kind::NoSuchMethod, message))
+        }
+    }
+}
+
+fn no_push() -> Refusal {
+    Refusal::new(
+        Kind::PushNotSupported,
+        "this agent sends no push notifications; subscribe to the task, or look at it again",
+    )
+}
+
+fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
+    let message = fields
+        .object("message")?
+        .ok_or_else(|| Refusal::field("message", "is needed"))?;
+    let message = read_message(&Fields::new(message, "message"))?;
+    let empty = Map::new();
+    let configuration = fields.object("configuration")?.unwrap_or(&empty);
+    let configuration = Fields::new(configuration, "configuration");
+    if configuration
+        .object("taskPushNotificationConfig")?
+        .is_some()
+    {
+        return Err(no_push());
+    }
+    let request = SendRequest {
+        message,
+        view: View {
+            history: configuration.history()?,
+            ..View::default()
+        },
+        returns_at_once: configuration.flag("returnImmediately")?,
+        accepted_output_modes: configuration.texts("acceptedOutputModes")?,
+    };
+    fits(&request.message, rules)?;
+    Ok(request)
+}
+
+fn read_message(fields: &Fields) -> Result<Message, Refusal> {
+    let roles = [
+        ("ROLE_USER", Role::User),
+        ("ROLE_AGENT", Role::Agent),
+        ("ROLE_UNSPECIFIED", Role::Unspecified),
+    ];
+    let id = fields.id("messageId")?;
+    let id = id.ok_or_else(|| Refusal::field("message.messageId", "is needed"))?;
+    if fields.word("role", &roles)? != Some(Role::User) {
+        let problem = "must be `ROLE_USER`: a message to the agent comes from its user";
+        return Err(Refusal::field("message.role", problem));
+    }
+    let parts = fields.list("parts")?;
+    if parts.is_empty() {
+        return Err(Refusal::field("message.parts", "needs at least one part"));
+    }
+    let parts = parts.iter().enumerate().map(read_part);
+    let metadata = fields.object("metadata")?;
+    let mut message = Message::new(Role::User, parts.collect::<Result<_, _>>()?);
+    message.message_id = id.to_owned();
+    message.context_id = fields.id("contextId")?.map(str::to_owned);
+    message.task_id = fields.text("taskId")?.map(str::to_owned);
+    message.metadata = metadata.map(|map| map.clone().into_iter().collect());
+    message.extensions = Some(fields.texts("extensions")?).filter(|texts| !texts.is_empty());
+    message.reference_task_ids =
+        Some(fields.texts("referenceTaskIds")?).filter(|texts| !texts.is_empty());
+    Ok(message)
+}
+
+fn read_part((at, value): (usize, &Value)) -> Result<Part, Refusal> {
+    let path = format!("message.parts[{at}]");
+    let Value::Object(map) = value else {
+        return Err(Refusal::field(path, "must be an object"));
+    };
+    let fields = Fields::new(map, &path);
+    // `data` may be any value, `null` too.
+    let contents = [
+        ("text", fields.value("text")),
+        ("raw", fields.value("raw")),
+        ("url", fields.value("url")),
+        ("data", fields.given("data")),
+    ];
+    let mut given = contents
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    let (Some((key, content)), None) = (given.next(), given.next()) else {
+        let problem = "must have exactly one of `text`, `raw`, `url` and `data`";
+        return Err(Refusal::field(path.as_str(), problem));
+    };
+    if key != "data" && !content.is_string() {
+        return Err(Refusal::field(fields.name(key), "must be a string"));
+    }
+    // The library knows how contents are written.
+    let plain = Map::from_iter([(key.to_owned(), content.clone())]);
+    let mut part: Part = serde_json::from_value(Value::Object(plain))
+        .map_err(|_| Refusal::field(fields.name(key), "must be base64"))?;
+    part.filename = fields.text("filename")?.map(str::to_owned);
+    part.media_type = fields.text("mediaType")?.map(str::to_owned);
+    let metadata = fields.object("metadata")?;
+    part.metadata = metadata.map(|map| map.clone().into_iter().collect());
+    Ok(part)
+}
+
+/// Whether the agent takes what the message is made of.
+fn fits(message: &Message, rules: &Rules) -> Result<(), Refusal> {
+    for (at, part) in message.parts.iter().enumerate() {
+        let media_type = part.media_type.as_deref().unwrap_or(match part.content {
+            PartContent::Text(_) => "text/plain",
+            PartContent::Data(_) => "application/json",
+            PartContent::Raw(_) | PartContent::Url(_) => "application/octet-stream",
+        });
+        if !rules
+            .input_modes
+            .iter()
+            .any(|mode| covers(mode, media_type))
+        {
+            let message = format!(
+                "part {at} of the message is `{}`; this agent takes {}",
+                beginning(media_type),
+                rules.input_modes.join(", ")
+            );
+            return Err(Refusal::new(Kind::ContentTypeNotSupported, message));
+        }
+    }
+    rules.behind.check(message).map_err(|unfit| match unfit {
+        Unfit::ContentType(sentence) => Refusal::new(Kind::ContentTypeNotSupported, sentence),
+        Unfit::Field(field, problem) => Refusal::field(field, problem),
+    })
+}
+
+/// Whether a mode such as `text/*` covers a media type; parameters such as the character set do not count.
+fn covers(mode: &str, media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    match mode.strip_suffix("/*") {
+        Some("*") => true,
+        Some(kind) => essence
+            .split_once('/')
+            .is_some_and(|(own, _)| own.eq_ignore_ascii_case(kind)),
+        None => mode.eq_ignore_ascii_case(essence),
+    }
+}
+
+/// How many tasks a page has at most, and how many when nobody says.
+const MOST_LISTED: i32 = 100;
+const LISTED: i32 = 50;
+
+fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
+    let state = fields.word("status", &STATES)?.flatten();
+    let size = fields.number("pageSize", 1, MOST_LISTED)?.unwrap_or(LISTED);
+    let after = match fields.text("pageToken")? {
+        None => None,
+        Some(token) => Some(read_page_token(token).ok_or_else(|| {
+            let problem = "is none that this agent gave; begin at the first page";
+            Refusal::field("pageToken", problem)
+        })?),
+    };
+    Ok(ListRequest {
+        query: TaskQuery {
+            context: fields.text("contextId")?.map(Text::from),
+            state: state.as_ref().map(|state| shown::word(state).into()),
+            since: fields.time("statusTimestampAfter")?,
+            after,
+            limit: usize::try_from(size).unwrap_or(1),
+        },
+        view: View {
+            history: fields.history()?,
+            artifacts: if fields.flag("includeArtifacts")? {
+                ShowArtifacts::Always
+            } else {
+                ShowArtifacts::Never
+            },
+        },
+    })
+}
+
+/// A page token says after which task the next page begins.
+pub(super) fn page_token(updated: Timestamp, id: &str) -> String {
+    format!("{}-{id}", updated.0)
+}
+
+fn read_page_token(token: &str) -> Option<(Timestamp, Text)> {
+    let (updated, id) = token.split_once('-')?;
+    let is_number = !updated.is_empty() && updated.bytes().all(|byte| byte.is_ascii_digit());
+    let updated = updated.parse().ok().filter(|_| is_number)?;
+    // The store's times are signed.
+    let is_time = i64::try_from(updated).is_ok();
+    (is_time && !id.is_empty() && id.len() <= 256).then(|| (Timestamp(updated), id.into()))
+}

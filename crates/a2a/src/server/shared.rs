@@ -1,0 +1,169 @@
+//! What all tasks of a server share, and the way to a task: whoever wants something of one asks its keeper, which is started
+//! when there is none.
+
+use super::card::ServedCard;
+use super::keeper::{Command, Keeper, Start};
+use super::ledger::Ledger;
+use super::refusal::{Kind, Refusal};
+use super::{AgentBehind, ServerSettings, shown};
+use lango_core::{Clock, TaskStore, UserId};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+/// How far the server is with stopping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Open,
+    /// No new work; what runs may end.
+    Closing,
+    /// What runs is told to stop; streams close.
+    Stopping,
+}
+
+/// A task is found by its user and its id, so that nobody reaches another's.
+pub(super) type Key = (UserId, String);
+
+/// A message that opens a task: its user, its context if it names one, its id.
+pub(super) type Opener = (UserId, Option<String>, String);
+
+pub(super) struct Shared {
+    pub behind: Arc<dyn AgentBehind>,
+    pub tasks: Arc<dyn TaskStore>,
+    pub clock: Arc<dyn Clock>,
+    pub card: ServedCard,
+    pub settings: ServerSettings,
+    pub running: Arc<Semaphore>,
+    pub streams: Arc<Semaphore>,
+    pub phase: watch::Sender<Phase>,
+    /// How many keepers there are, for whoever waits until there is none.
+    pub keepers: watch::Sender<usize>,
+    live: Mutex<HashMap<Key, mpsc::Sender<Command>>>,
+    opening: Mutex<HashMap<Opener, String>>,
+}
+
+impl Shared {
+    /// How many commands may wait for a keeper. Those who bring more wait themselves.
+    const QUEUE: usize = 32;
+    /// How often a keeper that just left is looked for again.
+    const ATTEMPTS: usize = 8;
+
+    pub fn new(
+        behind: Arc<dyn AgentBehind>,
+        tasks: Arc<dyn TaskStore>,
+        clock: Arc<dyn Clock>,
+        settings: ServerSettings,
+    ) -> Self {
+        Self {
+            behind,
+            tasks,
+            card: ServedCard::new(&settings, shown::moment(clock.now())),
+            clock,
+            running: Arc::new(Semaphore::new(settings.limits.running)),
+            streams: Arc::new(Semaphore::new(settings.limits.streams)),
+            settings,
+            phase: watch::Sender::new(Phase::Open),
+            keepers: watch::Sender::new(0),
+            live: Mutex::default(),
+            opening: Mutex::default(),
+        }
+    }
+
+    /// Asks the keeper of a task. One that leaves in this moment has not seen the command, so it is asked again.
+    pub async fn ask<T>(
+        self: &Arc<Self>,
+        key: &Key,
+        command: impl Fn(oneshot::Sender<Result<T, Refusal>>) -> Command,
+    ) -> Result<T, Refusal> {
+        for _ in 0..Self::ATTEMPTS {
+            let (reply, answer) = oneshot::channel();
+            let keeper = match lock(&self.live).entry(key.clone()) {
+                Entry::Occupied(keeper) => keeper.get().clone(),
+                Entry::Vacant(place) => {
+                    let (sender, commands) = mpsc::channel(Self::QUEUE);
+                    self.start(key, commands, sender.clone(), Start::Load);
+                    place.insert(sender).clone()
+                }
+            };
+            if keeper.send(command(reply)).await.is_err() {
+                self.forget(key, &keeper);
+                continue;
+            }
+            if let Ok(answer) = answer.await {
+                return answer;
+            }
+        }
+        Err(Refusal::new(
+            Kind::Internal,
+            "the task is changing too fast; try again",
+        ))
+    }
+
+    /// Starts the keeper of a task that is not kept yet, with its first command.
+    pub fn open(self: &Arc<Self>, key: &Key, ledger: Ledger, first: Command) {
+        let (sender, commands) = mpsc::channel(Self::QUEUE);
+        // The channel is new and empty: there is room.
+        let _ = sender.try_send(first);
+        lock(&self.live).insert(key.clone(), sender.clone());
+        self.start(key, commands, sender, Start::Open(Box::new(ledger)));
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        key: &Key,
+        commands: mpsc::Receiver<Command>,
+        sender: mpsc::Sender<Command>,
+        start: Start,
+    ) {
+        let keeper = Keeper::new(Arc::clone(self), key.clone(), commands, sender.downgrade());
+        self.keepers.send_modify(|count| *count += 1);
+        let counted = Counted(Arc::clone(self));
+        tokio::spawn(async move {
+            keeper.run(start).await;
+            drop(counted);
+        });
+    }
+
+    /// Takes a keeper off the list, unless another has its place.
+    pub fn forget(&self, key: &Key, keeper: &mpsc::Sender<Command>) {
+        if let Entry::Occupied(known) = lock(&self.live).entry(key.clone())
+            && known.get().same_channel(keeper)
+        {
+            known.remove();
+        }
+    }
+
+    /// The task that a message has opened and that is still being worked on; otherwise the message is noted for `id`.
+    pub fn opened_by(&self, opener: &Opener, id: &str) -> Option<String> {
+        match lock(&self.opening).entry(opener.clone()) {
+            Entry::Occupied(known) => Some(known.get().clone()),
+            Entry::Vacant(place) => {
+                place.insert(id.to_owned());
+                None
+            }
+        }
+    }
+
+    pub fn close_opening(&self, opener: &Opener) {
+        lock(&self.opening).remove(opener);
+    }
+
+    pub fn is_open(&self) -> bool {
+        *self.phase.borrow() == Phase::Open
+    }
+}
+
+/// Counts a keeper for as long as it is there, however it ends.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.keepers.send_modify(|count| *count -= 1);
+    }
+}
+
+/// The maps are never left half changed, so a panic elsewhere does not spoil them.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

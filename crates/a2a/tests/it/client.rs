@@ -1,0 +1,12 @@
+//! Remote agents: cards, calls, faults. Against servers of our own on loopback, which do what they are told, wrong things
+//! included.
+
+mod answers;
+mod calls;
+mod cards;
+mod faults;
+mod remotes;
+mod replies;
+mod script;
+mod streams;
+mod support;

@@ -1,0 +1,306 @@
+//! Calls that go well, over both bindings, streamed and not.
+
+use super::script::{
+    BOTH, Op, Said, Scripted, accepted, bare_task, chunk, done, go_on, hear, patience, send,
+    send_in, settings, task, text, thread, update,
+};
+use super::support::End;
+use lango_a2a::client::{Binding, connect};
+use lango_core::{RemoteAgent, RemoteAnswer, RemoteEvent};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[tokio::test]
+async fn a_task_is_sent_polled_and_answered() {
+    for binding in BOTH {
+        let looks = AtomicUsize::new(0);
+        let scripted = Scripted::start(binding, false, move |op| match op {
+            Op::Send(_) => Said::Whole(task("SUBMITTED", "", &[])),
+            Op::Get(_) if looks.fetch_add(1, Ordering::SeqCst) < 3 => {
+                Said::Whole(bare_task("WORKING", "thinking", &[]))
+            }
+            Op::Get(_) => Said::Whole(bare_task("COMPLETED", "", &[("a", "42")])),
+            other => panic!("{other:?}"),
+        })
+        .await;
+        let (events, end) = hear(&*scripted.agent().await, send("6 * 7?")).await;
+        assert_eq!(events, [accepted(), text("42")], "{binding:?}");
+        assert_eq!(end.unwrap(), done("42"));
+        let asked = scripted.asked();
+        assert_eq!(asked[1..], vec![Op::Get("t1".to_owned()); 4]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_is_the_protocols_form_and_a_retried_call_is_the_same_message() {
+    for binding in BOTH {
+        for streams in [false, true] {
+            let scripted = Scripted::start(binding, streams, |op| match op {
+                Op::Send(_) => Said::Whole(task("COMPLETED", "", &[("a", "x")])),
+                Op::Stream(_) => {
+                    Said::Stream(vec![task("COMPLETED", "", &[("a", "x")])], End::Clean)
+                }
+                other => panic!("{other:?}"),
+            })
+            .await;
+            let agent = scripted.agent().await;
+            for call in [
+                send("hello"),
+                send("hello"),
+                send_in("more", Some(thread(None))),
+            ] {
+                assert_eq!(hear(&agent, call).await.1.unwrap(), done("x"));
+            }
+            let asked = scripted.asked();
+            let sent: Vec<&Value> = asked
+                .iter()
+                .map(|op| match (op, streams) {
+                    (Op::Send(sent), false) | (Op::Stream(sent), true) => sent,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            let id = sent[0]["message"]["messageId"].as_str().unwrap();
+            assert_eq!(
+                *sent[0],
+                json!({
+                    "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": "hello" }] },
+                    "configuration": {
+                        "acceptedOutputModes": ["text/plain", "text/markdown", "application/json"],
+                        "returnImmediately": true,
+                    },
+                })
+            );
+            assert_eq!(sent[0], sent[1]);
+            assert_ne!(sent[2]["message"]["messageId"], id);
+            assert_eq!(sent[2]["message"]["contextId"], "c1");
+            assert!(sent[2]["message"]["taskId"].is_null());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_shown_as_it_comes() {
+    for binding in BOTH {
+        let scripted = Scripted::start(binding, true, |op| match op {
+            Op::Stream(_) => Said::Stream(
+                vec![
+                    task("SUBMITTED", "", &[]),
+                    update("WORKING", "let me see"),
+                    chunk("a", "Hel", false),
+                    chunk("a", "lo", true),
+                    update("COMPLETED", ""),
+                ],
+                End::Silent,
+            ),
+            other => panic!("{other:?}"),
+        })
+        .await;
+        let (events, end) = hear(&*scripted.agent().await, send("hi")).await;
+        assert_eq!(events, [accepted(), text("Hel"), text("lo")], "{binding:?}");
+        assert_eq!(end.unwrap(), done("Hello"));
+        assert_eq!(scripted.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_bare_message_is_an_answer_without_a_task() {
+    let message = json!({ "message": { "messageId": "m", "contextId": "c1", "role": "ROLE_AGENT",
+        "parts": [{ "text": "Hello, " }, { "text": "you" }] } });
+    for binding in BOTH {
+        for streams in [false, true] {
+            let message = message.clone();
+            let scripted = Scripted::start(binding, streams, move |op| match op {
+                Op::Stream(_) => Said::Stream(vec![message.clone()], End::Clean),
+                _ => Said::Whole(message.clone()),
+            })
+            .await;
+            let (events, end) = hear(&*scripted.agent().await, send("hi")).await;
+            assert_eq!(events, []);
+            assert_eq!(end.unwrap(), done("Hello, you"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_keeps_its_task_and_the_reply_goes_on_with_it() {
+    for binding in BOTH {
+        for streams in [false, true] {
+            let scripted = Scripted::start(binding, streams, |op| {
+                let (Op::Send(sent) | Op::Stream(sent)) = op else {
+                    panic!("{op:?}");
+                };
+                let is_reply = sent["message"]["taskId"] == "t1";
+                match (op, is_reply) {
+                    (Op::Stream(_), false) => Said::Stream(
+                        vec![
+                            task("WORKING", "", &[]),
+                            update("INPUT_REQUIRED", "Which city?"),
+                        ],
+                        End::Silent,
+                    ),
+                    // How it stood before comes first; it is not the answer to the reply.
+                    (Op::Stream(_), true) => Said::Stream(
+                        vec![
+                            task("INPUT_REQUIRED", "Which city?", &[]),
+                            update("WORKING", ""),
+                            chunk("a", "Sunny", false),
+                            update("COMPLETED", ""),
+                        ],
+                        End::Clean,
+                    ),
+                    (_, false) => Said::Whole(task("INPUT_REQUIRED", "Which city?", &[])),
+                    (_, true) => Said::Whole(task("COMPLETED", "", &[("a", "Sunny")])),
+                }
+            })
+            .await;
+            let agent = scripted.agent().await;
+            let (events, end) = hear(&agent, send("weather?")).await;
+            assert_eq!(events, [accepted()]);
+            let question = end.unwrap();
+            let expected = RemoteAnswer {
+                text: "Which city?".to_owned(),
+                thread: Some(thread(Some("t1"))),
+            };
+            assert_eq!(question, expected, "{binding:?} {streams}");
+            let (events, end) = hear(&agent, send_in("Rome", question.thread)).await;
+            assert_eq!(events, [accepted(), text("Sunny")]);
+            assert_eq!(end.unwrap(), done("Sunny"));
+            let (Op::Send(reply) | Op::Stream(reply)) = &scripted.asked()[1] else {
+                panic!("{:?}", scripted.asked());
+            };
+            assert_eq!(reply["message"]["taskId"], "t1");
+            assert_eq!(reply["message"]["contextId"], "c1");
+            assert_eq!(reply["configuration"]["returnImmediately"], false);
+        }
+    }
+}
+
+#[tokio::test]
+async fn after_a_restart_a_task_is_asked_for_and_listened_to() {
+    for binding in BOTH {
+        for streams in [false, true] {
+            let looks = AtomicUsize::new(0);
+            let scripted = Scripted::start(binding, streams, move |op| match op {
+                Op::Get(_) if looks.fetch_add(1, Ordering::SeqCst) == 0 => {
+                    Said::Whole(bare_task("WORKING", "", &[("a", "Hel")]))
+                }
+                Op::Get(_) => Said::Whole(bare_task("COMPLETED", "", &[("a", "Hello")])),
+                Op::Subscribe(_) => Said::Stream(
+                    vec![
+                        task("WORKING", "", &[("a", "Hel")]),
+                        chunk("a", "lo", true),
+                        update("COMPLETED", ""),
+                    ],
+                    End::Clean,
+                ),
+                other => panic!("{other:?}"),
+            })
+            .await;
+            let (events, end) = hear(&*scripted.agent().await, go_on()).await;
+            assert_eq!(events, [text("Hel"), text("lo")], "{binding:?} {streams}");
+            assert_eq!(end.unwrap(), done("Hello"));
+            let second = if streams {
+                Op::Subscribe("t1".to_owned())
+            } else {
+                Op::Get("t1".to_owned())
+            };
+            assert_eq!(scripted.asked(), [Op::Get("t1".to_owned()), second]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_ended_meanwhile_or_asks_is_answered_at_once() {
+    for (state, words, expected) in [
+        ("COMPLETED", "all done", done("all done")),
+        (
+            "INPUT_REQUIRED",
+            "Which?",
+            RemoteAnswer {
+                text: "Which?".to_owned(),
+                thread: Some(thread(Some("t1"))),
+            },
+        ),
+        ("REJECTED", "not mine", done("[REJECT] not mine")),
+    ] {
+        let scripted = Scripted::start(Binding::JsonRpc, true, move |_| {
+            Said::Whole(bare_task(state, words, &[]))
+        })
+        .await;
+        let (events, end) = hear(&*scripted.agent().await, go_on()).await;
+        assert_eq!(events, []);
+        assert_eq!(end.unwrap(), expected);
+        assert_eq!(scripted.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_cancelled_by_its_name() {
+    for binding in BOTH {
+        let scripted = Scripted::start(binding, true, |op| match op {
+            Op::Cancel(_) => Said::Whole(bare_task("CANCELED", "", &[])),
+            other => panic!("{other:?}"),
+        })
+        .await;
+        let agent = scripted.agent().await;
+        agent.cancel(&thread(Some("t1"))).await;
+        agent.cancel(&thread(None)).await;
+        assert_eq!(scripted.asked(), [Op::Cancel("t1".to_owned())]);
+    }
+}
+
+#[tokio::test]
+async fn a_host_may_be_given_by_its_name() {
+    let scripted = Scripted::start(Binding::JsonRpc, true, |_| {
+        Said::Stream(vec![task("COMPLETED", "", &[("a", "ok")])], End::Clean)
+    })
+    .await;
+    let by_name = scripted.server.url.replace("127.0.0.1", "localhost");
+    let agent = connect(&settings(&by_name), &patience()).await.unwrap();
+    assert!(agent.interface_url().starts_with("http://localhost:"));
+    assert_eq!(hear(&agent, send("x")).await.1.unwrap(), done("ok"));
+}
+
+#[tokio::test]
+async fn a_tenant_and_an_odd_task_name_go_where_they_belong() {
+    use super::support::{Server, json as answer};
+    for binding in BOTH {
+        let server = Server::start(move |seen| {
+            if seen.path.ends_with(".json") {
+                let url = format!("http://{}", seen.header("host").unwrap());
+                let mut card = super::script::card(&url, binding, false);
+                card["supportedInterfaces"][0]["tenant"] = json!("te nant");
+                return answer(200, &card);
+            }
+            let task = json!({ "id": "a/b?c", "contextId": "c1", "status": { "state": "TASK_STATE_WORKING" } });
+            let mut over = task.clone();
+            over["status"] = super::script::status("COMPLETED", "ok");
+            let is_send = seen.path.ends_with("message:send") || seen.body["method"] == "SendMessage";
+            let said = if is_send { json!({ "task": task }) } else { over };
+            super::script::deliver(binding, Said::Whole(said))
+        })
+        .await;
+        let agent = connect(&settings(&server.url), &patience()).await.unwrap();
+        let (events, end) = hear(&agent, send("hi")).await;
+        assert!(
+            matches!(&events[0], RemoteEvent::Accepted(thread) if thread.task.as_deref() == Some("a/b?c"))
+        );
+        assert_eq!(end.unwrap().text, "ok");
+        let seen = server.seen();
+        match binding {
+            Binding::JsonRpc => {
+                assert_eq!(seen[1].body["params"]["tenant"], "te nant");
+                assert_eq!(
+                    seen[2].body["params"],
+                    json!({ "id": "a/b?c", "tenant": "te nant" })
+                );
+            }
+            Binding::HttpJson => {
+                assert_eq!(seen[1].path, "/a2a/te%20nant/message:send");
+                assert_eq!(seen[1].body["tenant"], "te nant");
+                assert_eq!(seen[1].header("content-type"), Some("application/a2a+json"));
+                assert_eq!(seen[2].path, "/a2a/te%20nant/tasks/a%2Fb%3Fc");
+            }
+        }
+    }
+}

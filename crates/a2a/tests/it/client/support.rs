@@ -1,0 +1,223 @@
+//! A server on loopback that answers each request with bytes, pauses and breaks as a test says, and keeps what it was asked.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub method: String,
+    pub path: String,
+    pub headers: HashMap<String, String>,
+    pub body: Value,
+}
+
+impl Seen {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+}
+
+/// What a connection does, one after the other; then it is closed.
+#[derive(Debug, Clone)]
+pub enum Act {
+    Write(Vec<u8>),
+    /// The bytes one by one, with a pause before each.
+    Drip(Vec<u8>, Duration),
+    /// The same bytes without end.
+    Flood(Vec<u8>),
+    Wait(Duration),
+    Hang,
+}
+
+pub type Answer = Vec<Act>;
+
+type Script = dyn Fn(&Seen) -> Answer + Send + Sync;
+
+pub struct Server {
+    pub url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Server {
+    pub async fn start(script: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(listener, script)
+    }
+
+    /// The same on a listener that is there already.
+    pub fn on(
+        listener: TcpListener,
+        script: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let script: Arc<Script> = Arc::new(script);
+        let accepting = tokio::spawn(accept(listener, script, Arc::clone(&seen)));
+        Self {
+            url,
+            seen,
+            accepting,
+        }
+    }
+
+    /// All requests so far.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, script: Arc<Script>, seen: Arc<Mutex<Vec<Seen>>>) {
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
+        connections.spawn(async move {
+            // A client that goes away is no failure of the server.
+            let _ = serve(stream, &*script, &seen).await;
+        });
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    script: &Script,
+    seen: &Mutex<Vec<Seen>>,
+) -> std::io::Result<()> {
+    let Some(request) = read(&mut stream).await? else {
+        return Ok(());
+    };
+    let answer = script(&request);
+    seen.lock().unwrap().push(request);
+    for act in answer {
+        match act {
+            Act::Write(bytes) => {
+                stream.write_all(&bytes).await?;
+                stream.flush().await?;
+            }
+            Act::Drip(bytes, pause) => {
+                for byte in bytes {
+                    tokio::time::sleep(pause).await;
+                    stream.write_all(&[byte]).await?;
+                }
+            }
+            Act::Flood(bytes) => loop {
+                stream.write_all(&bytes).await?;
+            },
+            Act::Wait(pause) => tokio::time::sleep(pause).await,
+            Act::Hang => std::future::pending().await,
+        }
+    }
+    stream.shutdown().await
+}
+
+async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Seen>> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    let head_end = loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end;
+        }
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(None),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    };
+    let head = String::from_utf8(bytes[..head_end].to_vec()).unwrap();
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next().unwrap().split(' ');
+    let (method, path) = (first.next().unwrap(), first.next().unwrap());
+    let headers: HashMap<String, String> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let length = headers
+        .get("content-length")
+        .map_or(0, |text| text.parse().unwrap());
+    while bytes.len() < head_end + 4 + length {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(None),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let body = serde_json::from_slice(&bytes[head_end + 4..]).unwrap_or(Value::Null);
+    Ok(Some(Seen {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        headers,
+        body,
+    }))
+}
+
+/// A whole response.
+pub fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+    let length = body.len().to_string();
+    let mut all = vec![("content-length", length.as_str()), ("connection", "close")];
+    all.extend_from_slice(headers);
+    vec![Act::Write(
+        [head(status, &all).as_slice(), body.as_bytes()].concat(),
+    )]
+}
+
+pub fn json(status: u16, body: &Value) -> Answer {
+    response(
+        status,
+        &[("content-type", "application/json")],
+        &body.to_string(),
+    )
+}
+
+/// How a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// As it should.
+    Clean,
+    /// In the middle: the promised rest never comes.
+    Cut,
+    /// Not at all; nothing more is sent.
+    Silent,
+}
+
+/// A stream of frames, each as it stands after `data: `.
+pub fn sse(frames: &[String], end: End) -> Answer {
+    let headers = [
+        ("content-type", "text/event-stream; charset=utf-8"),
+        ("transfer-encoding", "chunked"),
+        ("connection", "close"),
+    ];
+    let mut acts = vec![Act::Write(head(200, &headers))];
+    for frame in frames {
+        let text = format!("data: {frame}\n\n");
+        acts.push(Act::Write(chunk(text.as_bytes())));
+    }
+    match end {
+        End::Clean => acts.push(Act::Write(b"0\r\n\r\n".to_vec())),
+        End::Cut => {}
+        End::Silent => acts.push(Act::Hang),
+    }
+    acts
+}
+
+pub fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {status} Whatever\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
+}

@@ -1,0 +1,14 @@
+//! The bindings as a client sees them: real HTTP on loopback, a scripted agent behind the real server.
+
+mod agent;
+mod card;
+mod ending;
+mod limits;
+mod listing;
+mod malformed;
+mod memory;
+mod refusing;
+mod restarting;
+mod sending;
+mod streaming;
+mod support;

@@ -1,0 +1,165 @@
+//! The bounds: each is reached, said, and harms nobody else.
+
+use super::support::{TestServer, message, read, reason, reply, sent, settings};
+use reqwest::Method;
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_body_past_the_bound_is_refused_in_the_form_of_its_binding() {
+    let mut settings = settings();
+    settings.limits.body_bytes = 10_000;
+    let server = TestServer::with(settings).await;
+    let long = json!({ "message": message(&"x".repeat(10_000)) });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": long });
+    let response = sent(server.request(Method::POST, "/"), &call).await;
+    assert_eq!(response.status(), 413);
+    let answer = read(response).await;
+    assert_eq!(
+        (&answer["error"]["code"], &answer["id"]),
+        (&json!(-32600), &json!(null))
+    );
+    let (status, body) = server
+        .http(Method::POST, "/message:send", Some(long.clone()))
+        .await;
+    assert_eq!(
+        (status.as_u16(), &body["error"]["code"]),
+        (413, &json!(413))
+    );
+    // Also when the length is not said before.
+    let bytes = long.to_string().into_bytes();
+    let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)]);
+    let request = server.request(Method::POST, "/message:send");
+    let request = request.header("content-type", "application/json");
+    let response = request
+        .body(reqwest::Body::wrap_stream(chunks))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 413);
+    let fitting = json!({ "message": message(&"x".repeat(9_000)) });
+    assert_eq!(
+        server
+            .http(Method::POST, "/message:send", Some(fitting))
+            .await
+            .0,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let mut settings = settings();
+    settings.limits.body_wait = Duration::from_millis(30);
+    let server = TestServer::with(settings).await;
+    for path in ["/", "/message:send"] {
+        let chunks = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
+        let request = server.request(Method::POST, path);
+        let request = request.header("content-type", "application/json");
+        let request = request.body(reqwest::Body::wrap_stream(chunks));
+        let response = super::support::soon(request.send()).await.unwrap();
+        assert_eq!(response.status(), 408, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
+    let mut settings = settings();
+    settings.limits.running = 2;
+    let server = TestServer::with(settings).await;
+    let one = server.begin("hold").await["id"].clone();
+    let two = server.begin("hold").await["id"].clone();
+    let params = json!({ "message": message("x") });
+    let error = server.error("SendMessage", params.clone()).await;
+    assert_eq!(
+        (&error["code"], reason(&error["data"])),
+        (&json!(-32000), "TOO_MUCH_AT_WORK")
+    );
+    let response = sent(server.request(Method::POST, "/message:send"), &params).await;
+    assert_eq!(response.status(), 429);
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert_eq!(
+        server.result("ListTasks", json!({})).await["totalSize"],
+        2,
+        "nothing is left of it"
+    );
+    server.agent.gate.add_permits(2);
+    server.until(&one, "TASK_STATE_COMPLETED").await;
+    server.until(&two, "TASK_STATE_COMPLETED").await;
+    // A job's place is free when it has returned, a moment after it reported its end.
+    super::support::soon(async {
+        while server
+            .rpc("SendMessage", params.clone())
+            .await
+            .get("error")
+            .is_some()
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn more_streams_than_may_be_open_are_refused() {
+    let mut settings = settings();
+    settings.limits.streams = 1;
+    let server = TestServer::with(settings).await;
+    let id = server.send("ask what?").await["id"].clone();
+    let mut open = server.subscribe(&id).await;
+    open.one().await;
+    let error = server.error("SubscribeToTask", json!({ "id": id })).await;
+    assert_eq!(reason(&error["data"]), "TOO_MUCH_AT_WORK");
+    let error = server
+        .error("SendStreamingMessage", json!({ "message": message("x") }))
+        .await;
+    assert_eq!(reason(&error["data"]), "TOO_MUCH_AT_WORK");
+    assert_eq!(server.result("ListTasks", json!({})).await["totalSize"], 1);
+}
+
+#[tokio::test]
+async fn a_task_grows_to_its_bound_and_can_still_end() {
+    let mut settings = settings();
+    settings.limits.task_bytes = 50_000;
+    let server = TestServer::with(settings).await;
+    let task = server.send("big 100").await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    let kept = task["artifacts"][0]["parts"][0]["text"]
+        .as_str()
+        .unwrap()
+        .len();
+    assert!((40_000..50_000).contains(&kept), "{kept}");
+    let refused = task["status"]["message"]["parts"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert_eq!(refused, format!("{} refused", 100 - kept / 1000));
+    // Messages count too.
+    let id = server.send("ask what?").await["id"].clone();
+    let params = json!({ "message": reply(&"x".repeat(60_000), &id) });
+    let error = server.error("SendMessage", params).await;
+    assert_eq!(error["data"][1]["fieldViolations"][0]["field"], "message");
+    assert_eq!(
+        server.task(&id).await["status"]["state"],
+        "TASK_STATE_INPUT_REQUIRED"
+    );
+}
+
+#[tokio::test]
+async fn of_a_long_conversation_the_first_and_the_latest_messages_are_kept() {
+    let mut settings = settings();
+    settings.limits.history = 5;
+    let server = TestServer::with(settings).await;
+    let id = server.send("ask 0").await["id"].clone();
+    for at in 1..10 {
+        let params = json!({ "message": reply(&format!("ask {at}"), &id) });
+        server.result("SendMessage", params).await;
+    }
+    let history = server.task(&id).await["history"].clone();
+    let texts: Vec<_> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["parts"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["ask 0", "7", "ask 8", "8", "ask 9"]);
+}

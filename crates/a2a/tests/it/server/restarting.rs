@@ -1,0 +1,183 @@
+//! What outlives a server, and a store that fails.
+
+use super::memory::MemoryTasks;
+use super::support::{TestServer, message, reason, reply, settings, soon};
+use lango_a2a::server::{Report, ResumeError};
+use lango_core::UserId;
+use lango_store::SqliteStore;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+async fn stopped(server: TestServer) -> Arc<MemoryTasks> {
+    server.server.stop(Duration::ZERO).await;
+    server.tasks
+}
+
+#[tokio::test]
+async fn tasks_outlive_the_server() {
+    let before = TestServer::start().await;
+    let ended = before.send("artifact forty-two").await;
+    let waiting = before.send("ask what?").await;
+    let after = TestServer::over(stopped(before).await, settings()).await;
+    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert_eq!(after.task(&ended["id"]).await, ended);
+    assert_eq!(after.task(&waiting["id"]).await, waiting);
+    let params = json!({ "message": reply("this", &waiting["id"]) });
+    let answered = after.result("SendMessage", params).await["task"].clone();
+    assert_eq!(answered["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(answered["history"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let root = lango_core::AgentName::new("lango");
+        let store = SqliteStore::open(folder.path().join("lango.db"), root).unwrap();
+        TestServer::over_any(Arc::new(store), Arc::default(), settings())
+    };
+    let before = start().await;
+    let mut made = Vec::new();
+    for text in ["artifact one", "ask what?", "chunks 300", "fail four"] {
+        made.insert(0, before.send(text).await);
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    let list = before
+        .result(
+            "ListTasks",
+            json!({ "includeArtifacts": true, "pageSize": 3 }),
+        )
+        .await;
+    before.server.stop(Duration::ZERO).await;
+    drop(before);
+
+    let after = start().await;
+    assert_eq!(after.server.recover().await.unwrap(), 0);
+    for task in &made {
+        assert_eq!(after.task(&task["id"]).await, *task);
+    }
+    let params = json!({ "includeArtifacts": true, "pageSize": 3 });
+    assert_eq!(after.result("ListTasks", params).await, list);
+    let ids =
+        |tasks: &[serde_json::Value]| tasks.iter().map(|it| it["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(list["tasks"].as_array().unwrap()), ids(&made[..3]));
+    let params = json!({ "pageToken": list["nextPageToken"] });
+    let rest = after.result("ListTasks", params).await;
+    assert_eq!(ids(rest["tasks"].as_array().unwrap()), ids(&made[3..]));
+    let params = json!({ "message": reply("this", &made[2]["id"]) });
+    let answered = after.result("SendMessage", params).await;
+    assert_eq!(answered["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+#[tokio::test]
+async fn lost_work_has_failed_unless_the_agent_knows_better() {
+    let mut settings = settings();
+    settings.limits.stop_wait = Duration::from_millis(20);
+    let before = TestServer::with(settings.clone()).await;
+    let one = before.begin("stubborn").await["id"].clone();
+    before.until(&one, "TASK_STATE_WORKING").await;
+    let tasks = stopped(before).await;
+
+    let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
+    assert_eq!(after.server.recover().await.unwrap(), 1);
+    let task = after.task(&one).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
+    let why = task["status"]["message"]["parts"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert!(why.contains("stopped"), "{why}");
+    assert_eq!(after.server.recover().await.unwrap(), 0);
+
+    let two = after.begin("stubborn").await["id"].clone();
+    after.until(&two, "TASK_STATE_WORKING").await;
+    let last = TestServer::over(stopped(after).await, settings).await;
+    *last.agent.news.lock().unwrap() = vec![Report::AuthRequired("may I?".into())];
+    assert_eq!(last.server.recover().await.unwrap(), 1);
+    assert_eq!(
+        last.task(&two).await["status"]["state"],
+        "TASK_STATE_AUTH_REQUIRED"
+    );
+}
+
+#[tokio::test]
+async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
+    let server = TestServer::start().await;
+    let id = server.send("authorise").await["id"].clone();
+    let news = |report| *server.agent.news.lock().unwrap() = vec![report];
+    news(Report::Working("allowed".into()));
+    assert_eq!(
+        server.task(&id).await["status"]["state"],
+        "TASK_STATE_WORKING"
+    );
+    news(Report::Completed("done elsewhere".into()));
+    let error = server.error("CancelTask", json!({ "id": id })).await;
+    assert_eq!(error["code"], -32002);
+    assert_eq!(
+        server.task(&id).await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+}
+
+#[tokio::test]
+async fn only_what_waits_is_resumed() {
+    let server = TestServer::start().await;
+    let user = UserId::new("ann");
+    let ended = server.send("one").await["id"].clone();
+    let resumed = server.server.resume(&user, ended.as_str().unwrap()).await;
+    assert!(matches!(resumed, Err(ResumeError::NotWaiting { .. })));
+    let waiting = server.send("authorise").await["id"].clone();
+    let waiting = waiting.as_str().unwrap();
+    let resumed = server.server.resume(&UserId::new("bob"), waiting).await;
+    assert!(matches!(resumed, Err(ResumeError::NotFound { .. })));
+    server.server.resume(&user, waiting).await.unwrap();
+    server.until(&json!(waiting), "TASK_STATE_COMPLETED").await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_not_said() {
+    let mut settings = settings();
+    settings.limits.look_again = Duration::from_millis(20);
+    let server = TestServer::with(settings).await;
+    let mut events = server.stream("hold").await;
+    let id = events.one().await["task"]["id"].clone();
+    assert_eq!(
+        events.one().await["statusUpdate"]["status"]["state"],
+        "TASK_STATE_WORKING"
+    );
+    server.tasks.fails.store(true, Ordering::SeqCst);
+    server.agent.gate.add_permits(1);
+    soon(async {
+        while server.agent.returned.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let params = json!({ "message": message("x") });
+    let error = server.error("SendMessage", params).await;
+    assert_eq!(
+        (&error["code"], reason(&error["data"])),
+        (&json!(-32603), "INTERNAL_ERROR")
+    );
+    assert!(!error.to_string().contains("secret"), "{error}");
+    let (status, _) = server.get("/tasks").await;
+    assert_eq!(status, 500);
+    assert_eq!(
+        server.task(&id).await["status"]["state"],
+        "TASK_STATE_WORKING",
+        "no end that the store does not have"
+    );
+    // Its result is gone, but that it ended is said as soon as it can be.
+    server.tasks.fails.store(false, Ordering::SeqCst);
+    let rest = events.rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(
+        rest[0]["statusUpdate"]["status"]["state"],
+        "TASK_STATE_FAILED"
+    );
+    assert_eq!(
+        server.task(&id).await["status"]["state"],
+        "TASK_STATE_FAILED"
+    );
+}

@@ -1,0 +1,339 @@
+//! Messages and the tasks they open.
+
+use super::support::{TestServer, golden, message, read, reason, reply, sent, settings, soon};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+fn done(text: &str) -> Value {
+    json!({
+        "id": "TASK",
+        "contextId": "CONTEXT",
+        "status": {
+            "state": "TASK_STATE_COMPLETED",
+            "message": {
+                "messageId": "MESSAGE", "contextId": "CONTEXT", "taskId": "TASK",
+                "role": "ROLE_AGENT", "parts": [{ "text": format!("done: {text}") }],
+            },
+            "timestamp": "TIME",
+        },
+        "history": [{
+            "messageId": "MESSAGE", "contextId": "CONTEXT", "taskId": "TASK",
+            "role": "ROLE_USER", "parts": [{ "text": text }],
+        }],
+    })
+}
+
+#[tokio::test]
+async fn a_message_is_answered_with_its_task_over_both_bindings() {
+    let server = TestServer::start().await;
+    let answer = server
+        .rpc("SendMessage", json!({ "message": message("one") }))
+        .await;
+    let task = answer["result"]["task"].clone();
+    assert_eq!(golden(task.clone()), done("one"));
+    assert_eq!(server.task(&task["id"]).await, task);
+
+    let body = json!({ "message": message("two") });
+    let (status, answer) = server.http(Method::POST, "/message:send", Some(body)).await;
+    assert_eq!(status, 200);
+    assert_eq!(golden(answer.clone()), json!({ "task": done("two") }));
+    let id = answer["task"]["id"].as_str().unwrap();
+    let (status, task) = server.get(&format!("/tasks/{id}")).await;
+    assert_eq!(status, 200);
+    assert_eq!(task, answer["task"]);
+    assert_eq!(server.task(&json!(id)).await, task);
+}
+
+#[tokio::test]
+async fn a_bare_message_answers_where_the_agent_needs_no_task() {
+    let server = TestServer::start().await;
+    let expected = json!({ "message": {
+        "messageId": "MESSAGE", "contextId": "CONTEXT",
+        "role": "ROLE_AGENT", "parts": [{ "text": "hello yourself" }],
+    } });
+    let params = json!({ "message": message("hello") });
+    let result = server.result("SendMessage", params.clone()).await;
+    assert_eq!(golden(result), expected);
+    let events = server
+        .rpc_stream("SendStreamingMessage", params)
+        .await
+        .rest()
+        .await;
+    assert_eq!(
+        events.into_iter().map(golden).collect::<Vec<_>>(),
+        [expected]
+    );
+    let tasks = server.result("ListTasks", json!({})).await;
+    assert_eq!(tasks["totalSize"], 0);
+}
+
+#[tokio::test]
+async fn a_result_is_an_artifact() {
+    let server = TestServer::start().await;
+    let task = server.send("artifact forty-two").await;
+    let artifacts = json!([{
+        "artifactId": "a", "name": "answer", "parts": [{ "text": "forty-two" }],
+    }]);
+    assert_eq!(task["artifacts"], artifacts);
+    assert_eq!(server.task(&task["id"]).await["artifacts"], artifacts);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_wait_gets_the_task_at_once_and_looks_later() {
+    let server = TestServer::start().await;
+    let task = server.begin("hold").await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_SUBMITTED");
+    server.until(&task["id"], "TASK_STATE_WORKING").await;
+    server.agent.gate.add_permits(1);
+    let task = server.until(&task["id"], "TASK_STATE_COMPLETED").await;
+    assert_eq!(task["status"]["message"]["parts"][0]["text"], "held");
+}
+
+#[tokio::test]
+async fn every_way_a_task_ends_or_waits_ends_the_waiting() {
+    let server = TestServer::start().await;
+    for (text, state) in [
+        ("ask what?", "TASK_STATE_INPUT_REQUIRED"),
+        ("authorise", "TASK_STATE_AUTH_REQUIRED"),
+        ("fail sorry", "TASK_STATE_FAILED"),
+        ("reject no", "TASK_STATE_REJECTED"),
+        ("nothing", "TASK_STATE_FAILED"),
+        ("panic", "TASK_STATE_FAILED"),
+    ] {
+        let task = server.send(text).await;
+        assert_eq!(task["status"]["state"], state, "{text}");
+        assert!(
+            task["status"]["message"]["parts"][0]["text"].is_string(),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_asked_client_answers_and_the_history_has_it_all() {
+    let server = TestServer::start().await;
+    let task = server.send("ask which colour?").await;
+    let id = task["id"].clone();
+    let params = json!({ "message": reply("blue", &id) });
+    let answered = server.result("SendMessage", params).await["task"].clone();
+    assert_eq!(answered["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(answered["contextId"], task["contextId"]);
+    let said: Vec<_> = answered["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| {
+            (
+                message["role"].as_str().unwrap(),
+                message["parts"][0]["text"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("ROLE_USER", "ask which colour?"),
+            ("ROLE_AGENT", "which colour?"),
+            ("ROLE_USER", "blue"),
+        ]
+    );
+    let jobs = server.agent.jobs.lock().unwrap();
+    assert!(jobs[0].is_new_task && jobs[0].is_new_context);
+    assert!(!jobs[1].is_new_task && !jobs[1].is_new_context);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_before_the_asking_job_has_returned_waits_for_it() {
+    let server = TestServer::start().await;
+    let task = server.send("ask-then-linger").await;
+    let id = task["id"].clone();
+    let params = json!({ "message": reply("blue", &id) });
+    let answer = server.result("SendMessage", params);
+    let release = async {
+        // Long enough for the answer to be there first; if it is not, the test is only easier.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        server.agent.gate.add_permits(1);
+    };
+    let (answer, ()) = tokio::join!(soon(answer), release);
+    assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+#[tokio::test]
+async fn a_job_that_lingers_gives_way_to_the_answer_it_asked_for() {
+    let mut settings = settings();
+    settings.limits.stop_wait = std::time::Duration::from_millis(50);
+    let server = TestServer::with(settings).await;
+    let id = server.send("ask-then-linger").await["id"].clone();
+    let params = json!({ "message": reply("blue", &id) });
+    let answer = server.result("SendMessage", params).await;
+    assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(server.agent.jobs.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn history_is_as_long_as_the_client_wants() {
+    let server = TestServer::start().await;
+    let task = server.send("ask which?").await;
+    let id = task["id"].clone();
+    let params = json!({ "message": reply("this", &id), "configuration": { "historyLength": 1 } });
+    let sent = server.result("SendMessage", params).await["task"].clone();
+    assert_eq!(sent["history"].as_array().unwrap().len(), 1);
+    assert_eq!(sent["history"][0]["parts"][0]["text"], "this");
+    for (length, expected) in [(0, 0), (1, 1), (2, 2), (3, 3), (99, 3)] {
+        let params = json!({ "id": id, "historyLength": length });
+        let task = server.result("GetTask", params).await;
+        let shown = task
+            .get("history")
+            .map_or(0, |history| history.as_array().unwrap().len());
+        assert_eq!(shown, expected);
+        let path = format!("/tasks/{}?historyLength={length}", id.as_str().unwrap());
+        assert_eq!(server.get(&path).await.1, task);
+    }
+    // Left out, not empty.
+    let params = json!({ "id": id, "historyLength": 0 });
+    assert!(
+        server
+            .result("GetTask", params)
+            .await
+            .get("history")
+            .is_none()
+    );
+    // The definition's own names are the same fields.
+    let params = json!({ "id": id, "history_length": 0 });
+    assert!(
+        server
+            .result("GetTask", params)
+            .await
+            .get("history")
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
+    let server = TestServer::start().await;
+    let mut first = message("one");
+    first["contextId"] = json!("my-context");
+    let task = server
+        .result("SendMessage", json!({ "message": first }))
+        .await["task"]
+        .clone();
+    assert_eq!(task["contextId"], "my-context");
+    let mut second = message("two");
+    second["contextId"] = json!("my-context");
+    server
+        .result("SendMessage", json!({ "message": second }))
+        .await;
+    let jobs = server.agent.jobs.lock().unwrap();
+    assert!(jobs[0].is_new_context && !jobs[1].is_new_context);
+    assert!(jobs[1].is_new_task);
+    assert_ne!(jobs[0].task, jobs[1].task);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_a_task_is_refused() {
+    let server = TestServer::start().await;
+    let ended = server.send("one").await["id"].clone();
+    let waiting = server.send("ask what?").await["id"].clone();
+    let running = server.begin("hold").await["id"].clone();
+    server.until(&running, "TASK_STATE_WORKING").await;
+    let mut mismatched = reply("x", &waiting);
+    mismatched["contextId"] = json!("another");
+    let cases = [
+        (
+            reply("x", &json!("nobody's")),
+            -32001,
+            "TASK_NOT_FOUND",
+            404,
+        ),
+        (reply("x", &ended), -32004, "UNSUPPORTED_OPERATION", 400),
+        (reply("x", &running), -32004, "UNSUPPORTED_OPERATION", 400),
+        (mismatched, -32602, "INVALID_PARAMS", 400),
+    ];
+    for (message, code, why, status) in cases {
+        let body = json!({ "message": message });
+        let error = server.error("SendMessage", body.clone()).await;
+        assert_eq!(
+            (&error["code"], reason(&error["data"])),
+            (&json!(code), why)
+        );
+        let error = server.error("SendStreamingMessage", body.clone()).await;
+        assert_eq!(error["code"], code);
+        for path in ["/message:send", "/message:stream"] {
+            let (answered, body) = server.http(Method::POST, path, Some(body.clone())).await;
+            assert_eq!(answered, status);
+            assert_eq!(reason(&body["error"]["details"]), why);
+        }
+    }
+    assert_eq!(
+        server.task(&waiting).await["status"]["state"],
+        "TASK_STATE_INPUT_REQUIRED"
+    );
+    server.agent.gate.add_permits(1);
+    server.until(&running, "TASK_STATE_COMPLETED").await;
+}
+
+#[tokio::test]
+async fn a_message_sent_again_while_it_is_worked_on_joins_its_task() {
+    let server = TestServer::start().await;
+    let params =
+        json!({ "message": message("hold"), "configuration": { "returnImmediately": true } });
+    let first = server.result("SendMessage", params.clone()).await["task"]["id"].clone();
+    let again = server.result("SendMessage", params.clone()).await["task"]["id"].clone();
+    assert_eq!(first, again);
+    server.agent.gate.add_permits(1);
+    server.until(&first, "TASK_STATE_COMPLETED").await;
+    assert_eq!(server.agent.jobs.lock().unwrap().len(), 1);
+    // Another user's message of the same id is another message, and so is the same one when the work is done.
+    soon(async {
+        while server.result("ListTasks", json!({})).await["totalSize"] != 2 {
+            let params =
+                json!({ "message": params["message"], "configuration": params["configuration"] });
+            server.agent.gate.add_permits(1);
+            server.result("SendMessage", params).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_reaches_the_task_of_another() {
+    let server = TestServer::start().await;
+    let task = server.send("ask what?").await;
+    let id = task["id"].as_str().unwrap();
+    let context = &task["contextId"];
+    for (method, params) in [
+        ("GetTask", json!({ "id": id })),
+        ("CancelTask", json!({ "id": id })),
+        ("SubscribeToTask", json!({ "id": id })),
+        ("SendMessage", json!({ "message": reply("x", &json!(id)) })),
+    ] {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let request = server.request(Method::POST, "/").header("x-user", "bob");
+        let answer = read(sent(request, &call).await).await;
+        assert_eq!(answer["error"]["code"], -32001, "{method}");
+    }
+    let request = server
+        .request(Method::GET, "/tasks")
+        .header("x-user", "bob");
+    let list = read(request.send().await.unwrap()).await;
+    assert_eq!(list["totalSize"], 0);
+    // A context of the same name is another's.
+    let mut own = message("mine");
+    own["contextId"] = context.clone();
+    let request = server
+        .request(Method::POST, "/message:send")
+        .header("x-user", "bob");
+    sent(request, &json!({ "message": own })).await;
+    assert!(
+        server
+            .agent
+            .jobs
+            .lock()
+            .unwrap()
+            .last()
+            .unwrap()
+            .is_new_context
+    );
+    assert_eq!(server.task(&json!(id)).await, task);
+}

@@ -1,0 +1,330 @@
+//! A server on loopback and a client that says what it got.
+
+use super::agent::ScriptedAgent;
+use super::memory::{MemoryTasks, SystemClock};
+use a2a::AgentSkill;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use lango_a2a::server::{AgentServer, ServerSettings};
+use lango_core::{TaskStore, UserId};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long anything may take before the test is over.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .expect("it should have come by now")
+}
+
+pub struct TestServer {
+    pub base: String,
+    pub server: AgentServer,
+    pub agent: Arc<ScriptedAgent>,
+    pub tasks: Arc<MemoryTasks>,
+    pub client: Client,
+}
+
+pub fn settings() -> ServerSettings {
+    let mut settings = ServerSettings::new("Test agent", "For tests", "2.1.0", "http://agent.test");
+    settings.skills = vec![AgentSkill {
+        id: "talk".to_owned(),
+        name: "Talk".to_owned(),
+        description: "Says what it is told".to_owned(),
+        tags: vec!["test".to_owned()],
+        examples: None,
+        input_modes: None,
+        output_modes: None,
+        security_requirements: None,
+    }];
+    settings.default_user = Some(UserId::new("ann"));
+    settings
+}
+
+impl TestServer {
+    pub async fn start() -> Self {
+        Self::with(settings()).await
+    }
+
+    pub async fn with(settings: ServerSettings) -> Self {
+        Self::over(Arc::default(), settings).await
+    }
+
+    /// A server over tasks that may be there already.
+    pub async fn over(tasks: Arc<MemoryTasks>, settings: ServerSettings) -> Self {
+        Self::over_any(tasks.clone(), tasks, settings).await
+    }
+
+    /// A server over tasks of any store.
+    pub async fn over_any(
+        kept: Arc<dyn TaskStore>,
+        tasks: Arc<MemoryTasks>,
+        settings: ServerSettings,
+    ) -> Self {
+        let agent = Arc::new(ScriptedAgent::default());
+        let server = AgentServer::new(agent.clone(), kept, Arc::new(SystemClock), settings);
+        // Stands for the token check: whoever says a name is that.
+        let router = server
+            .router()
+            .layer(from_fn(|mut request: Request, next: Next| async {
+                let user = request
+                    .headers()
+                    .get("x-user")
+                    .map(|user| user.to_str().unwrap().to_owned());
+                if let Some(user) = user {
+                    request.extensions_mut().insert(UserId::new(user));
+                }
+                next.run(request).await
+            }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self {
+            base,
+            server,
+            agent,
+            tasks,
+            client: Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.base));
+        request.header("A2A-Version", "1.0")
+    }
+
+    /// The whole answer to a call of JSON-RPC.
+    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        let response = sent(self.request(Method::POST, "/"), &call).await;
+        assert_eq!(response.headers()["content-type"], "application/json");
+        let answer = read(response).await;
+        assert_eq!(answer["jsonrpc"], "2.0");
+        assert_eq!(answer["id"], 7);
+        answer
+    }
+
+    /// The result of a call that must not fail.
+    pub async fn result(&self, method: &str, params: Value) -> Value {
+        let mut answer = self.rpc(method, params).await;
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].take()
+    }
+
+    /// The error of a call that must fail.
+    pub async fn error(&self, method: &str, params: Value) -> Value {
+        let mut answer = self.rpc(method, params).await;
+        assert!(answer.get("result").is_none(), "{answer}");
+        answer["error"].take()
+    }
+
+    /// Sends a text and gives the task.
+    pub async fn send(&self, text: &str) -> Value {
+        self.result("SendMessage", json!({ "message": message(text) }))
+            .await["task"]
+            .take()
+    }
+
+    /// Sends a text without waiting for what becomes of it.
+    pub async fn begin(&self, text: &str) -> Value {
+        let params = json!({
+            "message": message(text), "configuration": { "returnImmediately": true },
+        });
+        self.result("SendMessage", params).await["task"].take()
+    }
+
+    pub async fn task(&self, id: &Value) -> Value {
+        self.result("GetTask", json!({ "id": id })).await
+    }
+
+    /// Looks at a task until it is in this state.
+    pub async fn until(&self, id: &Value, state: &str) -> Value {
+        soon(async {
+            loop {
+                let task = self.task(id).await;
+                if task["status"]["state"] == state {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await
+    }
+
+    /// Status and body over HTTP+JSON.
+    pub async fn http(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> (StatusCode, Value) {
+        let mut request = self.request(method, path);
+        if let Some(body) = body {
+            request = request
+                .header("content-type", "application/a2a+json")
+                .body(body.to_string());
+        }
+        let response = soon(request.send()).await.unwrap();
+        assert_eq!(response.headers()["content-type"], "application/a2a+json");
+        (response.status(), read(response).await)
+    }
+
+    pub async fn get(&self, path: &str) -> (StatusCode, Value) {
+        self.http(Method::GET, path, None).await
+    }
+
+    /// A stream of JSON-RPC; each event is its result.
+    pub async fn rpc_stream(&self, method: &str, params: Value) -> Events {
+        let call = json!({ "jsonrpc": "2.0", "id": "s-1", "method": method, "params": params });
+        let response = sent(self.request(Method::POST, "/"), &call).await;
+        Events::of(response, true)
+    }
+
+    pub async fn stream(&self, text: &str) -> Events {
+        self.rpc_stream("SendStreamingMessage", json!({ "message": message(text) }))
+            .await
+    }
+
+    pub async fn subscribe(&self, id: &Value) -> Events {
+        self.rpc_stream("SubscribeToTask", json!({ "id": id }))
+            .await
+    }
+}
+
+/// Sends a request with a body.
+pub async fn sent(request: RequestBuilder, body: &Value) -> Response {
+    let request = request
+        .header("content-type", "application/json")
+        .body(body.to_string());
+    soon(request.send()).await.unwrap()
+}
+
+/// The body of a response.
+pub async fn read(response: Response) -> Value {
+    serde_json::from_slice(&soon(response.bytes()).await.unwrap()).unwrap()
+}
+
+/// The events of a stream, and its comments as `null`.
+pub struct Events {
+    bytes: BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    buffer: String,
+    is_rpc: bool,
+}
+
+impl Events {
+    pub fn of(response: Response, is_rpc: bool) -> Self {
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let bytes = response
+            .bytes_stream()
+            .map(|bytes| bytes.map(|bytes| bytes.to_vec()));
+        Self {
+            bytes: bytes.boxed(),
+            buffer: String::new(),
+            is_rpc,
+        }
+    }
+
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some((block, rest)) = self.buffer.split_once("\n\n") {
+                let block = block.to_owned();
+                self.buffer = rest.to_owned();
+                if block.starts_with(':') {
+                    return Some(Value::Null);
+                }
+                let data = block
+                    .strip_prefix("data: ")
+                    .expect("an event has data only");
+                let mut event: Value = serde_json::from_str(data).unwrap();
+                if self.is_rpc {
+                    assert_eq!(event["jsonrpc"], "2.0");
+                    assert_eq!(event["id"], "s-1");
+                    return Some(event["result"].take());
+                }
+                return Some(event);
+            }
+            match soon(self.bytes.next()).await {
+                Some(bytes) => self
+                    .buffer
+                    .push_str(std::str::from_utf8(&bytes.unwrap()).unwrap()),
+                None => return None,
+            }
+        }
+    }
+
+    pub async fn one(&mut self) -> Value {
+        self.next().await.expect("the stream should go on")
+    }
+
+    pub async fn rest(mut self) -> Vec<Value> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            events.push(event);
+        }
+        events
+    }
+}
+
+pub fn message(text: &str) -> Value {
+    json!({
+        "messageId": a2a::new_message_id(), "role": "ROLE_USER", "parts": [{ "text": text }],
+    })
+}
+
+/// A message to a task.
+pub fn reply(text: &str, task: &Value) -> Value {
+    let mut message = message(text);
+    message["taskId"] = task.clone();
+    message
+}
+
+/// The same with ids and times replaced by what they are, after a look at their form.
+pub fn golden(mut value: Value) -> Value {
+    match &mut value {
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|value| *value = golden(value.take())),
+        Value::Object(map) => {
+            for (key, value) in map {
+                let text = value.as_str().unwrap_or_default();
+                let is_id = text.len() == 36 && text.split('-').count() == 5;
+                *value = match key.as_str() {
+                    "timestamp" => {
+                        assert_time(text);
+                        json!("TIME")
+                    }
+                    "id" | "taskId" if is_id => json!("TASK"),
+                    "contextId" if is_id => json!("CONTEXT"),
+                    "messageId" if is_id => json!("MESSAGE"),
+                    _ => golden(value.take()),
+                };
+            }
+        }
+        _ => {}
+    }
+    value
+}
+
+/// `2026-01-31T12:00:00.000Z` and nothing else.
+fn assert_time(text: &str) {
+    let form: String = text
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    assert_eq!(form, "0000-00-00T00:00:00.000Z", "{text}");
+}
+
+/// The reason in an error's details, which must name the protocol's domain where it is one of the protocol's.
+pub fn reason(details: &Value) -> &str {
+    let info = &details[0];
+    assert_eq!(info["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
+    info["reason"].as_str().unwrap()
+}

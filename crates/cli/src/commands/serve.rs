@@ -1,0 +1,253 @@
+//! `lango serve`: this lango as an agent for others, over the A2A protocol.
+
+use crate::app::{App, Keeping};
+use crate::args::ServeArguments;
+use crate::exit::{Exit, Failure};
+use crate::house::ServedApp;
+use crate::screen::{self, one_line};
+use crate::token::server_token;
+use a2a::AgentSkill;
+use lango_a2a::server::{Access, AgentServer, ServerSettings};
+use lango_core::UserId;
+use lango_engine::{SystemClock, Tree};
+use lango_models::Offline;
+use lango_server::door::Door;
+use lango_server::{Bounds, Desk, House, serve};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Runs the command.
+pub async fn serve_command(
+    config: Vec<String>,
+    arguments: ServeArguments,
+) -> Result<Exit, Failure> {
+    let mut app = App::load_for(config, Keeping::Everything).await?;
+    app.connect().await?;
+    let place = Place::of(&app, &arguments)?;
+    let sessions = app.sessions()?;
+    app.held.remember();
+    let model = app.choose_model().await?.model;
+    let listener = place.listen().await?;
+    let address = listener.local_addr()?;
+    let url = place.url(address);
+    let mut settings = ServerSettings::new(
+        "lango",
+        "A self-hosted team of agents: an orchestrator that delegates to specialists",
+        env!("CARGO_PKG_VERSION"),
+        &url,
+    );
+    settings.skills = skills(&app.tree);
+    settings.input_modes.push("application/json".to_owned());
+    settings.access = match place.token {
+        Some(_) => Access::Bearer,
+        None => Access::Open,
+    };
+    let banner = banner(&app, &place, &url, model.name());
+    app.elsewhere.keep_trying();
+    let tasks = Arc::clone(&sessions.tasks);
+    let house = Arc::new(ServedApp::new(app, sessions, model)?);
+    let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
+    let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
+    let recovered = server.recover().await?;
+    let token = place.token.as_ref().map(|token| token.text.as_str());
+    let door = Door::new(token, place.user).with_hosts(place.hosts);
+    let router = door.guard(server.router());
+    let mut signals = Signals::listen()?;
+    screen::say(&banner);
+    if recovered > 0 {
+        let tasks = screen::count(recovered as u64, "task");
+        screen::say(&format!("{tasks} of an earlier run were seen to"));
+    }
+    let grace = arguments.grace.0;
+    let stop = async {
+        signals.next().await;
+        screen::say("stopping: what runs is given time to finish; ctrl-c again ends now");
+        tokio::select! {
+            () = server.stop(grace) => {}
+            () = signals.next() => server.stop(Duration::ZERO).await,
+        }
+    };
+    serve(listener, router, Bounds::default(), stop).await;
+    house.close().await;
+    screen::say("stopped");
+    Ok(Exit::Ok)
+}
+
+/// The signals that end the server. From when they are listened to, none of them ends the process by itself.
+struct Signals([Signal; 3]);
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let [interrupt, terminate, hangup] = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ]
+        .map(signal);
+        Ok(Self([interrupt?, terminate?, hangup?]))
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+/// Where the server is, and who may call it.
+struct Place {
+    host: String,
+    port: u16,
+    hosts: Vec<String>,
+    public_url: Option<String>,
+    token: Option<Token>,
+    user: UserId,
+}
+
+struct Token {
+    text: String,
+    file: PathBuf,
+}
+
+impl Place {
+    fn of(app: &App, arguments: &ServeArguments) -> Result<Self, Failure> {
+        let config = &app.loaded.settings.server;
+        let host = arguments.host.clone().or_else(|| config.host.clone());
+        let host = host.unwrap_or_else(|| "127.0.0.1".to_owned());
+        let port = match arguments.port {
+            Some(port) => port,
+            None => u16::try_from(config.port).map_err(|_| {
+                let message = format!("server.port is {}; the highest is 65535", config.port);
+                Failure::new(Exit::Config, message)
+            })?,
+        };
+        let is_local =
+            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if !config.require_token && !is_local {
+            let message = format!(
+                "without a token the server listens on this machine alone, not at `{host}`"
+            );
+            return Err(Failure::new(Exit::Config, message)
+                .next("set server.requireToken = true, or server.host = \"127.0.0.1\""));
+        }
+        let file = app.loaded.paths.server_token();
+        let token = match config.require_token {
+            true => Some(Token {
+                text: server_token(&file)?,
+                file,
+            }),
+            false => None,
+        };
+        let mut hosts = config.hosts.clone();
+        if !matches!(host.as_str(), "0.0.0.0" | "::") {
+            hosts.push(host.clone());
+        }
+        hosts.extend(
+            config
+                .public_url
+                .as_deref()
+                .and_then(host_of)
+                .map(str::to_owned),
+        );
+        Ok(Self {
+            host,
+            port,
+            hosts,
+            public_url: config.public_url.clone(),
+            token,
+            user: UserId::from(config.user.as_deref().unwrap_or("a2a")),
+        })
+    }
+
+    async fn listen(&self) -> Result<TcpListener, Failure> {
+        let place = (self.host.as_str(), self.port);
+        TcpListener::bind(place).await.map_err(|error| {
+            let message = format!("cannot listen at {}:{}: {error}", self.host, self.port);
+            let failure = Failure::new(Exit::Config, message);
+            match error.kind() {
+                io::ErrorKind::AddrInUse => failure.next("lango serve --port 0 takes a free port"),
+                _ => failure.next(
+                    "`lango config show --origin` tells where server.host and server.port are set",
+                ),
+            }
+        })
+    }
+
+    fn url(&self, address: SocketAddr) -> String {
+        match &self.public_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("http://{address}"),
+        }
+    }
+}
+
+/// The host in a URL.
+fn host_of(url: &str) -> Option<&str> {
+    let rest = url.split_once("://")?.1;
+    rest.split(['/', '?', '#']).next()
+}
+
+/// What the card says that can be done here: what each agent is for.
+fn skills(tree: &Tree) -> Vec<AgentSkill> {
+    let shown = match tree.agents.is_empty() {
+        true => std::slice::from_ref(&tree.root),
+        false => &tree.agents[..],
+    };
+    let skill = |agent: &lango_engine::Agent| AgentSkill {
+        id: agent.name.to_string(),
+        name: agent.name.to_string(),
+        description: agent.description.to_string(),
+        tags: vec![agent.name.to_string()],
+        examples: None,
+        input_modes: None,
+        output_modes: None,
+        security_requirements: None,
+    };
+    // What somebody else's agent can do is not ours to promise.
+    let own = shown.iter().filter(|agent| !agent.remote);
+    own.map(skill).collect()
+}
+
+/// Where it is, how to call it, who answers, and how to end it.
+fn banner(app: &App, place: &Place, url: &str, model: &str) -> String {
+    let mut lines = vec![
+        format!(
+            "lango {} serves A2A 1.0 at {url}",
+            env!("CARGO_PKG_VERSION")
+        ),
+        format!("card    {url}/.well-known/agent-card.json"),
+    ];
+    lines.push(match &place.token {
+        Some(token) => format!(
+            "token   in {} (send it as `Authorization: Bearer …`)",
+            token.file.display()
+        ),
+        None => "token   none: every program on this machine can call it".to_owned(),
+    });
+    lines.push(match model {
+        Offline::NAME => format!("model   {model} - built-in rules, not an AI model"),
+        _ => format!("model   {model}"),
+    });
+    let agents: Vec<&str> = app
+        .tree
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
+    lines.push(match agents.is_empty() {
+        true => format!("agent   {}", app.tree.root.name),
+        false => format!("agents  {}", agents.join(" · ")),
+    });
+    let warnings = app.warnings().into_iter();
+    lines.extend(warnings.map(|warning| format!("warning {}", one_line(&warning, 300))));
+    lines.push("what has to be allowed waits in `lango approvals` · ctrl-c stops".to_owned());
+    lines.join("\n")
+}

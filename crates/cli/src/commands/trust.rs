@@ -1,0 +1,138 @@
+//! `lango config trust`: takes the project's files at their word as they are now, says what that is, or takes it back.
+
+use crate::config::{self, Loaded, Paths, Surroundings, Trust};
+use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
+use crate::roster::{self, Roster};
+use crate::screen;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+/// Trusts the project's configuration, agents and topology as they are now.
+pub fn give(flags: Vec<String>) -> Result<(), Failure> {
+    let surroundings = Surroundings::from_process(flags)?;
+    let paths = Paths::locate(&surroundings)?;
+    let before = Trust::read(&paths);
+    let unheard = config::load(&surroundings).map(|loaded| loaded.unheard());
+    let mut trust = before.clone();
+    match give_all(&surroundings, &paths, &mut trust) {
+        Ok(given) => {
+            let unheard = unheard.unwrap_or_default();
+            Ok(screen::print(&sanitize(&given.describe(&paths, &unheard)))?)
+        }
+        Err(failure) => {
+            // What cannot be read, or makes no sense, is not trusted.
+            before
+                .write()
+                .map_err(|error| failed(&paths.trust_file(), &error))?;
+            Err(failure)
+        }
+    }
+}
+
+/// Takes back what was given.
+pub fn take_back(flags: Vec<String>) -> Result<(), Failure> {
+    let surroundings = Surroundings::from_process(flags)?;
+    let paths = Paths::locate(&surroundings)?;
+    let mut trust = Trust::read(&paths);
+    let mut files = vec![paths.project_agents(&surroundings.cwd)];
+    files.extend(paths.project_file.clone());
+    if let Ok(loaded) = config::load(&surroundings) {
+        files.extend(roster::project_files(&loaded, &surroundings.cwd));
+    }
+    let mut was_trusted = false;
+    for file in &files {
+        was_trusted |= trust.take_back(file);
+    }
+    trust
+        .write()
+        .map_err(|error| failed(&paths.trust_file(), &error))?;
+    let project = paths.project(&surroundings.cwd).display();
+    Ok(screen::print(&match was_trusted {
+        true => format!("nothing of {project} is trusted any more"),
+        false => format!("nothing of {project} was trusted"),
+    })?)
+}
+
+/// What was trusted.
+struct Given {
+    files: Vec<PathBuf>,
+    roster: Roster,
+}
+
+fn give_all(
+    surroundings: &Surroundings,
+    paths: &Paths,
+    trust: &mut Trust,
+) -> Result<Given, Failure> {
+    let write = |trust: &Trust| {
+        let stored = trust.write();
+        stored.map_err(|error| failed(&paths.trust_file(), &error))
+    };
+    if let Some(file) = &paths.project_file {
+        let content = std::fs::read(file).map_err(|error| failed(file, &error))?;
+        trust.give(file, content);
+        write(trust)?;
+    }
+    // Only now it can be known which other files it names.
+    let loaded: Loaded = config::load(surroundings)?;
+    let files = roster::project_files(&loaded, &surroundings.cwd);
+    if paths.project_file.is_none() && files.is_empty() {
+        let message = format!(
+            "there is no lango.toml in this folder or above it, and no agent in `{}`",
+            paths.project_agents(&surroundings.cwd).display()
+        );
+        return Err(Failure::new(Exit::Usage, message)
+            .next("`lango agents new --project NAME` writes an agent file"));
+    }
+    for file in &files {
+        let content = roster::project_bytes(file).map_err(|error| failed(file, &error))?;
+        trust.give(file, content);
+    }
+    write(trust)?;
+    let roster = Roster::read(&loaded, &surroundings.cwd)?;
+    Ok(Given { files, roster })
+}
+
+impl Given {
+    fn describe(&self, paths: &Paths, unheard: &[String]) -> String {
+        let mut lines = Vec::new();
+        let advice = "is trusted as it is now; a change has to be trusted again";
+        lines.extend(
+            paths
+                .project_file
+                .iter()
+                .map(|file| format!("{} {advice}", file.display())),
+        );
+        lines.extend(unheard.iter().map(|line| format!("  now heard: {line}")));
+        for file in &self.files {
+            lines.push(format!("{} {advice}", file.display()));
+            let Some(spec) = self.roster.agent_of(file) else {
+                continue;
+            };
+            lines.push(format!("  the agent `{}`: {}", spec.name, spec.role));
+            if !spec.prefixes.is_empty() {
+                let prefixes: Vec<&str> = spec
+                    .prefixes
+                    .iter()
+                    .map(|entry| entry.prefix.as_str())
+                    .collect();
+                lines.push(format!(
+                    "  holds the tools that begin with {}",
+                    prefixes.join(", ")
+                ));
+            }
+            lines.extend(
+                spec.model
+                    .iter()
+                    .map(|model| format!("  is answered by {model}")),
+            );
+        }
+        lines.join("\n")
+    }
+}
+
+fn failed(file: &Path, error: &dyn Display) -> Failure {
+    let message = format!("`{}` cannot be trusted: {error}", file.display());
+    Failure::new(Exit::Failed, message)
+}

@@ -1,0 +1,89 @@
+//! Agents that run elsewhere: whose cards are read before the agent tree is built, and tried again while a process lives.
+
+use crate::config::{A2aSettings, RemoteAgentConfig};
+use lango_a2a::client::{Patience, RemoteSettings, Remotes};
+use lango_core::{AgentName, RemoteAgent};
+use lango_engine::RemoteCard;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// The remote agents of a process.
+#[derive(Default)]
+pub struct Elsewhere {
+    remotes: Option<Remotes>,
+    /// What the tree was last built with.
+    seen: u64,
+}
+
+impl Elsewhere {
+    /// Reads the cards of all that are configured, at once and within a short time.
+    pub async fn connect(settings: &A2aSettings, env: &BTreeMap<OsString, OsString>) -> Self {
+        let agents = &settings.remote_agents.0;
+        if !settings.enabled || agents.is_empty() {
+            return Self::default();
+        }
+        let agents = agents.iter().map(|agent| remote_settings(agent, env));
+        let remotes = Remotes::connect(agents.collect(), Patience::default()).await;
+        Self {
+            remotes: Some(remotes),
+            seen: 0,
+        }
+    }
+
+    /// Goes on trying in the background: this process lives long.
+    pub fn keep_trying(&mut self) {
+        if let Some(remotes) = &mut self.remotes {
+            remotes.retry_in_background();
+        }
+    }
+
+    /// Whether there are agents now that were not there when this was last asked.
+    pub fn has_changed(&mut self) -> bool {
+        let now = self.remotes.as_ref().map_or(0, Remotes::generation);
+        std::mem::replace(&mut self.seen, now) != now
+    }
+
+    /// What the tree has to know of them.
+    pub fn cards(&self) -> Vec<RemoteCard> {
+        let card = |agent: &Arc<dyn RemoteAgent>| RemoteCard {
+            name: agent.name().clone(),
+            description: agent.description().to_owned(),
+        };
+        self.agents().iter().map(card).collect()
+    }
+
+    /// Those that can be called.
+    pub fn agents(&self) -> Vec<Arc<dyn RemoteAgent>> {
+        let connected = self.remotes.iter().flat_map(Remotes::connected);
+        connected
+            .map(|agent| agent as Arc<dyn RemoteAgent>)
+            .collect()
+    }
+
+    /// Those that cannot, and why.
+    pub fn skipped(&self) -> Vec<(AgentName, String)> {
+        let skipped = self.remotes.iter().flat_map(Remotes::skipped);
+        skipped
+            .map(|skipped| (skipped.name, skipped.reason.to_string()))
+            .collect()
+    }
+}
+
+fn remote_settings(
+    agent: &RemoteAgentConfig,
+    env: &BTreeMap<OsString, OsString>,
+) -> RemoteSettings {
+    let token = agent.token_env.as_ref();
+    let token = token.and_then(|name| env.get(&OsString::from(name))?.to_str());
+    let source = match &agent.token_env {
+        Some(name) => format!("the environment variable `{name}`"),
+        None => format!("`tokenEnv` of `{}` in a2a.remoteAgents", agent.name),
+    };
+    RemoteSettings {
+        name: AgentName::from(agent.name.as_str()),
+        card_url: agent.agent_card_url.clone(),
+        token: token.filter(|token| !token.is_empty()).map(str::to_owned),
+        token_source: source,
+    }
+}

@@ -1,0 +1,80 @@
+//! The program as the server needs it: a runner with the agents that are there now, sessions that one process holds at a
+//! time, and memory after each turn.
+
+use crate::app::App;
+use crate::exit::Failure;
+use crate::mcp::Mcp;
+use crate::sessions::Sessions;
+use lango_core::{BoxFuture, Model, SessionId, UserId};
+use lango_engine::Runner;
+use lango_knowledge::Memory;
+use lango_server::House;
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What turns from outside run in.
+pub struct ServedApp {
+    rooms: Mutex<Rooms>,
+    sessions: Sessions,
+    memory: Option<Memory>,
+    mcp: Arc<Mcp>,
+}
+
+/// What changes when agents come.
+struct Rooms {
+    app: App,
+    model: Arc<dyn Model>,
+    runner: Runner,
+}
+
+impl ServedApp {
+    /// Over this program, this store and this model.
+    pub fn new(app: App, sessions: Sessions, model: Arc<dyn Model>) -> Result<Self, Failure> {
+        let runner = app.runner(&sessions, &model)?;
+        let memory = app
+            .knowledge
+            .as_ref()
+            .and_then(|known| known.memory.clone());
+        let mcp = Arc::clone(&app.mcp);
+        Ok(Self {
+            rooms: Mutex::new(Rooms { app, model, runner }),
+            sessions,
+            memory,
+            mcp,
+        })
+    }
+
+    /// Ends what was started.
+    pub async fn close(&self) {
+        self.mcp.servers.close().await;
+    }
+}
+
+impl House for ServedApp {
+    fn runner(&self) -> Runner {
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        // Agents that cannot be taken in leave those that were there.
+        if let Ok(true) = rooms.app.take_in()
+            && let Ok(runner) = rooms.app.runner(&self.sessions, &rooms.model)
+        {
+            rooms.runner = runner;
+        }
+        rooms.runner.clone()
+    }
+
+    fn hold(&self, session: &SessionId) -> Result<Box<dyn Any + Send>, String> {
+        match self.sessions.hold(session) {
+            Ok(hold) => Ok(Box::new(hold)),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(memory) = &self.memory {
+                // What is due stays due.
+                let _ = memory.work_due(user, session).await;
+            }
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Who is there: the topology that the configuration names, and the agent files that join a built-in one.
+//!
+//! A topology of the person's own has all of its agents, be it a file or a folder; agent files join the built-in ones
+//! only. What a project's folder says to a model is heard when the person trusts that very file, and not before.
+
+mod files;
+mod topology;
+
+use crate::config::{Loaded, Trust};
+use crate::exit::Failure;
+pub use files::{AgentFolder, Whose};
+use files::{Problem, Problems};
+use lango_core::AgentName;
+use lango_engine::{AgentFile, AgentSpec, Topology};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use topology::Named;
+
+/// The agents that there are to be, and where each comes from.
+#[derive(Debug)]
+pub struct Roster {
+    /// None for a single agent.
+    pub topology: Option<Topology>,
+    /// Files of the project that are not heard, because nobody trusts them as they are.
+    pub unheard: Vec<PathBuf>,
+    /// Agent files that have no say here.
+    pub unused: Vec<PathBuf>,
+    sources: BTreeMap<AgentName, Source>,
+}
+
+/// Where an agent that is not built in comes from.
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    model_line: Option<usize>,
+}
+
+impl Roster {
+    /// Reads what the configuration names.
+    ///
+    /// # Errors
+    /// All that is wrong with all agent files, or with the topology.
+    pub fn read(loaded: &Loaded, workspace: &Path) -> Result<Self, Failure> {
+        let folders = folders(loaded, workspace);
+        let mut roster = Self {
+            topology: None,
+            unheard: Vec::new(),
+            unused: Vec::new(),
+            sources: BTreeMap::new(),
+        };
+        if !loaded.settings.agent.multi_agent {
+            roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
+            return Ok(roster);
+        }
+        let trust = Trust::read(&loaded.paths);
+        let topology = match Named::find(loaded)? {
+            Named::BuiltIn(topology) => roster.join(topology, &folders, &trust)?,
+            Named::File(path) => {
+                roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
+                let topology = topology::read_file(&path, topology::whose(loaded), &trust)?;
+                for spec in &topology.agents {
+                    roster.come_from(&path, &spec.name, None);
+                }
+                topology
+            }
+            Named::Folder(folder) => {
+                roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
+                let (topology, files) = topology::read_folder(&folder, &trust)?;
+                for (path, file) in &files {
+                    roster.come_from(path, &file.spec.name, file.model_line);
+                }
+                topology
+            }
+        };
+        roster.topology = Some(topology);
+        Ok(roster)
+    }
+
+    /// The file that describes this agent; none if it is built in.
+    pub fn file_of(&self, agent: &AgentName) -> Option<&Path> {
+        self.sources.get(agent).map(|source| source.path.as_path())
+    }
+
+    /// The agent as it was described.
+    pub fn spec_of(&self, agent: &AgentName) -> Option<&AgentSpec> {
+        let mut agents = self.topology.iter().flat_map(|topology| &topology.agents);
+        agents.find(|spec| spec.name == *agent)
+    }
+
+    /// The agent that this file describes.
+    pub fn agent_of(&self, file: &Path) -> Option<&AgentSpec> {
+        let mut sources = self.sources.iter();
+        let (agent, _) = sources.find(|(_, source)| source.path == file)?;
+        let is_alone = file.extension().is_some_and(|extension| extension == "md");
+        self.spec_of(agent).filter(|_| is_alone)
+    }
+
+    /// Where an agent's model is named: file and line, as far as they are known.
+    pub fn place_of_model(&self, agent: &AgentName) -> String {
+        match self.sources.get(agent) {
+            None => "built-in".to_owned(),
+            Some(Source { path, model_line }) => match model_line {
+                Some(line) => format!("{}:{line}", path.display()),
+                None => path.display().to_string(),
+            },
+        }
+    }
+
+    /// The agents of a built-in topology, and those of the files.
+    fn join(
+        &mut self,
+        topology: Topology,
+        folders: &[AgentFolder],
+        trust: &Trust,
+    ) -> Result<Topology, Failure> {
+        let mut problems = Problems::default();
+        let mut found: Vec<(PathBuf, AgentFile)> = Vec::new();
+        for folder in folders {
+            for (path, file) in folder.read(trust, &mut self.unheard, &mut problems) {
+                // The project's comes after the person's, and is in its place if it is trusted.
+                match found
+                    .iter_mut()
+                    .find(|(_, own)| own.spec.name == file.spec.name)
+                {
+                    Some(own) => *own = (path, file),
+                    None => found.push((path, file)),
+                }
+            }
+        }
+        check_names(&topology, &found, &mut problems);
+        problems.refuse_if_any()?;
+        for (path, file) in &found {
+            self.come_from(path, &file.spec.name, file.model_line);
+        }
+        let specs = found.into_iter().map(|(_, file)| file.spec);
+        Ok(topology.with_agents(specs.collect())?)
+    }
+
+    fn come_from(&mut self, path: &Path, agent: &AgentName, model_line: Option<usize>) {
+        let source = Source {
+            path: path.to_owned(),
+            model_line,
+        };
+        self.sources.insert(agent.clone(), source);
+    }
+}
+
+/// Where agent files are looked for, in the order in which they count.
+pub fn folders(loaded: &Loaded, workspace: &Path) -> Vec<AgentFolder> {
+    let whose = match loaded.is_the_projects("agent.agentsDir") {
+        true => Whose::Project,
+        false => Whose::Person,
+    };
+    vec![
+        AgentFolder {
+            path: agents_dir(loaded),
+            whose,
+        },
+        AgentFolder {
+            path: loaded.paths.project_agents(workspace),
+            whose: Whose::Project,
+        },
+    ]
+}
+
+/// The files of the project that have to be trusted before a model is told what they say.
+pub fn project_files(loaded: &Loaded, workspace: &Path) -> Vec<PathBuf> {
+    let folders = folders(loaded, workspace);
+    let of_project = folders
+        .iter()
+        .filter(|folder| folder.whose == Whose::Project);
+    let mut files: Vec<PathBuf> = of_project.flat_map(AgentFolder::names).collect();
+    files.extend(topology::project_files(loaded));
+    files
+}
+
+/// What a project's file holds, as far as it is read, to be trusted as it is.
+pub fn project_bytes(file: &Path) -> io::Result<Vec<u8>> {
+    let is_agent = file.extension().is_some_and(|extension| extension == "md");
+    let most_kib = match is_agent {
+        true => AgentFile::LARGEST_KIB,
+        false => topology::LARGEST_TOPOLOGY_KIB,
+    };
+    files::read_bytes(file, Whose::Project, most_kib)
+}
+
+/// The person's folder of agents and topologies.
+pub fn agents_dir(loaded: &Loaded) -> PathBuf {
+    let own = || loaded.paths.user_file.with_file_name("agents");
+    loaded.settings.agent.agents_dir.clone().unwrap_or_else(own)
+}
+
+/// Names that are taken, or that nobody could tell from others.
+fn check_names(topology: &Topology, found: &[(PathBuf, AgentFile)], problems: &mut Problems) {
+    for (at, (path, file)) in found.iter().enumerate() {
+        let name = &file.spec.name;
+        let others = topology.agents.iter().map(|spec| &spec.name);
+        let others = others.chain(found[..at].iter().map(|(_, file)| &file.spec.name));
+        let is_alike = |other: &&AgentName| {
+            *other != name && other.as_str().eq_ignore_ascii_case(name.as_str())
+        };
+        let detail = match others.into_iter().find(is_alike) {
+            _ if topology.root == *name => {
+                format!("`{name}` is the name of the orchestrator; rename the file")
+            }
+            Some(other) => format!(
+                "`{name}` and `{other}` differ in capitals only; write it in the same way, or rename the file"
+            ),
+            None => continue,
+        };
+        problems.push(Problem {
+            path: path.clone(),
+            line: Some(file.name_line),
+            detail,
+        });
+    }
+}

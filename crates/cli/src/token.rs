@@ -1,0 +1,60 @@
+//! The token that callers of the server have to know: made once, kept in a file that only its owner can read.
+
+use crate::exit::{Exit, Failure};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// The shortest token that is taken from a file that somebody else wrote.
+const SHORTEST: usize = 16;
+
+/// The token in this file, made now if there is none.
+pub fn server_token(file: &Path) -> Result<String, Failure> {
+    let failed = |error: io::Error| {
+        let message = format!(
+            "the token file `{}` cannot be used: {error}",
+            file.display()
+        );
+        Failure::new(Exit::Config, message).next("remove it, and a new one is made")
+    };
+    if let Some(folder) = file.parent() {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(folder).map_err(failed)?;
+    }
+    match make(file) {
+        Ok(token) => Ok(token),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(file).map_err(failed),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn make(file: &Path) -> io::Result<String> {
+    // Written aside first, so that nobody ever reads half of it.
+    let aside = file.with_extension(format!("{}", std::process::id()));
+    let mut random = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    let mut written = options.open(&aside)?;
+    written.write_all(format!("{token}\n").as_bytes())?;
+    written.sync_all()?;
+    // Unlike a rename, this leaves a token alone that is there.
+    let linked = std::fs::hard_link(&aside, file);
+    std::fs::remove_file(&aside)?;
+    linked.map(|()| token)
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(file)?.take(4096).read_to_string(&mut text)?;
+    let token = text.trim();
+    if token.len() < SHORTEST || !token.chars().all(|c| c.is_ascii_graphic()) {
+        let message = format!("it holds no token of {SHORTEST} or more plain characters");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    std::fs::set_permissions(file, Permissions::from_mode(0o600))?;
+    Ok(token.to_owned())
+}

@@ -1,0 +1,185 @@
+//! A project's agent files are instructions from a folder that may have been cloned: who hears them, and when.
+
+use crate::lango::{Lango, text};
+use serde_json::{Value, json};
+
+const SCOUT: &str = "---\ndescription: Looks around\nprefixes: [fs_]\n---\nLook.\n";
+
+fn tree(lango: &Lango) -> Value {
+    lango.run(&["agents", "--json"]).ok().json()
+}
+
+fn source(lango: &Lango, agent: &str) -> Option<String> {
+    let tree = tree(lango);
+    let mut agents = tree["agents"].as_array().unwrap().iter();
+    let found = agents.find(|found| found["name"] == agent)?;
+    Some(text(&found["source"]).to_owned())
+}
+
+fn in_project(lango: &Lango, file: &str) -> String {
+    let path = lango.workspace().join(".lango/agents").join(file);
+    path.display().to_string()
+}
+
+#[test]
+fn t18_a_projects_agents_are_heard_once_they_are_trusted_and_as_they_were_then() {
+    let lango = Lango::new();
+    lango.file(".lango/agents/scout.md", SCOUT);
+    let path = in_project(&lango, "scout.md");
+    let unheard = |files: Value| {
+        assert_eq!(tree(&lango)["unheard_files"], files);
+    };
+    assert_eq!(source(&lango, "scout"), None);
+    unheard(json!([path]));
+    let warning = format!(
+        "not heard, because these files of the project are not trusted as they are: {path}; read them, then `lango config trust`"
+    );
+    assert!(lango.run(&["agents"]).ok().stdout.contains(&warning));
+    for arguments in [&["run", "hello"][..], &["config", "check"]] {
+        let ran = lango.run(arguments).ok();
+        assert!(ran.stderr.contains(&warning), "{ran:#?}");
+    }
+
+    let trusted = lango.run(&["config", "trust"]).ok().stdout;
+    let expected = format!(
+        "{path} is trusted as it is now; a change has to be trusted again\n  \
+         the agent `scout`: Looks around\n  holds the tools that begin with fs_\n"
+    );
+    assert_eq!(trusted, expected);
+    assert_eq!(source(&lango, "scout"), Some(path.clone()));
+    unheard(json!([]));
+
+    // Another file, and a change, are not what was trusted.
+    lango.file(".lango/agents/other.md", SCOUT);
+    assert_eq!(
+        (source(&lango, "scout"), source(&lango, "other")),
+        (Some(path.clone()), None)
+    );
+    lango.file(
+        ".lango/agents/scout.md",
+        SCOUT.replace("Look.", "Look away."),
+    );
+    assert_eq!(source(&lango, "scout"), None);
+    unheard(json!([in_project(&lango, "other.md"), path]));
+    lango.run(&["config", "trust"]).ok();
+    unheard(json!([]));
+    lango.run(&["config", "trust", "--revoke"]).ok();
+    unheard(json!([in_project(&lango, "other.md"), path]));
+}
+
+#[test]
+fn t18_a_projects_agent_takes_the_place_of_yours_only_when_it_is_trusted() {
+    let lango = Lango::new();
+    lango.home_file("agents/scout.md", SCOUT);
+    lango.home_file("agents/zebra.md", "---\ndescription: Stripes\n---\nStripe.");
+    lango.file(
+        ".lango/agents/scout.md",
+        SCOUT.replace("Looks around", "Looks here"),
+    );
+    lango.file(
+        ".lango/agents/ant.md",
+        "---\ndescription: Small\n---\nCrawl.",
+    );
+    let mine = lango.home().join("agents/scout.md").display().to_string();
+    assert_eq!(source(&lango, "scout"), Some(mine));
+    lango.run(&["config", "trust"]).ok();
+    assert_eq!(
+        source(&lango, "scout"),
+        Some(in_project(&lango, "scout.md"))
+    );
+    let tree = tree(&lango);
+    let names: Vec<&str> = tree["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| text(&a["name"]))
+        .collect();
+    assert_eq!(
+        names[names.len() - 3..],
+        ["scout", "zebra", "ant"],
+        "yours first, each by its name"
+    );
+}
+
+#[test]
+fn t18_nothing_broken_or_linked_of_a_strangers_project_stops_lango_or_is_trusted() {
+    let lango = Lango::new();
+    lango.file(".lango/agents/scout.md", "---\ncolour: red\n---\n");
+    lango.run(&["run", "hello"]).ok();
+    let place = format!(
+        "{}:2: unknown field `colour`",
+        in_project(&lango, "scout.md")
+    );
+    lango.run(&["config", "trust"]).refused(3, &[&place]);
+    assert!(
+        lango.run(&["agents"]).ok().stdout.contains("not heard"),
+        "the trust was not kept"
+    );
+
+    lango.home_file("secret.md", SCOUT);
+    let folder = lango.workspace().join(".lango/agents");
+    std::fs::remove_file(folder.join("scout.md")).unwrap();
+    std::os::unix::fs::symlink(lango.home().join("secret.md"), folder.join("scout.md")).unwrap();
+    assert_eq!(source(&lango, "scout"), None);
+    let ran = lango.run(&["config", "trust"]).exits(1);
+    assert!(
+        ran.stderr
+            .contains("scout.md` cannot be trusted: it is a link"),
+        "{ran:#?}"
+    );
+
+    // A folder that is a link is not looked into.
+    lango.file("elsewhere/scout.md", SCOUT);
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(lango.workspace().join("elsewhere"), &folder).unwrap();
+    assert_eq!(source(&lango, "scout"), None);
+    assert_eq!(tree(&lango)["unheard_files"], json!([folder]));
+}
+
+#[test]
+fn a_project_without_files_has_nothing_to_trust() {
+    let ran = Lango::new().run(&["config", "trust"]);
+    ran.refused(2, &["there is no lango.toml", ".lango/agents"]);
+}
+
+#[test]
+fn t18_a_projects_file_cannot_name_agents_elsewhere_before_it_is_trusted() {
+    let lango = Lango::new();
+    lango.file("crew/scout.md", SCOUT);
+    for (key, agents) in [("agent.agentsDir", "crew"), ("agent.topology", "./crew")] {
+        lango.file("lango.toml", format!("{key} = '{agents}'\n"));
+        assert_eq!(source(&lango, "scout"), None, "{key}");
+        let ran = lango.run(&["run", "hello"]).ok();
+        assert!(
+            ran.stderr.contains(key) && ran.stderr.contains("lango config trust"),
+            "{ran:#?}"
+        );
+        let trusted = lango.run(&["config", "trust"]).ok().stdout;
+        for part in [
+            &format!("now heard: {key}"),
+            "crew/scout.md is trusted",
+            "the agent `scout`",
+        ] {
+            assert!(trusted.contains(part), "no `{part}` in {trusted}");
+        }
+        assert!(source(&lango, "scout").is_some(), "{key}");
+        lango.file(
+            "crew/scout.md",
+            SCOUT.replace("Look.", &format!("Look at {key}.")),
+        );
+        let changed = lango.run(&["agents"]);
+        match key {
+            "agent.topology" => {
+                let named = "crew/scout.md` belongs to the topology that the project's file names, and nobody trusts it as it is now";
+                changed.refused(3, &[named, "lango config trust"]);
+            }
+            _ => assert_eq!(source(&lango, "scout"), None, "{:#?}", changed),
+        }
+        lango.run(&["config", "trust"]).ok();
+        assert!(source(&lango, "scout").is_some(), "{key}");
+        lango.run(&["config", "trust", "--revoke"]).ok();
+    }
+    // A built-in topology says nothing of its own.
+    lango.file("lango.toml", "agent.topology = 'classic'\n");
+    assert_eq!(tree(&lango)["topology"], "classic");
+}

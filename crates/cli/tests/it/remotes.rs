@@ -1,0 +1,270 @@
+//! Agents elsewhere, through the real binary: another lango, and cards that are broken in every way.
+
+use crate::lango::{Lango, text};
+use crate::serve::Serving;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time-out of a card, and as much again for a machine that is busy.
+const WITHIN: Duration = Duration::from_secs(8);
+
+/// A server that answers every connection with these bytes, or with what they make of the path.
+fn answering(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answer = std::sync::Arc::new(answer);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), answer) = (stream, std::sync::Arc::clone(&answer)) else {
+                return;
+            };
+            thread::spawn(move || {
+                let mut request = [0; 4096];
+                let read = stream.read(&mut request).unwrap_or(0);
+                let request = String::from_utf8_lossy(&request[..read]);
+                let path = request.split(' ').nth(1).unwrap_or("/").to_owned();
+                answer(&path, &mut stream);
+            });
+        }
+    });
+    address
+}
+
+fn saying(status: &'static str, kind: &'static str, body: impl Into<String>) -> SocketAddr {
+    let body = body.into();
+    answering(move |_, stream| {
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let _ = stream.write_all(format!("{head}{body}").as_bytes());
+    })
+}
+
+fn card(version: &str, binding: &str) -> String {
+    json!({
+        "name": "weather", "description": "Knows the weather", "version": "1",
+        "supportedInterfaces": [{
+            "url": "http://127.0.0.1:9/", "protocolBinding": binding, "protocolVersion": version
+        }],
+        "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{ "id": "w", "name": "weather", "description": "tells it", "tags": ["weather"] }]
+    })
+    .to_string()
+}
+
+fn configure(lango: &Lango, agents: &[(&str, String)]) {
+    let entry = |(name, url): &(&str, String)| {
+        format!("{{ name = \"{name}\", agentCardUrl = \"{url}\", tokenEnv = \"TOKEN\" }}")
+    };
+    let entries: Vec<String> = agents.iter().map(entry).collect();
+    let config = format!("[a2a]\nremoteAgents = [{}]\n", entries.join(", "));
+    lango.home_file("lango.toml", config);
+}
+
+#[test]
+fn r01_remote_agents_come_after_the_local_ones_in_the_order_of_the_configuration() {
+    let (other, lango) = (Serving::start(), Lango::new());
+    let agents = [("zebra", other.url()), ("alpha", other.url())];
+    configure(&lango, &agents);
+    let tree = lango.run(&["agents", "--json"]).ok().json();
+    let names: Vec<&str> = tree["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| text(&agent["name"]))
+        .collect();
+    assert_eq!(&names[names.len() - 2..], ["zebra", "alpha"]);
+    let shown = lango.run(&["agents"]).ok().stdout;
+    assert!(shown.contains("zebra (remote)"), "{shown}");
+    assert_eq!(other.requests_of_tasks(), 0, "a card costs nothing else");
+}
+
+#[test]
+fn r03_an_orchestrator_delegates_to_another_lango_and_its_answer_bears_its_name() {
+    let (other, lango) = (Serving::start(), Lango::new());
+    configure(&lango, &[("neighbour", other.url())]);
+    let asked = &["run", "--json", "ask neighbour: what files are here?"];
+    let mut command = lango.command(asked);
+    command.env("TOKEN", other.token());
+    let ran = crate::lango::finish(&mut command, b"").ok();
+    let report = ran.json();
+    assert_eq!(report["author"], "neighbour", "{report}");
+    assert!(text(&report["answer"]).contains("notes.md"), "{report}");
+    assert_eq!(report["rounds"], 1);
+    let session = text(&report["session"]).to_owned();
+    let events = lango.events(&session);
+    let kinds: Vec<&str> = events.iter().map(|event| text(&event["type"])).collect();
+    assert!(kinds.contains(&"remote.accepted"), "{kinds:?}");
+    // The next turn goes on in the same conversation there.
+    let again = &[
+        "run",
+        "--json",
+        "--session",
+        &session,
+        "ask neighbour: what files are here?",
+    ];
+    let mut command = lango.command(again);
+    command.env("TOKEN", other.token());
+    crate::lango::finish(&mut command, b"").ok();
+    assert_eq!(other.contexts().len(), 1, "{:?}", other.contexts());
+    assert_eq!(other.requests_of_tasks(), 2);
+}
+
+#[test]
+fn a_remote_agent_that_wants_a_token_says_which_setting_gives_it() {
+    let (other, lango) = (Serving::start(), Lango::new());
+    configure(&lango, &[("neighbour", other.url())]);
+    let ran = lango.run(&["run", "ask neighbour: what files are here?"]);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("TOKEN"), "{said}");
+}
+
+#[test]
+fn r02_each_broken_card_is_skipped_with_its_reason_and_the_others_work() {
+    let (other, lango) = (Serving::start(), Lango::new());
+    let nobody = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let redirecting = answering(|path, stream| {
+        let head = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {path}x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        let _ = stream.write_all(head.as_bytes());
+    });
+    let whole = card("1.0", "JSONRPC");
+    let cut = whole[..whole.len() / 2].to_owned();
+    let silent = answering(|_, _| thread::sleep(Duration::from_secs(30)));
+    let dripping = answering(|_, stream| {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{";
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let json = "application/json";
+    let broken = [
+        ("unreachable", nobody, "cannot be reached"),
+        ("missing", saying("404 Not Found", json, "{}"), "404"),
+        (
+            "failing",
+            saying("500 Internal Server Error", json, "{}"),
+            "500",
+        ),
+        (
+            "page",
+            saying("200 OK", "text/html", "<!doctype html><p>Hi"),
+            "web page",
+        ),
+        ("truncated", saying("200 OK", json, cut), "in the middle"),
+        ("old", saying("200 OK", json, card("0.3", "JSONRPC")), "0.3"),
+        (
+            "grpc-only",
+            saying("200 OK", json, card("1.0", "GRPC")),
+            "GRPC",
+        ),
+        ("turning", redirecting, "moved more than 5 times"),
+        (
+            "huge",
+            saying(
+                "200 OK",
+                json,
+                format!("{{\"name\": \"{}\"}}", "x".repeat(2_000_000)),
+            ),
+            "longer than",
+        ),
+        ("silent", silent, "after 3000 ms"),
+        ("dripping", dripping, "after 3000 ms"),
+    ];
+    let mut agents: Vec<(&str, String)> = broken
+        .iter()
+        .map(|(name, address, _)| (*name, format!("http://{address}")))
+        .collect();
+    agents.push(("neighbour", other.url()));
+    configure(&lango, &agents);
+    let before = Instant::now();
+    let ran = lango.run(&["run", "what files are here?"]).ok();
+    assert!(before.elapsed() < WITHIN, "{:?}", before.elapsed());
+    assert!(ran.stdout.contains("notes.md"));
+    for (name, _, reason) in broken {
+        let warnings: Vec<&str> = ran
+            .stderr
+            .lines()
+            .filter(|line| line.contains(&format!("`{name}`")))
+            .collect();
+        let [warning] = warnings[..] else {
+            panic!("{name}: {warnings:?} in {}", ran.stderr);
+        };
+        println!("{warning}");
+        assert!(warning.contains(reason), "{warning}");
+    }
+    assert!(!ran.stderr.contains("`neighbour`"), "{}", ran.stderr);
+}
+
+#[test]
+fn r04_without_a2a_no_card_is_fetched_and_no_remote_agent_exists() {
+    let lango = Lango::new();
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let address = answering(move |path, _| {
+        let _ = asked.send(path.to_owned());
+    });
+    configure(&lango, &[("weather", format!("http://{address}"))]);
+    for arguments in [["run", "hello"], ["agents", "--json"]] {
+        let arguments = [&arguments[..], &["-c", "a2a.enabled=false"]].concat();
+        let ran = lango.run(&arguments).ok();
+        assert!(!ran.stdout.contains("weather") && !ran.stderr.contains("weather"));
+    }
+    let single = lango
+        .run(&["run", "hello", "-c", "agent.multiAgent=false"])
+        .ok();
+    assert!(!single.stderr.contains("weather"));
+    assert!(was_asked.try_recv().is_err());
+    let heard = lango.run(&["run", "hello"]).ok();
+    assert!(heard.stderr.contains("`weather`"), "{}", heard.stderr);
+    assert!(was_asked.try_recv().is_ok(), "the server does hear");
+}
+
+#[test]
+fn r05_a_remote_agent_whose_name_is_taken_is_skipped_with_a_warning() {
+    let (other, lango) = (Serving::start(), Lango::new());
+    let taken = ["operator", "navigator", "lango-orchestrator", "user"];
+    let mut agents: Vec<(&str, String)> = taken.iter().map(|name| (*name, other.url())).collect();
+    agents.push(("neighbour", other.url()));
+    agents.push(("neighbour", other.url()));
+    configure(&lango, &agents);
+    let ran = lango.run(&["run", "what files are here?"]).ok();
+    assert!(ran.stdout.contains("notes.md"));
+    for name in taken {
+        let warning = format!("the remote agent `{name}` is left out: ");
+        assert!(ran.stderr.contains(&warning), "{name}: {}", ran.stderr);
+    }
+    let tree = lango.run(&["agents", "--json"]).ok().json();
+    let remote = |agent: &&serde_json::Value| agent["remote"] == true;
+    let agents = tree["agents"].as_array().unwrap();
+    assert_eq!(agents.iter().filter(remote).count(), 1);
+}
+
+#[test]
+fn remote_agents_of_a_project_that_nobody_trusts_are_not_asked() {
+    let lango = Lango::new();
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let address = answering(move |path, _| {
+        let _ = asked.send(path.to_owned());
+    });
+    let config = format!(
+        "[a2a]\nremoteAgents = [{{ name = \"spy\", agentCardUrl = \"http://{address}\" }}]\n"
+    );
+    lango.file("lango.toml", config);
+    let ran = lango.run(&["run", "hello"]).ok();
+    assert!(
+        ran.stderr.contains("a2a.remoteAgents") && ran.stderr.contains("not trusted"),
+        "{}",
+        ran.stderr
+    );
+    assert!(was_asked.try_recv().is_err());
+}

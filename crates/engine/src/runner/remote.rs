@@ -1,0 +1,178 @@
+//! Calls of remote agents: in the conversation that the session has with each, and with a word to stop when nobody waits
+//! for them any more.
+
+use super::draft::Draft;
+use super::{Runner, RunnerParts};
+use crate::turn::{Input, RemoteStep, Step, Turn};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use lango_core::{
+    AgentName, FrameId, RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent,
+    RemoteThread, SessionId, TurnId,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Tasks that remote agents took and have not answered.
+#[derive(Default)]
+pub(super) struct AtWork {
+    tasks: HashMap<FrameId, (AgentName, RemoteThread)>,
+}
+
+impl AtWork {
+    /// Notes what a step tells.
+    pub fn note(&mut self, input: &Input) {
+        match input {
+            Input::RemoteAccepted { step, thread } => {
+                let task = (step.agent.clone(), thread.clone());
+                self.tasks.insert(step.frame.clone(), task);
+            }
+            Input::RemoteReturned { step, .. } => {
+                self.tasks.remove(&step.frame);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells all of them to stop: the turn is over.
+    pub async fn cancel(self, parts: &RunnerParts) {
+        let each = self.tasks.values().filter_map(|(agent, thread)| {
+            let remote = find(parts, agent)?;
+            Some(cancel(remote, Some(thread)))
+        });
+        join_all(each).await;
+    }
+}
+
+fn find<'a>(parts: &'a RunnerParts, agent: &AgentName) -> Option<&'a dyn RemoteAgent> {
+    let mut remotes = parts.remotes.iter();
+    let remote = remotes.find(|remote| remote.name() == agent);
+    remote.map(AsRef::as_ref)
+}
+
+/// What a remote agent is asked: its task, in the conversation that the session has with it, or what became of it.
+pub(super) async fn what_to_ask(
+    parts: &RunnerParts,
+    session: &SessionId,
+    turn: &TurnId,
+    step: &RemoteStep,
+) -> Result<RemoteCall, RemoteError> {
+    if let Some(thread) = &step.accepted {
+        let thread = thread.clone();
+        return Ok(RemoteCall::GoOn { thread });
+    }
+    let thread = parts.store.remote_thread(session, &step.agent).await;
+    Ok(RemoteCall::Send {
+        key: format!("{turn}/{}", step.frame),
+        text: Arc::clone(&step.task),
+        thread: thread.map_err(|error| failed(step, error.to_string()))?,
+    })
+}
+
+/// Asks a remote agent, and waits for its answer as long as a call may take.
+pub(super) async fn call(
+    parts: &RunnerParts,
+    step: RemoteStep,
+    call: Result<RemoteCall, RemoteError>,
+    time: Duration,
+    mut draft: Draft,
+    news: mpsc::Sender<Input>,
+) -> Input {
+    let remote = find(parts, &step.agent);
+    let mut accepted = step.accepted.clone();
+    if let Some(thread) = accepted.clone() {
+        // It is at work again, and has to be told when the turn ends.
+        let step = step.clone();
+        let _ = news.send(Input::RemoteAccepted { step, thread }).await;
+    }
+    let result = match (remote, call) {
+        (_, Err(error)) => Err(error),
+        (None, _) => Err(failed(&step, "it is not connected".to_owned())),
+        (Some(remote), Ok(call)) => {
+            let listening = listen(remote, call, &step, &mut accepted, &mut draft, &news);
+            match tokio::time::timeout(time, listening).await {
+                Ok(result) => result,
+                Err(_elapsed) => {
+                    cancel(remote, accepted.as_ref()).await;
+                    Err(RemoteError {
+                        is_unknown: true,
+                        ..failed(
+                            &step,
+                            format!(
+                                "no answer within {} s; nobody knows whether it was done",
+                                time.as_secs_f32()
+                            ),
+                        )
+                    })
+                }
+            }
+        }
+    };
+    if result.is_err() {
+        draft.withdraw().await;
+    }
+    Input::RemoteReturned { step, result }
+}
+
+/// Asks what became of the tasks that remote agents took, of a turn whose process is gone.
+pub(super) async fn hear(parts: &RunnerParts, turn: &Turn) -> Vec<Input> {
+    let took = |step: &RemoteStep| step.accepted.as_ref()?.task.is_some().then_some(());
+    let steps = turn.ready().into_iter().filter_map(|step| match step {
+        Step::CallRemote(step) => took(&step).map(|()| step),
+        Step::CallModel(_) | Step::CallTool(_) => None,
+    });
+    let each = steps.map(|step| async {
+        let (nobody, _) = mpsc::channel(1);
+        let (news, _) = mpsc::channel(1);
+        let call = what_to_ask(parts, turn.session(), turn.id(), &step).await;
+        let draft = Draft::new(step.agent.clone(), nobody, false);
+        self::call(parts, step, call, Runner::HEARING, draft, news).await
+    });
+    join_all(each).await
+}
+
+/// Hears what a remote agent says until its answer.
+async fn listen(
+    remote: &dyn RemoteAgent,
+    call: RemoteCall,
+    step: &RemoteStep,
+    accepted: &mut Option<RemoteThread>,
+    draft: &mut Draft,
+    news: &mpsc::Sender<Input>,
+) -> Result<RemoteAnswer, RemoteError> {
+    let mut stream = remote.call(call);
+    while let Some(event) = stream.next().await {
+        match event? {
+            RemoteEvent::Accepted(thread) => {
+                *accepted = Some(thread.clone());
+                let step = step.clone();
+                // The other end is there as long as the turn is.
+                let _ = news.send(Input::RemoteAccepted { step, thread }).await;
+            }
+            RemoteEvent::Text(text) => draft.push(&text).await,
+            RemoteEvent::Withdrawn => draft.withdraw().await,
+            RemoteEvent::Answer(answer) => return Ok(answer),
+        }
+    }
+    Err(RemoteError {
+        is_unknown: true,
+        ..failed(step, "it ended without an answer".to_owned())
+    })
+}
+
+/// Tells a remote agent to stop, if it took a task.
+async fn cancel(remote: &dyn RemoteAgent, accepted: Option<&RemoteThread>) {
+    if let Some(thread) = accepted.filter(|thread| thread.task.is_some()) {
+        let _ = tokio::time::timeout(Runner::CANCELLING, remote.cancel(thread)).await;
+    }
+}
+
+fn failed(step: &RemoteStep, detail: String) -> RemoteError {
+    RemoteError {
+        agent: step.agent.clone(),
+        detail,
+        is_unknown: false,
+    }
+}

@@ -1,0 +1,164 @@
+//! Who may come in. A page in somebody's browser can send requests to this machine too, so the host that is asked for has to
+//! be ours, an origin has to be the same as the host, and whoever calls has to know the token. All of it is checked before a
+//! byte of the body is read.
+
+use crate::HEALTH;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use lango_core::UserId;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The card, which everybody may read.
+const CARD: &str = "/.well-known/agent-card.json";
+
+/// Who may come in.
+#[derive(Debug, Clone)]
+pub struct Door {
+    /// The digest of the token; none lets everybody in who reaches the port.
+    token: Option<[u8; 32]>,
+    hosts: BTreeSet<String>,
+    user: UserId,
+}
+
+impl Door {
+    /// A door that opens to this token. Whoever comes in is `user`.
+    pub fn new(token: Option<&str>, user: UserId) -> Self {
+        let own = ["127.0.0.1", "localhost", "::1"];
+        Self {
+            token: token.map(|token| Sha256::digest(token).into()),
+            hosts: own.into_iter().map(str::to_owned).collect(),
+            user,
+        }
+    }
+
+    /// The same under more names than those of this machine itself.
+    pub fn with_hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
+        let plain = |host: String| bare(&host).to_ascii_lowercase();
+        self.hosts.extend(hosts.into_iter().map(plain));
+        self
+    }
+
+    /// Puts the door before a router, and the health check beside it.
+    pub fn guard(self, router: Router) -> Router {
+        router
+            .route(HEALTH, get(|| async { "ok\n" }))
+            .layer(from_fn_with_state(Arc::new(self), enter))
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refusal> {
+        let headers = request.headers();
+        let authority = request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str());
+        let host = authority
+            .or_else(|| text(headers, HOST))
+            .unwrap_or_default();
+        if !self.hosts.contains(&bare(host).to_ascii_lowercase()) {
+            return Err(Refusal::Host);
+        }
+        if headers
+            .get_all(ORIGIN)
+            .iter()
+            .any(|origin| !is_same(origin, host))
+        {
+            return Err(Refusal::Origin);
+        }
+        let is_open = matches!(request.uri().path(), CARD | HEALTH);
+        match self.token {
+            Some(token) if !is_open && presented(headers) != Some(token) => Err(Refusal::Token),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why somebody stays outside.
+enum Refusal {
+    Host,
+    Origin,
+    Token,
+}
+
+async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
+    match door.check(&request) {
+        Ok(()) => {
+            request.extensions_mut().insert(door.user.clone());
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (code, status, message) = match self {
+            Self::Host => (
+                StatusCode::FORBIDDEN,
+                "PERMISSION_DENIED",
+                "this server does not answer under that host name; add it to server.hosts if it should",
+            ),
+            Self::Origin => (
+                StatusCode::FORBIDDEN,
+                "PERMISSION_DENIED",
+                "this server does not answer to pages of other origins",
+            ),
+            Self::Token => (
+                StatusCode::UNAUTHORIZED,
+                "UNAUTHENTICATED",
+                "send the server's token as `Authorization: Bearer …`",
+            ),
+        };
+        let error =
+            json!({ "error": { "code": code.as_u16(), "status": status, "message": message } });
+        let mut response = (code, Body::from(error.to_string())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if matches!(self, Self::Token) {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The digest of the token that was sent. Digests are compared, so that the time it takes says nothing about the token.
+fn presented(headers: &HeaderMap) -> Option<[u8; 32]> {
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let (value, None) = (all.next()?, all.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    is_bearer.then(|| Sha256::digest(token.trim()).into())
+}
+
+fn text(headers: &HeaderMap, name: axum::http::HeaderName) -> Option<&str> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// Whether an origin is the host that is asked for, port included.
+fn is_same(origin: &HeaderValue, host: &str) -> bool {
+    let origin = origin.to_str().unwrap_or_default();
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+}
+
+/// A host without its port and the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or("", |(address, _)| address),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
+}

@@ -1,0 +1,62 @@
+//! What is said to callers: a message as a question, the end of a turn as reports.
+
+use a2a::{Message, Part, PartContent};
+use lango_a2a::server::{Piece, Report, Words};
+use lango_core::{Outcome, Waiting};
+use lango_engine::TurnReport;
+use serde_json::json;
+
+/// The artifact that holds the answer.
+pub(crate) const ANSWER: &str = "answer";
+
+/// What a message says, as one text.
+pub(crate) fn question(message: &Message) -> String {
+    let said = message.parts.iter().filter_map(|part| match &part.content {
+        PartContent::Text(text) => Some(text.clone()),
+        PartContent::Data(data) => Some(data.to_string()),
+        PartContent::Raw(_) | PartContent::Url(_) => None,
+    });
+    said.collect::<Vec<_>>().join("\n\n")
+}
+
+/// What became of a task whose turn ended. `streamed` is what was already given of the answer.
+pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
+    let said = report.answer.as_deref().unwrap_or_default();
+    match &report.outcome {
+        Outcome::Answered { limit } => {
+            let piece = match said.strip_prefix(streamed) {
+                Some("") if !streamed.is_empty() => None,
+                Some(rest) if !streamed.is_empty() => Some(Piece::more(ANSWER, rest).last()),
+                _ => Some(Piece::whole(ANSWER, vec![Part::text(said)]).named("answer")),
+            };
+            let mut words = Words::none();
+            if let Some(author) = &report.author {
+                words = words.with("author", json!(author.as_str()));
+            }
+            if let Some(limit) = limit {
+                words = words.with("limit", json!(limit.key()));
+            }
+            let piece = piece.map(Report::Artifact);
+            piece.into_iter().chain([Report::Completed(words)]).collect()
+        }
+        Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(said.into())],
+        Outcome::Cancelled => vec![Report::Cancelled(Words::none())],
+        Outcome::Interrupted => vec![Report::Failed(
+            "the server stopped in the middle of the work; send the message again if it should be done".into(),
+        )],
+    }
+}
+
+/// What a caller is told while a person has to allow something.
+pub(crate) fn waiting(waiting: &[Waiting]) -> Words {
+    let each = waiting.iter().map(|waiting| {
+        let request = &waiting.request;
+        format!(
+            "{} wants to use {}; it waits for somebody to allow it with `lango approvals answer {} yes`",
+            request.agent, request.tool, request.id
+        )
+    });
+    let requests = waiting.iter().map(|waiting| waiting.request.id.as_str());
+    let requests: Vec<&str> = requests.collect();
+    Words::from(each.collect::<Vec<_>>().join("\n")).with("approvals", json!(requests))
+}

@@ -1,0 +1,214 @@
+//! Tasks from outside as turns: answers, questions that only a person may answer, cancelling, restarts.
+
+use crate::support::{TestServer, message};
+use lango_core::{
+    Answer, AnsweredBy, CallStatus, EventBody, Page, Risk, SessionCatalog, SessionStore, Tool,
+    UserId,
+};
+use lango_engine::{Stop, TurnEnd};
+use lango_server::Desk;
+use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::tool::CountingTool;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+fn state(task: &Value) -> &str {
+    task["status"]["state"].as_str().unwrap()
+}
+
+fn answer(task: &Value) -> &str {
+    task["artifacts"][0]["parts"][0]["text"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// A tool that is asked for, and a model that wants to use it once.
+fn writing() -> (Arc<CountingTool>, ScriptedModel) {
+    let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
+    let model = ScriptedModel::replies([
+        delegate_and_finish("operator", "write it"),
+        call("fs_write", json!({ "path": "a" })),
+        say("It is written."),
+    ]);
+    (tool, model)
+}
+
+#[tokio::test]
+async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::replies([say("Hello."), say("Again.")]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
+    let task = &sent["result"]["task"];
+    assert_eq!(
+        (state(task), answer(task)),
+        ("TASK_STATE_COMPLETED", "Hello.")
+    );
+    let mut second = message("m-2", "and again");
+    second["message"]["contextId"] = task["contextId"].clone();
+    let sent = server.rpc("SendMessage", second).await;
+    let again = &sent["result"]["task"];
+    assert_eq!(answer(again), "Again.");
+    assert_ne!(again["id"], task["id"]);
+    let user = UserId::from("a2a");
+    let session = Desk::session_of(&user, task["contextId"].as_str().unwrap());
+    let listed = server.store.list(&user, 10).await.unwrap();
+    assert_eq!(listed.len(), 1, "one conversation is one session");
+    assert_eq!((&listed[0].id, listed[0].turns), (&session, 2));
+    assert!(
+        server
+            .store
+            .list(&UserId::from("local"), 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_is_streamed_as_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "One two three four five six.";
+    let model = ScriptedModel::replies([say(text)]).in_pieces_of(5);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let events = server
+        .stream("SendStreamingMessage", message("m-1", "count"))
+        .await;
+    assert!(events[0].get("task").is_some(), "{events:?}");
+    let pieces: Vec<&str> = events
+        .iter()
+        .filter_map(|event| event["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str())
+        .collect();
+    assert!(pieces.len() > 2, "{events:?}");
+    assert_eq!(pieces.concat(), text);
+    let last = events.last().unwrap();
+    assert_eq!(
+        last["statusUpdate"]["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_only_a_person_may_allow_waits_and_goes_on_when_somebody_here_allows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tool, model) = writing();
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&tool) as _];
+    let server = TestServer::start(folder.path(), model, tools).await;
+    let sent = server.rpc("SendMessage", message("m-1", "write")).await;
+    let task = sent["result"]["task"].clone();
+    assert_eq!(state(&task), "TASK_STATE_AUTH_REQUIRED", "{task}");
+    let said = task["status"]["message"]["parts"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert!(said.contains("operator wants to use fs_write"), "{said}");
+    // The caller is a program: whatever it says allows nothing.
+    let mut yes = message("m-2", "yes, do it");
+    yes["message"]["taskId"] = task["id"].clone();
+    let sent = server.rpc("SendMessage", yes).await;
+    assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_AUTH_REQUIRED");
+    assert_eq!(tool.runs(), 0);
+    let context = task["contextId"].as_str().unwrap();
+    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let mut conversation = server.runner.open(session).await.unwrap();
+    let request = conversation.waiting()[0].request.id.clone();
+    let (shown, _) = mpsc::channel(1);
+    let (once, person) = (Answer::Once, AnsweredBy::Person);
+    let end = conversation
+        .answer(&request, once, person, &Stop::new(), &shown)
+        .await;
+    assert!(matches!(end, Ok(TurnEnd::Finished(_))));
+    let got = server.rpc("GetTask", json!({ "id": task["id"] })).await;
+    let task = &got["result"];
+    assert_eq!(
+        (state(task), answer(task)),
+        ("TASK_STATE_COMPLETED", "It is written.")
+    );
+    assert_eq!(tool.runs(), 1);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn cancelling_what_waits_denies_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tool, model) = writing();
+    let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "write")).await;
+    let task = sent["result"]["task"].clone();
+    let cancelled = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
+    assert_eq!(state(&cancelled["result"]), "TASK_STATE_CANCELED");
+    let context = task["contextId"].as_str().unwrap();
+    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let all = Page {
+        from: 1,
+        limit: 100,
+    };
+    let events = server.store.read(&session, all).await.unwrap();
+    let is_denied = |body: &EventBody| {
+        matches!(
+            body,
+            EventBody::ToolReturned {
+                status: CallStatus::Denied,
+                ..
+            }
+        )
+    };
+    assert!(events.iter().any(|event| is_denied(&event.body)));
+    assert_eq!(tool.runs(), 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn tasks_are_there_after_a_restart_and_what_was_cut_off_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let stuck = Arc::new(CountingTool::new("fs_read").never_returning());
+    let model = ScriptedModel::replies([
+        say("Done."),
+        delegate_and_finish("operator", "read"),
+        call("fs_read", json!({})),
+    ]);
+    let server = TestServer::start(folder.path(), model, vec![stuck as _]).await;
+    let done = server.rpc("SendMessage", message("m-1", "one")).await;
+    let mut params = message("m-2", "two");
+    params["configuration"] = json!({ "returnImmediately": true });
+    let running = server.rpc("SendMessage", params).await;
+    let running = running["result"]["task"]["id"].clone();
+    // As a process that is killed leaves it: nothing is told to anybody.
+    let TestServer { store, .. } = server;
+    loop {
+        let found = store.list(&UserId::from("a2a"), 10).await.unwrap();
+        if found.len() == 2 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(CountingTool::new("fs_read"))];
+    let again = TestServer::start(folder.path(), ScriptedModel::replies([]), tools).await;
+    let got = again
+        .rpc("GetTask", json!({ "id": done["result"]["task"]["id"] }))
+        .await;
+    assert_eq!(answer(&got["result"]), "Done.");
+    let got = again.rpc("GetTask", json!({ "id": running })).await;
+    assert_eq!(state(&got["result"]), "TASK_STATE_FAILED", "{got}");
+    let said = got["result"]["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(
+        said.unwrap().contains("in the middle of the work"),
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_file_is_refused_with_the_reason_and_nothing_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
+    let mut params = message("m-1", "look");
+    params["message"]["parts"] =
+        json!([{ "url": "https://a.example/x.png", "mediaType": "image/png" }]);
+    let refused = server.rpc("SendMessage", params).await;
+    assert_eq!(refused["error"]["code"], -32005, "{refused}");
+    let listed = server.rpc("ListTasks", json!({})).await;
+    assert_eq!(listed["result"]["totalSize"], 0);
+    server.stop().await;
+}

@@ -1,0 +1,8 @@
+//! lango over HTTP, as a caller sees it.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod desk;
+mod door;
+mod listen;
+mod support;

@@ -1,0 +1,217 @@
+//! A whole server on loopback: a runner with a scripted model, the desk, the protocol, the door; and a client that writes
+//! its requests by hand, so that it can send what no library would.
+
+use a2a::AgentSkill;
+use lango_a2a::server::{AgentServer, ServerSettings};
+use lango_core::{
+    BoxFuture, Clock, Ids, Limits, Model, SessionId, SessionStore, TaskStore, Tool, UserId,
+};
+use lango_engine::{
+    Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
+};
+use lango_server::door::Door;
+use lango_server::{Bounds, Desk, House, serve};
+use lango_store::SqliteStore;
+use serde_json::{Value, json};
+use std::any::Any;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+/// The token of every server here.
+pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A house with one runner, in which nobody else is.
+pub struct TestHouse {
+    runner: Runner,
+}
+
+impl House for TestHouse {
+    fn runner(&self) -> Runner {
+        self.runner.clone()
+    }
+
+    fn hold(&self, _: &SessionId) -> Result<Box<dyn Any + Send>, String> {
+        Ok(Box::new(()))
+    }
+
+    fn after_turn<'a>(&'a self, _: &'a UserId, _: &'a SessionId) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A server that runs.
+pub struct TestServer {
+    pub address: SocketAddr,
+    pub store: Arc<SqliteStore>,
+    pub runner: Runner,
+    stop: Option<oneshot::Sender<()>>,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl TestServer {
+    /// Over a database in this folder, with this model and these tools.
+    pub async fn start(
+        folder: &Path,
+        model: impl Model + 'static,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Self {
+        let store = SqliteStore::open(folder.join("lango.db"), "lango-orchestrator".into());
+        let store = Arc::new(store.unwrap());
+        let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone()));
+        let topology = Topology::built_in("specialists").unwrap();
+        let tree = Tree::multi(&topology, specs.collect(), vec![], &TreeSettings::default());
+        let tree = Arc::new(tree.unwrap());
+        let runner = Runner::new(RunnerParts {
+            gate: Gate::new(&tree, tools).unwrap(),
+            tree,
+            model: Arc::new(model),
+            models: Default::default(),
+            remotes: vec![],
+            store: Arc::clone(&store) as Arc<dyn SessionStore>,
+            clock: Arc::new(SystemClock) as Arc<dyn Clock>,
+            ids: Arc::new(RandomIds) as Arc<dyn Ids>,
+            limits: Limits::default(),
+            rules: Arc::new(Rules::default()),
+            recollection: None,
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let house = TestHouse {
+            runner: runner.clone(),
+        };
+        let mut settings = ServerSettings::new(
+            "lango",
+            "a test of it",
+            "0.0.0",
+            &format!("http://{address}"),
+        );
+        settings.input_modes.push("application/json".to_owned());
+        settings.skills = vec![AgentSkill {
+            id: "all".to_owned(),
+            name: "all".to_owned(),
+            description: "everything".to_owned(),
+            tags: vec!["all".to_owned()],
+            examples: None,
+            input_modes: None,
+            output_modes: None,
+            security_requirements: None,
+        }];
+        let tasks = Arc::clone(&store) as Arc<dyn TaskStore>;
+        let desk = Arc::new(Desk::new(Arc::new(house)));
+        let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
+        server.recover().await.unwrap();
+        let router = Door::new(Some(TOKEN), UserId::from("a2a")).guard(server.router());
+        let (stop, stopped) = oneshot::channel();
+        let stopping = server.clone();
+        let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {
+            let _ = stopped.await;
+            stopping.stop(Duration::from_secs(5)).await;
+        }));
+        Self {
+            address,
+            store,
+            runner,
+            stop: Some(stop),
+            running,
+        }
+    }
+
+    /// Stops in order.
+    pub async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        self.running.await.unwrap();
+    }
+
+    /// A JSON-RPC call with the token; gives the whole answer.
+    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let reply = self.post("/", &body).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        serde_json::from_str(&reply.body).unwrap()
+    }
+
+    /// A streaming JSON-RPC call with the token; gives the results of all events.
+    pub async fn stream(&self, method: &str, params: Value) -> Vec<Value> {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let reply = self.post("/", &body).await;
+        let lines = reply.body.lines();
+        let data = lines.filter_map(|line| line.strip_prefix("data:"));
+        data.map(|data| serde_json::from_str::<Value>(data).unwrap()["result"].clone())
+            .collect()
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Reply {
+        let token = format!("Bearer {TOKEN}");
+        let host = self.address.to_string();
+        let headers = [
+            ("Host", host.as_str()),
+            ("Authorization", &token),
+            ("A2A-Version", "1.0"),
+            ("Content-Type", "application/json"),
+        ];
+        send(self.address, "POST", path, &headers, &body.to_string()).await
+    }
+}
+
+/// What came back.
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+/// Sends a request as it is written here, and reads until the connection ends.
+pub async fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Reply {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).await.unwrap();
+    let reply = String::from_utf8(reply).unwrap();
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
+    let status = head.split(' ').nth(1).unwrap_or("0").parse().unwrap();
+    let is_chunked = head
+        .to_ascii_lowercase()
+        .contains("transfer-encoding: chunked");
+    Reply {
+        status,
+        head: head.to_owned(),
+        body: match is_chunked {
+            true => unchunk(body),
+            false => body.to_owned(),
+        },
+    }
+}
+
+fn unchunk(mut rest: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        body.push_str(&after[..size]);
+        rest = &after[size..];
+        rest = rest.strip_prefix("\r\n").unwrap_or(rest);
+    }
+    body
+}
+
+/// The parameters of a message that says this.
+pub fn message(id: &str, text: &str) -> Value {
+    json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })
+}

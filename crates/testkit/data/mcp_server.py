@@ -20,6 +20,7 @@ parser.add_argument("--log")
 parser.add_argument("--mute", action="store_true", help="never answer")
 parser.add_argument("--greet", action="store_true", help="print a line that is no message first")
 parser.add_argument("--babble", action="store_true", help="print nothing but lines that are no messages")
+parser.add_argument("--stubborn", action="store_true", help="stay when nobody speaks any more")
 parser.add_argument("--exit", type=int, help="complain and end at once with this code")
 parser.add_argument("--version", default="2025-11-25")
 parser.add_argument("--describe", default="Gives the text back.", help="what the tool `echo` is said to do")
@@ -234,6 +235,8 @@ def over_stdio():
             threading.Thread(target=work, args=(message,), daemon=True).start()
         else:
             work(message)
+    while args.stubborn:
+        time.sleep(1)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -40,12 +40,17 @@ def words(artifacts):
 async def last_task(client, request):
     """Sends a message; gives the task as it is after the last event, and how many events there were."""
     events, task = 0, None
-    async for event in client.send_message(request):
+    stream = client.send_message(request)
+    async for event in stream:
         events += 1
         for kind in ("task", "status_update", "artifact_update"):
             if event.HasField(kind):
                 part = getattr(event, kind)
                 task = part.id if kind == "task" else part.task_id
+        # Such a stream stays open: the permission is given elsewhere, and the rest is told here.
+        if event.status_update.status.state == TaskState.TASK_STATE_AUTH_REQUIRED:
+            await stream.aclose()
+            break
     return await client.get_task(GetTaskRequest(id=task)), events
 
 

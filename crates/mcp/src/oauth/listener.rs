@@ -79,7 +79,10 @@ async fn serve(mut stream: TcpStream, state: &str) -> Option<Returned> {
         Some(Returned { error: Some(_), .. }) => {
             ("200 OK", "Access was not granted; close this page.")
         }
-        Some(_) => ("200 OK", "That was all; close this page and go back to lango."),
+        Some(_) => (
+            "200 OK",
+            "That was all; close this page and go back to lango.",
+        ),
     };
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",

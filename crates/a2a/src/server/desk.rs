@@ -89,13 +89,6 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         message.context_id.clone(),
         message.message_id.clone(),
     );
-    if let Some(id) = shared.opened_by(&opener, &id) {
-        // The same message while it is being worked on: a client that asks again after a broken connection.
-        let key = (user, id);
-        let watching = shared.ask(&key, |reply| Command::Watch { view, reply });
-        let watching = watching.await?;
-        return Ok(Sent::Task(key, watching));
-    }
     let key = (user, id.clone());
     let now = shared.clock.now();
     let limits = shared.settings.limits;
@@ -106,10 +99,16 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         accepted_output_modes,
         is_new_context,
         view,
-        opener: Some(opener),
+        opener: Some(opener.clone()),
         reply,
     };
-    shared.open(&key, ledger, Command::Begin(Box::new(begin)));
+    let begin = Command::Begin(Box::new(begin));
+    if let Some(id) = shared.open(&opener, &key, ledger, begin) {
+        // The same message while it is being worked on: a client that asks again after a broken connection.
+        let key = (key.0, id);
+        let watching = look(shared, &key, view).await?;
+        return Ok(Sent::Task(key, watching));
+    }
     let watching = answer
         .await
         .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;

@@ -270,6 +270,9 @@ impl Keeper {
                 return;
             }
         }
+        if self.unsaved.is_some() {
+            let _ = self.save(ledger).await;
+        }
     }
 
     /// A message for a job that has asked for it and is about to return waits for that, but not for ever.

@@ -4,6 +4,8 @@ use super::shown::{self, View, moment};
 use super::{Piece, Report, ReportError, ServerLimits, Words};
 use a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState, TaskStatus};
 use lango_core::{Text, Timestamp};
+use serde_json::Value;
+use std::collections::HashMap;
 
 /// A task, and how many bytes its messages and artifacts have.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl Ledger {
         if let Some(message) = message {
             self.remember(message);
         }
-        self.enter(TaskState::Working, None, now)
+        self.enter(TaskState::Working, None, HashMap::new(), now)
     }
 
     /// What a report makes of the task.
@@ -120,20 +122,27 @@ impl Ledger {
             Report::Rejected(words) => (TaskState::Rejected, words),
             Report::Cancelled(words) => (TaskState::Canceled, words),
         };
-        let mut message = self.message(words);
+        let mut metadata = HashMap::new();
+        let mut message = None;
+        if words.parts.is_empty() {
+            metadata.extend(words.metadata);
+        } else {
+            message = Some(self.message(words));
+        }
         if let Some(said) = &message {
             // How a task ends, or that it waits, is never refused for want of room: then it is said without the words.
             if self.bytes + length(said) > self.limits.task_bytes {
                 if !is_settled(&state) {
                     return Err(self.full());
                 }
-                message = self.message("(left out: the task has reached its bound)".into());
+                let note = "(left out: the task has reached its bound)";
+                message = Some(self.message(note.into()));
             }
         }
         if is_settled(self.state()) {
             self.retire_status();
         }
-        Ok(self.enter(state, message, now))
+        Ok(self.enter(state, message, metadata, now))
     }
 
     pub fn mark(&self) -> Mark {
@@ -153,7 +162,13 @@ impl Ledger {
         }
     }
 
-    fn enter(&mut self, state: TaskState, message: Option<Message>, now: Timestamp) -> Update {
+    fn enter(
+        &mut self,
+        state: TaskState,
+        message: Option<Message>,
+        metadata: HashMap<String, Value>,
+        now: Timestamp,
+    ) -> Update {
         let is_binding = *self.state() != state || is_settled(&state);
         self.updated = self.updated.max(now);
         self.task.status = TaskStatus {
@@ -161,8 +176,14 @@ impl Ledger {
             message,
             timestamp: Some(moment(self.updated)),
         };
+        let json = shown::status_update(&self.task, &metadata).into();
+        if !metadata.is_empty() {
+            // Without words there is no message to carry it.
+            let known = self.task.metadata.get_or_insert_default();
+            known.extend(metadata);
+        }
         Update {
-            json: shown::status_update(&self.task).into(),
+            json,
             state,
             is_binding,
         }
@@ -187,15 +208,13 @@ impl Ledger {
         }
     }
 
-    fn message(&self, words: Words) -> Option<Message> {
-        (!words.parts.is_empty()).then(|| {
-            let mut message = Message::new(Role::Agent, words.parts);
-            message.task_id = Some(self.task.id.clone());
-            message.context_id = Some(self.task.context_id.clone());
-            message.metadata =
-                (!words.metadata.is_empty()).then(|| words.metadata.into_iter().collect());
-            message
-        })
+    fn message(&self, words: Words) -> Message {
+        let mut message = Message::new(Role::Agent, words.parts);
+        message.task_id = Some(self.task.id.clone());
+        message.context_id = Some(self.task.context_id.clone());
+        message.metadata =
+            (!words.metadata.is_empty()).then(|| words.metadata.into_iter().collect());
+        message
     }
 
     fn add(&mut self, piece: Piece) -> Result<Update, ReportError> {

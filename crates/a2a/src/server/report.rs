@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub struct Words {
     /// The parts; none for a status without words.
     pub parts: Vec<Part>,
-    /// For machines.
+    /// For machines; without parts, where there is no message to carry it, it becomes the task's.
     pub metadata: Map<String, Value>,
 }
 

@@ -100,13 +100,27 @@ impl Shared {
         ))
     }
 
-    /// Starts the keeper of a task that is not kept yet, with its first command.
-    pub fn open(self: &Arc<Self>, key: &Key, ledger: Ledger, first: Command) {
+    /// Opens a task with the command to begin its first job, unless the message that opens it has done so already and is
+    /// still being worked on: then this is that task's id.
+    pub fn open(
+        self: &Arc<Self>,
+        opener: &Opener,
+        key: &Key,
+        ledger: Ledger,
+        first: Command,
+    ) -> Option<String> {
+        // Held until the keeper can be found, so that whoever finds the message finds the keeper.
+        let mut opening = lock(&self.opening);
+        match opening.entry(opener.clone()) {
+            Entry::Occupied(known) => return Some(known.get().clone()),
+            Entry::Vacant(place) => place.insert(key.1.clone()),
+        };
         let (sender, commands) = mpsc::channel(Self::QUEUE);
         // The channel is new and empty: there is room.
         let _ = sender.try_send(first);
         lock(&self.live).insert(key.clone(), sender.clone());
         self.start(key, commands, sender, Start::Open(Box::new(ledger)));
+        None
     }
 
     fn start(
@@ -131,17 +145,6 @@ impl Shared {
             && known.get().same_channel(keeper)
         {
             known.remove();
-        }
-    }
-
-    /// The task that a message has opened and that is still being worked on; otherwise the message is noted for `id`.
-    pub fn opened_by(&self, opener: &Opener, id: &str) -> Option<String> {
-        match lock(&self.opening).entry(opener.clone()) {
-            Entry::Occupied(known) => Some(known.get().clone()),
-            Entry::Vacant(place) => {
-                place.insert(id.to_owned());
-                None
-            }
         }
     }
 

@@ -76,11 +76,12 @@ pub(super) fn task(task: &Task, view: View) -> String {
 }
 
 /// An update of a task's status as JSON.
-pub(super) fn status_update(task: &Task) -> String {
+pub(super) fn status_update(task: &Task, metadata: &HashMap<String, Value>) -> String {
     json(&ShownUpdate::Status(ShownStatusUpdate {
         task_id: &task.id,
         context_id: &task.context_id,
         status: ShownStatus::of(&task.status),
+        metadata: Some(metadata).filter(|metadata| !metadata.is_empty()),
     }))
 }
 
@@ -159,6 +160,8 @@ struct ShownStatusUpdate<'a> {
     task_id: &'a str,
     context_id: &'a str,
     status: ShownStatus<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a HashMap<String, Value>>,
 }
 
 #[derive(Serialize)]

@@ -7,6 +7,6 @@ mod cards;
 mod faults;
 mod remotes;
 mod replies;
-mod script;
+pub mod script;
 mod streams;
-mod support;
+pub mod support;

@@ -6,7 +6,7 @@ use super::script::{
 };
 use super::support::End;
 use lango_a2a::client::{Binding, connect};
-use lango_core::{RemoteAgent, RemoteAnswer, RemoteEvent};
+use lango_core::{RemoteAgent, RemoteAnswer, RemoteEvent, RemoteThread};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,10 +44,16 @@ async fn what_is_sent_is_the_protocols_form_and_a_retried_call_is_the_same_messa
             })
             .await;
             let agent = scripted.agent().await;
+            // A server that names a task and no context.
+            let nameless = RemoteThread {
+                context: "".into(),
+                task: None,
+            };
             for call in [
                 send("hello"),
                 send("hello"),
                 send_in("more", Some(thread(None))),
+                send_in("nameless", Some(nameless.clone())),
             ] {
                 assert_eq!(hear(&agent, call).await.1.unwrap(), done("x"));
             }
@@ -74,6 +80,7 @@ async fn what_is_sent_is_the_protocols_form_and_a_retried_call_is_the_same_messa
             assert_ne!(sent[2]["message"]["messageId"], id);
             assert_eq!(sent[2]["message"]["contextId"], "c1");
             assert!(sent[2]["message"]["taskId"].is_null());
+            assert!(sent[3]["message"]["contextId"].is_null());
         }
     }
 }

@@ -3,6 +3,7 @@
 use a2a::{Message, Part, Task};
 use lango_a2a::server::{AgentBehind, Job, Piece, Report, ReportError, Reports, Unfit, Words};
 use lango_core::{BoxFuture, UserId};
+use serde_json::json;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -51,6 +52,14 @@ impl ScriptedAgent {
             }
             "authorise" => reports.needs_authorisation("may I?").await,
             "fail" => reports.failed(rest).await,
+            "mark" => {
+                reports
+                    .working(Words::from("on it").with("step", json!(1)))
+                    .await?;
+                reports
+                    .completed(Words::none().with("author", json!(rest)))
+                    .await
+            }
             "reject" => reports.rejected(rest).await,
             "artifact" => {
                 let piece = Piece::whole("a", vec![Part::text(rest)]).named("answer");

@@ -1,7 +1,10 @@
 //! Lists of tasks: order, pages, filters, and what is left out.
 
+use super::memory::MemoryTasks;
 use super::support::{TestServer, message, reason, settings};
+use lango_core::{Clock, Timestamp};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn ids(list: &Value) -> Vec<&str> {
@@ -61,11 +64,37 @@ async fn a_list_has_the_latest_change_first_and_always_says_where_it_goes_on() {
     assert_eq!(server.get(query).await.1, list);
 }
 
+/// A clock that stands.
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_800_000_000_000)
+    }
+}
+
 #[tokio::test]
 async fn pages_together_are_the_list() {
     let server = TestServer::start().await;
     let mut made = some(&server, &["x"; 7]).await;
     made.reverse();
+    assert_pages(&server, made).await;
+}
+
+#[tokio::test]
+async fn pages_together_are_the_list_where_all_changed_at_one_time() {
+    let tasks: Arc<MemoryTasks> = Arc::default();
+    let server = TestServer::over_any(tasks.clone(), tasks, Arc::new(Noon), settings()).await;
+    let mut made = some(&server, &["x"; 7]).await;
+    made.sort();
+    made.reverse();
+    assert_pages(&server, made).await;
+    let whole_second =
+        server.result("ListTasks", json!({})).await["tasks"][0]["status"]["timestamp"].clone();
+    assert_eq!(whole_second, "2027-01-15T08:00:00.000Z");
+}
+
+async fn assert_pages(server: &TestServer, made: Vec<String>) {
     for size in [1, 2, 3, 6, 7, 8] {
         let mut seen: Vec<String> = Vec::new();
         let mut token = String::new();

@@ -1,8 +1,8 @@
 //! What outlives a server, and a store that fails.
 
-use super::memory::MemoryTasks;
+use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, reply, settings, soon};
-use lango_a2a::server::{Report, ResumeError};
+use lango_a2a::server::{Piece, Report, ResumeError};
 use lango_core::UserId;
 use lango_store::SqliteStore;
 use serde_json::json;
@@ -36,7 +36,8 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
     let start = || {
         let root = lango_core::AgentName::new("lango");
         let store = SqliteStore::open(folder.path().join("lango.db"), root).unwrap();
-        TestServer::over_any(Arc::new(store), Arc::default(), settings())
+        let clock = Arc::new(SystemClock);
+        TestServer::over_any(Arc::new(store), Arc::default(), clock, settings())
     };
     let before = start().await;
     let mut made = Vec::new();
@@ -110,6 +111,14 @@ async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_WORKING"
+    );
+    let parts = vec![a2a::Part::text("half")];
+    news(Report::Artifact(Piece::whole("a", parts)));
+    server.task(&id).await;
+    let other = TestServer::over(Arc::clone(&server.tasks), settings()).await;
+    assert_eq!(
+        other.task(&id).await["artifacts"][0]["parts"][0]["text"],
+        "half"
     );
     news(Report::Completed("done elsewhere".into()));
     let error = server.error("CancelTask", json!({ "id": id })).await;

@@ -71,6 +71,23 @@ async fn a_stream_is_the_task_its_updates_and_its_end_over_both_bindings() {
 }
 
 #[tokio::test]
+async fn what_is_for_machines_comes_with_the_words_or_with_the_task() {
+    let server = TestServer::start().await;
+    let events = server.stream("mark ann").await.rest().await;
+    let working = &events[1]["statusUpdate"];
+    assert_eq!(
+        working["status"]["message"]["metadata"],
+        json!({ "step": 1 })
+    );
+    assert!(working.get("metadata").is_none());
+    let completed = &events[2]["statusUpdate"];
+    assert_eq!(completed["metadata"], json!({ "author": "ann" }));
+    assert!(completed["status"].get("message").is_none());
+    let task = server.task(&events[0]["task"]["id"]).await;
+    assert_eq!(task["metadata"], json!({ "author": "ann" }));
+}
+
+#[tokio::test]
 async fn a_stream_closes_when_the_client_is_asked_and_the_answer_opens_another() {
     let server = TestServer::start().await;
     let events = server.stream("ask what?").await.rest().await;

@@ -8,7 +8,7 @@ use axum::middleware::{Next, from_fn};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use lango_a2a::server::{AgentServer, ServerSettings};
-use lango_core::{TaskStore, UserId};
+use lango_core::{Clock, TaskStore, UserId};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -58,17 +58,19 @@ impl TestServer {
 
     /// A server over tasks that may be there already.
     pub async fn over(tasks: Arc<MemoryTasks>, settings: ServerSettings) -> Self {
-        Self::over_any(tasks.clone(), tasks, settings).await
+        let clock = Arc::new(SystemClock);
+        Self::over_any(tasks.clone(), tasks, clock, settings).await
     }
 
-    /// A server over tasks of any store.
+    /// A server over tasks of any store and by any clock.
     pub async fn over_any(
         kept: Arc<dyn TaskStore>,
         tasks: Arc<MemoryTasks>,
+        clock: Arc<dyn Clock>,
         settings: ServerSettings,
     ) -> Self {
         let agent = Arc::new(ScriptedAgent::default());
-        let server = AgentServer::new(agent.clone(), kept, Arc::new(SystemClock), settings);
+        let server = AgentServer::new(agent.clone(), kept, clock, settings);
         // Stands for the token check: whoever says a name is that.
         let router = server
             .router()

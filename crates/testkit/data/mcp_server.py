@@ -148,8 +148,12 @@ def call(name, arguments, identity):
             sys.stdout.flush()
         return text("never read")
     if name == "flood":
+        message = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+        many = (json.dumps(message) + "\n") * 1000
         while True:
-            say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}})
+            with write_lock:
+                sys.stdout.write(many)
+                sys.stdout.flush()
     if name == "pester":
         for number in range(1000):
             say({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})

@@ -46,19 +46,17 @@ async fn a_program_that_is_not_there_is_reported_as_such() {
 #[tokio::test]
 async fn a_handshake_that_never_ends_is_given_up_and_the_other_servers_are_there() {
     let mut bench = Bench::new();
-    bench.patience = Duration::from_secs(3);
+    bench.opened(&[]).await.close().await;
+    bench.patience = Duration::from_secs(1);
     let mut mute = bench.server(&["--mute"]);
     mute.id = "mute".to_owned();
     let servers = bench.open(vec![mute, bench.server(&[])]).await;
     assert_eq!(
         servers.warnings(),
-        ["MCP server `mute`: it did not answer within 3 s"]
+        ["MCP server `mute`: it did not answer within 1 s"]
     );
-    assert!(
-        call(&servers, "s_echo", json!({ "text": "here" }))
-            .await
-            .is_ok()
-    );
+    let names = servers.tools().iter().map(|tool| tool.spec().name.clone());
+    assert!(names.into_iter().any(|name| name == "s_echo"));
     servers.close().await;
 }
 

@@ -4,6 +4,7 @@ use crate::support::{Bench, call, until};
 use lango_mcp::{Reach, Secret, Variable};
 use serde_json::{Value, json};
 use std::net::TcpListener;
+use std::time::Duration;
 
 fn text_of(result: &str) -> Value {
     serde_json::from_str(result.lines().nth(1).unwrap()).unwrap()
@@ -86,6 +87,31 @@ async fn a_variable_that_is_not_set_keeps_the_server_from_starting() {
             "MCP server `s`: the environment variable `MISSING` is not set; set it, or take it out of mcp.servers.s"
         ]
     );
+}
+
+#[tokio::test]
+async fn a_server_lives_on_whatever_time_a_command_has() {
+    let bench = Bench::new();
+    let mut settings = bench.server(&[]);
+    if let Reach::Program(program) = &mut settings.reach {
+        program.limits.time = Some(Duration::from_millis(300));
+    }
+    let servers = bench.open(vec![settings]).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "x" }))
+            .await
+            .is_ok()
+    );
+    assert_eq!(
+        bench
+            .methods()
+            .iter()
+            .filter(|method| *method == "initialize")
+            .count(),
+        1
+    );
+    servers.close().await;
 }
 
 /// Whether a program runs in this workspace, inside or outside of any sandbox.

@@ -77,15 +77,9 @@ async fn serve(mut stream: TcpStream, state: &str) -> Option<Returned> {
     let (status, text) = match &returned {
         None => ("404 Not Found", "There is nothing here."),
         Some(Returned { error: Some(_), .. }) => {
-<<<<<<< HEAD
-            ("200 OK", "Access was not granted; close this page.")
-        }
-        Some(_) => ("200 OK", "That was all; close this page and go back to lango."),
-=======
             ("200 OK", "Access was not granted. This page can be closed.")
         }
         Some(_) => ("200 OK", "Access was granted. This page can be closed."),
->>>>>>> h-mcp
     };
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",

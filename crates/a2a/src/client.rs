@@ -22,6 +22,7 @@ mod origin;
 mod read;
 mod refusal;
 mod remotes;
+mod sending;
 mod settings;
 mod sse;
 mod stream;

@@ -322,7 +322,7 @@ pub enum KnowledgeCommand {
 /// What can be done with MCP servers.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  \
+    after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker\n  \
                         lango -c 'mcp.servers.time.command=[\"mcp-server-time\"]' -c mcp.servers.time.agent=operator mcp test"
 )]
 pub enum McpCommand {
@@ -339,6 +339,19 @@ pub enum McpCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Log in to a server at an address; you agree in a browser on this machine
+    Login {
+        /// The server.
+        id: String,
+        /// What to ask for besides what the server names itself.
+        #[arg(long, value_name = "SCOPES")]
+        scope: Option<String>,
+    },
+    /// Forget what was granted at a login
+    Logout {
+        /// The server.
+        id: String,
     },
     /// Accept the tools of a server as they are now
     Trust {

@@ -4,7 +4,7 @@ use crate::config::{Problem, Problems};
 use lango_core::{Outcome, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
-use lango_mcp::PinError;
+use lango_mcp::{LoginError, PinError};
 use lango_tools::{TrashError, WorkspaceError};
 use std::fmt;
 
@@ -254,6 +254,15 @@ impl From<PinError> for Failure {
             PinError::Unreadable { .. } | PinError::Unwritable { .. } => Exit::Config,
         };
         Self::of(exit, error, None)
+    }
+}
+
+impl From<LoginError> for Failure {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::NotNeeded { .. } => Self::of(Exit::Usage, error, Some("lango mcp list")),
+            error => Self::of(Exit::Config, error, None),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use crate::hands;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
 use lango_mcp::{
-    Address, Overview, Pauses, Program, Reach, Secret, ServerSettings, Servers, Setup, Start,
-    Token, ToolState, Variable,
+    Address, ClientSettings, Overview, Pauses, Program, Reach, Secret, ServerSettings, Servers,
+    Setup, Start, Token, ToolState, Variable,
 };
 use lango_sandbox::{Launcher, Network, Policy, Strength};
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ impl Mcp {
             launcher: here.launcher.clone(),
             strength: here.strength.clone(),
             pins: here.loaded.paths.mcp_pins(),
+            grants: here.loaded.paths.mcp_grants(),
             attachments: here.loaded.paths.attachments(),
             patience: settings.start_timeout,
             pauses: Pauses::default(),
@@ -253,13 +254,19 @@ fn address(
     if server.token_env.is_some() && !url.starts_with("https://") && !is_here {
         return Err("a token is not sent over http:// to another machine; use https://".to_owned());
     }
-    let token = server.token_env.as_ref().map(|name| Token {
+    let held = |name: &String| Token {
         variable: name.clone(),
         value: variable(env, name),
+    };
+    let token = server.token_env.as_ref().map(held);
+    let client = server.client_id.as_ref().map(|id| ClientSettings {
+        id: id.clone(),
+        secret: server.client_secret_env.as_ref().map(held),
     });
     Ok(Address {
         url: url.to_owned(),
         token,
+        client,
     })
 }
 

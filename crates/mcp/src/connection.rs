@@ -6,18 +6,21 @@ use crate::frames::Frames;
 use crate::handler::Handler;
 use crate::http;
 use crate::names::line;
+use crate::oauth::Bearer;
 use crate::process::{Process, causes};
-use crate::settings::{Reach, ServerSettings};
+use crate::settings::{Program, ServerSettings};
 use crate::traffic::Traffic;
 use lango_sandbox::{Launcher, Strength};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
     PaginatedRequestParams, ProtocolVersion,
 };
-use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::AuthRequiredError;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How many pages of tools are asked for, and how many tools of a server are taken.
@@ -28,12 +31,15 @@ const MOST_FORM_BYTES: usize = 256 << 10;
 const MOST_FORMS_BYTES: usize = 4 << 20;
 /// How long it is waited to hear how a program ended that no longer answers.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// How long taking leave of a server may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A server that answers.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Handler>,
-    traffic: Arc<Traffic>,
-    process: Option<Process>,
+    peer: Peer<RoleClient>,
+    /// There until it is closed.
+    service: Mutex<Option<RunningService<RoleClient, Handler>>>,
+    ends: Ends,
     pub(crate) about: About,
 }
 
@@ -59,93 +65,170 @@ pub(crate) enum CallFault {
     Refused(ErrorData),
     /// The answer is none.
     Odd(String),
+    /// The server did not let the call in, so it was not done.
+    Unauthorised(String),
     /// The connection broke. Whether the call was done, nobody knows.
     Broken,
 }
 
-impl Connection {
+/// How a server is reached, with what is needed for it.
+pub(crate) enum Way {
+    Program(Box<Program>),
+    Address(Arc<Bearer>),
+}
+
+/// Where a connection is to be made.
+pub(crate) struct Opening<'a> {
+    pub(crate) settings: &'a ServerSettings,
+    pub(crate) way: &'a Way,
+    pub(crate) launcher: &'a Launcher,
+    pub(crate) strength: &'a Strength,
+    pub(crate) patience: Duration,
+}
+
+/// What is on this side of a connection.
+struct Ends {
+    traffic: Arc<Traffic>,
+    process: Option<Process>,
+    bearer: Option<Arc<Bearer>>,
+}
+
+impl Opening<'_> {
     /// Starts the server, or reaches out to it, and shakes hands.
-    pub(crate) async fn open(
-        settings: &ServerSettings,
-        launcher: &Launcher,
-        strength: &Strength,
-        patience: Duration,
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn open(&self) -> Result<Connection, Failure> {
+        let id = &self.settings.id;
         let traffic = Arc::new(Traffic::default());
-        match &settings.reach {
-            Reach::Program(program) => {
-                if let Strength::None { why } = strength {
+        match self.way {
+            Way::Program(program) => {
+                if let Strength::None { why } = self.strength {
                     return Err(ConnectError::NoSandbox { why: why.clone() }.into());
                 }
-                let (process, stdin, stdout) = Process::start(launcher, &settings.id, program)?;
+                let (process, stdin, stdout) = Process::start(self.launcher, id, program)?;
                 let frames = Frames::new(stdout, stdin, Arc::clone(&traffic));
-                Self::greet(settings, frames, traffic, Some(process), patience).await
+                let ends = Ends {
+                    traffic,
+                    process: Some(process),
+                    bearer: None,
+                };
+                self.greet(frames, ends).await
             }
-            Reach::Address(address) => {
-                let transport = http::transport(&settings.id, address, Arc::clone(&traffic))?;
-                Self::greet(settings, transport, traffic, None, patience).await
+            Way::Address(bearer) => {
+                let transport = http::transport(id, Arc::clone(bearer), Arc::clone(&traffic))?;
+                let ends = Ends {
+                    traffic,
+                    process: None,
+                    bearer: Some(Arc::clone(bearer)),
+                };
+                self.greet(transport, ends).await
             }
         }
     }
 
     async fn greet<E, A>(
-        settings: &ServerSettings,
+        &self,
         transport: impl IntoTransport<RoleClient, E, A>,
-        traffic: Arc<Traffic>,
-        process: Option<Process>,
-        patience: Duration,
-    ) -> Result<Self, Failure>
+        ends: Ends,
+    ) -> Result<Connection, Failure>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
         let handler = Handler {
-            form_defaults: settings.form_defaults,
+            form_defaults: self.settings.form_defaults,
         };
         let greeting = rmcp::service::serve_client(handler, transport);
-        let error = match tokio::time::timeout(patience, greeting).await {
+        let error = match tokio::time::timeout(self.patience, greeting).await {
             Err(_elapsed) => ConnectError::Silent {
-                seconds: patience.as_secs().max(1),
-                seen: traffic.seen(),
+                seconds: self.patience.as_secs().max(1),
+                seen: ends.traffic.seen(),
             },
-            Ok(Err(error)) => {
-                let ended = end_of(&traffic, process.as_ref()).await;
-                refused(&settings.id, &error, ended)
-            }
+            Ok(Err(error)) => ends.refused(&error).await,
             Ok(Ok(service)) => match about(&service) {
                 Err(error) => error,
                 Ok(about) => {
-                    return Ok(Self {
-                        service,
-                        traffic,
-                        process,
+                    return Ok(Connection {
+                        peer: service.peer().clone(),
+                        service: Mutex::new(Some(service)),
+                        ends,
                         about,
                     });
                 }
             },
         };
-        let stderr = match &process {
-            None => String::new(),
-            Some(process) => {
-                process.end().await;
-                process.last_words()
-            }
-        };
-        Err(Failure { error, stderr })
+        if let Some(process) = &ends.process {
+            process.end().await;
+        }
+        Err(Failure {
+            error,
+            stderr: ends.last_words(),
+        })
+    }
+}
+
+impl Ends {
+    /// Why a connection ended: what was cut off here comes first, then what became of the program.
+    async fn fate(&self) -> Option<String> {
+        match (self.traffic.reason(), &self.process) {
+            (Some(reason), _) => Some(reason),
+            (None, Some(process)) => process.end_within(LAST_MOMENT).await,
+            (None, None) => None,
+        }
     }
 
+    /// What the program complained about last.
+    fn last_words(&self) -> String {
+        let process = self.process.as_ref();
+        process.map(Process::last_words).unwrap_or_default()
+    }
+
+    /// What a person can do, if the server did not let lango in.
+    fn advice(&self, error: &(dyn Error + 'static)) -> Option<String> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if error.is::<AuthRequiredError>() {
+                return self.bearer.as_ref().map(|bearer| bearer.advice());
+            }
+            next = error.source();
+        }
+        None
+    }
+
+    async fn refused(&self, error: &ClientInitializeError) -> ConnectError {
+        let (advice, cause) = {
+            // The library does not name what it wraps here as its cause.
+            let cause: &(dyn Error + 'static) = match error {
+                ClientInitializeError::TransportError { error, .. } => error,
+                error => error,
+            };
+            (self.advice(cause), line(&causes(cause), 300))
+        };
+        if let Some(advice) = advice {
+            return ConnectError::Unauthorised { advice };
+        }
+        let what = match (error, self.fate().await) {
+            (_, Some(ended)) => format!("it did not finish the handshake: {ended}"),
+            (ClientInitializeError::JsonRpcError(error), None) => {
+                format!("it refused the handshake: {}", line(&error.message, 300))
+            }
+            (_, None) => format!("it did not finish the handshake: {cause}"),
+        };
+        ConnectError::Broken { what }
+    }
+}
+
+impl Connection {
     /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.service.peer().is_transport_closed()
+        self.peer.is_transport_closed()
     }
 
     /// How often the server said that its tools are others now.
     pub(crate) fn new_tools(&self) -> u64 {
-        self.traffic.new_tools()
+        self.ends.traffic.new_tools()
     }
 
     /// Why it is over, and the last words of the program.
     pub(crate) async fn end(&self) -> Failure {
-        let ended = end_of(&self.traffic, self.process.as_ref()).await;
+        let ended = self.ends.fate().await;
         let what = ended.unwrap_or_else(|| "the connection was closed".to_owned());
         Failure {
             error: ConnectError::Broken { what },
@@ -155,8 +238,7 @@ impl Connection {
 
     /// What the program complained about last.
     pub(crate) fn last_words(&self) -> String {
-        let process = self.process.as_ref();
-        process.map(Process::last_words).unwrap_or_default()
+        self.ends.last_words()
     }
 
     /// All that the server offers.
@@ -165,8 +247,14 @@ impl Connection {
         let error = match listing {
             Ok(Ok(listing)) => return Ok(listing),
             Ok(Err(ServiceError::TransportClosed)) => return Err(self.end().await),
-            Ok(Err(error)) => ConnectError::Broken {
-                what: format!("it does not list its tools: {}", line(&causes(&error), 300)),
+            Ok(Err(error)) => match self.ends.advice(cause_of(&error)) {
+                Some(advice) => ConnectError::Unauthorised { advice },
+                None => ConnectError::Broken {
+                    what: format!(
+                        "it does not list its tools: {}",
+                        line(&causes(cause_of(&error)), 300)
+                    ),
+                },
             },
             Err(_elapsed) => ConnectError::Silent {
                 seconds: patience.as_secs().max(1),
@@ -185,7 +273,7 @@ impl Connection {
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.peer().list_tools(Some(page)).await?;
+            let page = self.peer.list_tools(Some(page)).await?;
             for tool in page.tools {
                 let description = tool.description.map(String::from).unwrap_or_default();
                 let schema = serde_json::Value::Object(JsonObject::clone(&tool.input_schema));
@@ -222,27 +310,37 @@ impl Connection {
         arguments: JsonObject,
     ) -> Result<CallToolResult, CallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        match self.service.peer().call_tool_once(params).await {
+        match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
             Ok(_) | Err(ServiceError::UnexpectedResponse) => Err(CallFault::Odd(
                 "its answer does not have the form of a tool's result".to_owned(),
             )),
             Err(ServiceError::McpError(error)) => Err(CallFault::Refused(error)),
-            Err(ServiceError::TransportSend(error)) => {
-                self.traffic.cut(format!(
-                    "it cannot be reached: {}",
-                    line(&causes(&error), 300)
-                ));
-                Err(CallFault::Broken)
-            }
+            Err(ServiceError::TransportSend(error)) => match self.ends.advice(&error) {
+                Some(advice) => Err(CallFault::Unauthorised(advice)),
+                None => {
+                    let why = line(&causes(&error), 300);
+                    self.ends
+                        .traffic
+                        .cut(format!("it cannot be reached: {why}"));
+                    Err(CallFault::Broken)
+                }
+            },
             Err(_) => Err(CallFault::Broken),
         }
     }
 
     /// Ends it, and what was started for it.
     pub(crate) async fn close(&self) {
-        self.service.cancellation_token().cancel();
-        if let Some(process) = &self.process {
+        let service = {
+            let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+            service.take()
+        };
+        if let Some(mut service) = service {
+            // One that does not take leave in time is left.
+            let _ = service.close_with_timeout(FAREWELL).await;
+        }
+        if let Some(process) = &self.ends.process {
             process.end().await;
         }
     }
@@ -275,29 +373,10 @@ fn about(service: &RunningService<RoleClient, Handler>) -> Result<About, Connect
     })
 }
 
-/// Why a connection ended: what was cut off here comes first, then what became of the program.
-async fn end_of(traffic: &Traffic, process: Option<&Process>) -> Option<String> {
-    match (traffic.reason(), process) {
-        (Some(reason), _) => Some(reason),
-        (None, Some(process)) => process.end_within(LAST_MOMENT).await,
-        (None, None) => None,
+/// What lies below an error of the library, which does not name it as its cause.
+fn cause_of(error: &ServiceError) -> &(dyn Error + 'static) {
+    match error {
+        ServiceError::TransportSend(error) => error,
+        error => error,
     }
-}
-
-fn refused(server: &str, error: &ClientInitializeError, ended: Option<String>) -> ConnectError {
-    if error.is_authorization_required() {
-        let server = server.to_owned();
-        return ConnectError::Unauthorised { server };
-    }
-    let what = match (error, ended) {
-        (_, Some(ended)) => format!("it did not finish the handshake: {ended}"),
-        (ClientInitializeError::JsonRpcError(error), None) => {
-            format!("it refused the handshake: {}", line(&error.message, 300))
-        }
-        (error, None) => format!(
-            "it did not finish the handshake: {}",
-            line(&causes(error), 300)
-        ),
-    };
-    ConnectError::Broken { what }
 }

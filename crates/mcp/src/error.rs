@@ -42,12 +42,10 @@ pub enum ConnectError {
         version: String,
     },
     /// It wants to know who is there.
-    #[error(
-        "it wants a token that it knows: name the variable that holds one in mcp.servers.{server}.tokenEnv"
-    )]
+    #[error("{advice}")]
     Unauthorised {
-        /// The server.
-        server: String,
+        /// What to do about it.
+        advice: String,
     },
     /// It broke off, or said what makes no sense.
     #[error("{what}")]

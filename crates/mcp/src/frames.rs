@@ -10,7 +10,9 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -24,7 +26,8 @@ const WAITING: usize = 64;
 pub(crate) struct Frames<R> {
     input: R,
     buffer: Vec<u8>,
-    /// How much of the buffer holds no end of a line.
+    /// Where in the buffer the next line begins, and up to where no end of it was found.
+    start: usize,
     looked: usize,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     traffic: Arc<Traffic>,
@@ -42,23 +45,28 @@ impl<R: AsyncRead + Unpin + Send> Frames<R> {
         Self {
             input,
             buffer: Vec::new(),
+            start: 0,
             looked: 0,
             outgoing: Some(outgoing),
             traffic,
         }
     }
 
-    /// The next line. It may be dropped and called again: what was read stays in the buffer.
-    async fn line(&mut self) -> Option<Vec<u8>> {
+    /// The next line, as a range of the buffer. It may be dropped and called again: what was read stays in the buffer.
+    async fn line(&mut self) -> Option<Range<usize>> {
         loop {
             let end = self.buffer[self.looked..]
                 .iter()
                 .position(|byte| *byte == b'\n');
             if let Some(end) = end {
-                let rest = self.buffer.split_off(self.looked + end + 1);
-                self.looked = 0;
-                return Some(std::mem::replace(&mut self.buffer, rest));
+                let line = self.start..self.looked + end;
+                self.start = line.end + 1;
+                self.looked = self.start;
+                return Some(line);
             }
+            // What was given out is not needed any more.
+            self.buffer.drain(..self.start);
+            self.start = 0;
             self.looked = self.buffer.len();
             if self.looked > LONGEST_MESSAGE {
                 let most = LONGEST_MESSAGE >> 20;
@@ -86,6 +94,10 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut waiting: mpsc::Receiver<
 impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for Frames<R> {
     type Error = io::Error;
 
+    fn name() -> Cow<'static, str> {
+        "stdio".into()
+    }
+
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
@@ -109,7 +121,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for Frames<R> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             let line = self.line().await?;
-            match read(line.trim_ascii(), &self.traffic) {
+            match read(self.buffer[line].trim_ascii(), &self.traffic) {
                 Read::Message(message) => return Some(*message),
                 Read::Nothing => {}
                 Read::End => return None,

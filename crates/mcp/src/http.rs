@@ -4,12 +4,12 @@
 use crate::error::ConnectError;
 use crate::frames::LONGEST_MESSAGE;
 use crate::names::line;
-use crate::settings::Address;
+use crate::oauth::{Bearer, Challenge};
 use crate::traffic::{Traffic, Verdict};
 use futures_util::{StreamExt, TryStreamExt};
 use lango_core::BoxStream;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -19,6 +19,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use sse_stream::{Sse, SseStream};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -39,26 +40,12 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 /// The way to a server at this address.
 pub(crate) fn transport(
     server: &str,
-    address: &Address,
+    bearer: Arc<Bearer>,
     traffic: Arc<Traffic>,
 ) -> Result<Watched<StreamableHttpClientTransport<BoundedClient>>, ConnectError> {
     let not_started = |why: String| ConnectError::NotStarted { why };
-    // Another part of the process may have chosen a provider already; any will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .connect_timeout(CONNECT)
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
-    // What is said to this machine stays on it.
-    if ["://127.", "://localhost", "://[::1]"]
-        .iter()
-        .any(|here| address.url.contains(here))
-    {
-        builder = builder.no_proxy();
-    }
-    let client = builder
-        .build()
-        .map_err(|error| not_started(error.to_string()))?;
+    let address = &bearer.address;
+    let client = client(&address.url).map_err(|error| not_started(error.to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
         .max_sse_event_size(LONGEST_MESSAGE);
     let mut pauses = ExponentialBackoff::default();
@@ -70,21 +57,38 @@ pub(crate) fn transport(
             server: server.to_owned(),
             name: token.variable.clone(),
         })?;
-        let value = value.reveal();
-        if HeaderValue::from_str(value).is_err() {
+        if HeaderValue::from_str(value.reveal()).is_err() {
             let variable = &token.variable;
             return Err(not_started(format!(
                 "the token in `{variable}` holds characters that no token has"
             )));
         }
-        config = config.auth_header(value);
     }
     let client = BoundedClient {
         client,
+        bearer,
         traffic: Arc::clone(&traffic),
     };
     let inner = StreamableHttpClientTransport::with_client(client, config);
     Ok(Watched { inner, traffic })
+}
+
+/// An HTTP client for an address. It follows nobody's directions: what is shown to one address is not shown to others.
+pub(crate) fn client(url: &str) -> reqwest::Result<Client> {
+    // Another part of the process may have chosen a provider already; any will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
+    // What is said to this machine stays on it.
+    if ["://127.", "://localhost", "://[::1]"]
+        .iter()
+        .any(|here| url.contains(here))
+    {
+        builder = builder.no_proxy();
+    }
+    builder.build()
 }
 
 /// A transport whose messages are counted, and that ends when there were too many.
@@ -95,6 +99,10 @@ pub(crate) struct Watched<T> {
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        "HTTP".into()
+    }
 
     fn send(
         &mut self,
@@ -145,33 +153,48 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
 #[derive(Clone)]
 pub(crate) struct BoundedClient {
     client: Client,
+    bearer: Arc<Bearer>,
     traffic: Arc<Traffic>,
 }
 
 impl BoundedClient {
+    /// Sends a message. What is shown is renewed once if it is refused.
     async fn post(
         &self,
         uri: &str,
         message: &ClientJsonRpcMessage,
         session: Option<Arc<str>>,
-        token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Faulty> {
-        let body = serde_json::to_vec(message)?;
+        let token = self.bearer.token().await;
         let has_session = session.is_some();
         let mut request = self
             .client
             .post(uri)
             .headers(headers.into_iter().collect::<HeaderMap>())
             .header(ACCEPT, "application/json, text/event-stream")
-            .header(CONTENT_TYPE, "application/json");
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
-        }
+            .header(CONTENT_TYPE, "application/json")
+            .body(serde_json::to_vec(message)?);
         if let Some(session) = session {
             request = request.header(SESSION, &*session);
         }
-        let response = request.body(body).send().await.map_err(Faulty::Client)?;
+        let again = request.try_clone();
+        let mut response = sent(request, token.as_deref()).await?;
+        if let (StatusCode::UNAUTHORIZED, Some(refused), Some(again)) =
+            (response.status(), token, again)
+            && let Some(token) = self.bearer.renewed(&refused).await
+        {
+            response = sent(again, Some(&token)).await?;
+        }
+        self.answered(response, message, has_session).await
+    }
+
+    async fn answered(
+        &self,
+        response: Response,
+        message: &ClientJsonRpcMessage,
+        has_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Faulty> {
         let status = response.status();
         let is_question = matches!(message, JsonRpcMessage::Request(_));
         let given = header(&response, SESSION);
@@ -182,8 +205,10 @@ impl BoundedClient {
             }
             StatusCode::NOT_FOUND if has_session => Err(Faulty::SessionExpired),
             StatusCode::UNAUTHORIZED => {
-                let challenge = header(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_default();
-                Err(Faulty::AuthRequired(AuthRequiredError::new(challenge)))
+                Err(self.refused(header(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_default()))
+            }
+            StatusCode::FORBIDDEN if response.headers().contains_key(WWW_AUTHENTICATE) => {
+                Err(self.refused(header(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_default()))
             }
             _ if status.is_success() && kind.starts_with("text/event-stream") => Ok(
                 StreamableHttpPostResponse::Sse(self.events(response), given),
@@ -206,6 +231,12 @@ impl BoundedClient {
             _ if status.is_success() && !is_question => Ok(StreamableHttpPostResponse::Accepted),
             _ => Err(unexpected(status, &self.body(response).await?)),
         }
+    }
+
+    /// Remembers what the server said when it refused.
+    fn refused(&self, challenge: String) -> Faulty {
+        self.bearer.note(Challenge::read(&challenge));
+        Faulty::AuthRequired(AuthRequiredError::new(challenge))
     }
 
     /// The body of an answer, up to the longest message.
@@ -245,23 +276,22 @@ impl StreamableHttpClient for BoundedClient {
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Faulty> {
-        self.post(&uri, &message, session_id, auth_header, custom_headers)
-            .await
+        self.post(&uri, &message, session_id, custom_headers).await
     }
 
     async fn delete_session(
         &self,
         uri: Arc<str>,
         session_id: Arc<str>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), Faulty> {
-        let client = &self.client;
-        client
-            .delete_session(uri, session_id, auth_header, custom_headers)
+        let token = self.bearer.token().await;
+        self.client
+            .delete_session(uri, session_id, token, custom_headers)
             .await
     }
 
@@ -270,21 +300,29 @@ impl StreamableHttpClient for BoundedClient {
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<Events, Faulty> {
-        let client = &self.client;
-        client
+        let token = self.bearer.token().await;
+        self.client
             .get_stream_with_max_sse_event_size(
                 uri,
                 session_id,
                 last_event_id,
-                auth_header,
+                token,
                 custom_headers,
                 LONGEST_MESSAGE,
             )
             .await
     }
+}
+
+async fn sent(request: RequestBuilder, token: Option<&str>) -> Result<Response, Faulty> {
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    request.send().await.map_err(Faulty::Client)
 }
 
 fn header(response: &Response, name: &str) -> Option<String> {

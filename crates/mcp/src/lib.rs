@@ -18,7 +18,9 @@ mod frames;
 mod handler;
 mod http;
 mod names;
+mod oauth;
 mod pins;
+mod private_file;
 mod process;
 mod server;
 mod servers;
@@ -28,12 +30,15 @@ mod traffic;
 
 pub use error::ConnectError;
 pub use form::Form;
+pub use oauth::LoginError;
 pub use pins::{PinError, ToolState};
 pub use server::Pauses;
 pub use servers::{
     Accepted, Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview,
 };
-pub use settings::{Address, Program, Reach, Secret, ServerSettings, Token, Variable};
+pub use settings::{
+    Address, ClientSettings, Program, Reach, Secret, ServerSettings, Token, Variable,
+};
 
 /// The version of the protocol that lango speaks.
 pub const PROTOCOL_VERSION: &str = "2025-11-25";

@@ -1,19 +1,15 @@
 //! What servers said of their tools when a person last agreed to it, in a file of lango's own.
 //!
 //! A tool is pinned in the form in which it was first seen. A form that the server gives later is kept beside the pin,
-//! pending, until the person accepts it. The file is replaced as a whole, under a lock, so that two processes of lango do
-//! not undo what the other wrote.
+//! pending, until the person accepts it.
 
 use crate::form::Form;
+use crate::private_file::PrivateFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
-/// The largest file that is read. What is taken of a server is bounded far below.
-const LARGEST: u64 = 64 << 20;
 /// The version of the file.
 const VERSION: u32 = 1;
 
@@ -62,7 +58,7 @@ pub enum ToolState {
 /// The file.
 #[derive(Debug, Clone)]
 pub(crate) struct Pins {
-    path: PathBuf,
+    file: PrivateFile,
 }
 
 /// What is in it.
@@ -158,31 +154,21 @@ impl Book {
 
 impl Pins {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path }
+        Self {
+            file: PrivateFile::at(path),
+        }
     }
 
     /// What is pinned; nothing where there is no file.
     pub(crate) fn read(&self) -> Result<Book, PinError> {
         let unreadable = |why: String| PinError::Unreadable {
-            path: self.path.clone(),
+            path: self.file.path().to_owned(),
             why,
         };
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
-            Err(error) => return Err(unreadable(error.to_string())),
+        let book = self.file.read::<Book>();
+        let Some(book) = book.map_err(|error| unreadable(error.to_string()))? else {
+            return Ok(Book::default());
         };
-        let mut text = Vec::new();
-        let read = file.take(LARGEST + 1).read_to_end(&mut text);
-        read.map_err(|error| unreadable(error.to_string()))?;
-        if text.len() as u64 > LARGEST {
-            return Err(unreadable(format!(
-                "it is larger than {} MiB",
-                LARGEST >> 20
-            )));
-        }
-        let book: Book =
-            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if book.version != VERSION {
             return Err(unreadable(format!("its version is {}", book.version)));
         }
@@ -215,40 +201,21 @@ impl Pins {
         })
     }
 
-    /// Makes the folder of the file. It has to be there before a server starts: what does not exist cannot be hidden, and a
-    /// file that is replaced comes out from under its cover.
+    /// Makes the folder of the file, which has to be there before a server starts.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)
+        self.file.make_folder()
     }
 
     fn change(&self, change: impl FnOnce(&mut Book)) -> Result<(), PinError> {
         let unwritable = |cause| PinError::Unwritable {
-            path: self.path.clone(),
+            path: self.file.path().to_owned(),
             cause,
         };
-        self.make_folder().map_err(unwritable)?;
-        let lock = private_file(&self.path.with_extension("lock")).map_err(unwritable)?;
-        lock.lock().map_err(unwritable)?;
+        let _held = self.file.hold().map_err(unwritable)?;
         // What cannot be read was reported when it was first read; it is made anew here.
         let mut book = self.read().unwrap_or_default();
         book.version = VERSION;
         change(&mut book);
-        let replace = || {
-            let new = self.path.with_extension("new");
-            let mut file = private_file(&new)?;
-            file.set_len(0)?;
-            file.write_all(&serde_json::to_vec_pretty(&book)?)?;
-            file.sync_all()?;
-            std::fs::rename(&new, &self.path)
-        };
-        replace().map_err(unwritable)
+        self.file.replace(&book).map_err(unwritable)
     }
-}
-
-/// A file that nobody else can read.
-fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).mode(0o600);
-    options.open(path)
 }

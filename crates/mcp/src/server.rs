@@ -1,11 +1,12 @@
 //! One server over time: connected when it is needed, let go when it breaks, tried again after a pause that grows.
 
 use crate::attachments::Attachments;
-use crate::connection::{About, CallFault, Connection, Listing};
+use crate::connection::{About, CallFault, Connection, Listing, Opening, Way};
 use crate::error::{ConnectError, Failure};
 use crate::names::line;
+use crate::oauth::{self, Bearer, Grants, LoginError};
 use crate::pins::{PinnedServer, Pins};
-use crate::settings::ServerSettings;
+use crate::settings::{Reach, ServerSettings};
 use lango_core::ToolError;
 use lango_sandbox::{Launcher, Strength};
 use rmcp::model::{CallToolResult, JsonObject};
@@ -39,6 +40,7 @@ pub(crate) struct Surroundings {
     pub(crate) strength: Strength,
     pub(crate) pins: Pins,
     pub(crate) attachments: Attachments,
+    pub(crate) grants: Grants,
     /// How long a handshake may take, and a list of tools.
     pub(crate) patience: Duration,
     pub(crate) pauses: Pauses,
@@ -49,6 +51,7 @@ pub(crate) struct Server {
     pub(crate) settings: ServerSettings,
     pub(crate) digest: String,
     surroundings: Surroundings,
+    way: Way,
     state: Mutex<State>,
     /// One call connects, the others wait for what comes of it.
     turnstile: Semaphore,
@@ -82,7 +85,15 @@ pub(crate) struct Connected {
 
 impl Server {
     pub(crate) fn new(settings: ServerSettings, surroundings: Surroundings) -> Self {
+        let way = match &settings.reach {
+            Reach::Program(program) => Way::Program(Box::new(program.clone())),
+            Reach::Address(address) => {
+                let grants = surroundings.grants.clone();
+                Way::Address(Bearer::new(&settings.id, address, grants))
+            }
+        };
         Self {
+            way,
             digest: settings.digest(),
             settings,
             surroundings,
@@ -121,6 +132,9 @@ impl Server {
                 line(&error.message, 1000),
                 error.code.0
             ))),
+            Err(CallFault::Unauthorised(advice)) => Err(ToolError::new(format!(
+                "the MCP server `{id}` did not let the call in, so it was not done: {advice}"
+            ))),
             Err(CallFault::Odd(what)) => Err(ToolError::new(format!(
                 "the MCP server `{id}` answered, and {what}; whether the call was done, nobody knows"
             ))),
@@ -143,6 +157,35 @@ impl Server {
             self.note_down(failure.line());
         }
         connected
+    }
+
+    /// Logs in, if the server wants that. `show` is given the address that the person opens in a browser.
+    pub(crate) async fn login(
+        &self,
+        scope: Option<&str>,
+        show: impl FnOnce(&str) + Send,
+    ) -> Result<(), LoginError> {
+        let not_needed = |why: String| Err(LoginError::NotNeeded { why });
+        let bearer = match &self.way {
+            Way::Program(_) => return not_needed("its program is started here".to_owned()),
+            Way::Address(bearer) => bearer,
+        };
+        if let Some(token) = &bearer.address.token {
+            return not_needed(format!("its token is in `{}`", token.variable));
+        }
+        if scope.is_none() && bearer.challenge().is_none() {
+            match self.connect().await {
+                Ok(_) => return not_needed("the server lets lango in as it is".to_owned()),
+                Err(failure) if bearer.challenge().is_none() => {
+                    return Err(LoginError::unusable(failure.error.to_string()));
+                }
+                Err(_) => {}
+            }
+        }
+        oauth::login(bearer, scope, show).await?;
+        // It was refused for want of this; now there is no reason to wait.
+        self.state().down = None;
+        Ok(())
     }
 
     /// What the program complained about last.
@@ -203,7 +246,14 @@ impl Server {
             return Err(ConnectError::Broken { what }.into());
         }
         self.make_folders()?;
-        let connection = Connection::open(&self.settings, launcher, strength, *patience).await?;
+        let opening = Opening {
+            settings: &self.settings,
+            way: &self.way,
+            launcher,
+            strength,
+            patience: *patience,
+        };
+        let connection = opening.open().await?;
         let announced = connection.new_tools();
         let listing = match connection.tools(*patience).await {
             Ok(listing) => listing,

@@ -3,6 +3,7 @@
 use crate::attachments::Attachments;
 use crate::error::ConnectError;
 use crate::names::tool_name;
+use crate::oauth::{Grants, LoginError};
 use crate::pins::{Book, PinError, PinnedServer, Pins, ToolState};
 use crate::server::{Pauses, Server, Surroundings};
 use crate::settings::{Reach, ServerSettings};
@@ -26,6 +27,8 @@ pub struct Setup {
     pub strength: Strength,
     /// The file with the pins.
     pub pins: PathBuf,
+    /// The file with what was granted at logins.
+    pub grants: PathBuf,
     /// The folder for what is returned and is no text.
     pub attachments: PathBuf,
     /// How long a handshake may take.
@@ -49,6 +52,7 @@ pub enum Start {
 pub struct Servers {
     servers: Vec<Arc<Server>>,
     pins: Pins,
+    grants: Grants,
     strength: Strength,
     tools: Vec<Arc<dyn Tool>>,
     overview: Vec<Overview>,
@@ -146,11 +150,13 @@ impl Servers {
     pub async fn open(setup: Setup, start: Start) -> Self {
         let pins = Pins::at(setup.pins);
         let attachments = Attachments::at(setup.attachments);
+        let grants = Grants::at(setup.grants);
         let surroundings = Surroundings {
             launcher: setup.launcher,
             strength: setup.strength.clone(),
             pins: pins.clone(),
             attachments: attachments.clone(),
+            grants: grants.clone(),
             patience: setup.patience,
             pauses: setup.pauses,
         };
@@ -162,6 +168,7 @@ impl Servers {
         let mut all = Self {
             servers,
             pins,
+            grants,
             strength: setup.strength,
             tools: Vec::new(),
             overview: Vec::new(),
@@ -209,6 +216,28 @@ impl Servers {
             .iter()
             .filter(|server| id.is_none_or(|id| server.id() == id));
         join_all(wanted.map(|server| probe(server))).await
+    }
+
+    /// Logs in to a server at an address. `show` is given the address that the person opens in a browser; `scope` is what
+    /// is asked for besides what the server names itself.
+    pub async fn login(
+        &self,
+        id: &str,
+        scope: Option<&str>,
+        show: impl FnOnce(&str) + Send,
+    ) -> Result<(), LoginError> {
+        let server = self.servers.iter().find(|server| server.id() == id);
+        let server =
+            server.ok_or_else(|| LoginError::unusable(format!("there is no MCP server `{id}`")))?;
+        server.login(scope, show).await
+    }
+
+    /// Forgets what was granted for a server; says whether there was any.
+    pub fn logout(&self, id: &str) -> Result<bool, LoginError> {
+        let forgotten = self.grants.forget(id);
+        forgotten.map_err(|error| LoginError::NotKept {
+            why: error.to_string(),
+        })
     }
 
     /// Accepts all that changed of a server; gives what that was.

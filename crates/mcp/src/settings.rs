@@ -60,11 +60,22 @@ pub struct Variable {
 pub struct Address {
     /// Where it is.
     pub url: String,
-    /// What it is shown.
+    /// What it is shown, if the person has it from elsewhere.
     pub token: Option<Token>,
+    /// Who lango is to whoever grants access to it; otherwise lango registers by itself.
+    pub client: Option<ClientSettings>,
 }
 
-/// A bearer token, and the variable that holds it.
+/// Who lango was registered as.
+#[derive(Debug, Clone)]
+pub struct ClientSettings {
+    /// Its name there.
+    pub id: String,
+    /// Its secret there, if it has one.
+    pub secret: Option<Token>,
+}
+
+/// A secret, and the variable that holds it.
 #[derive(Debug, Clone)]
 pub struct Token {
     /// The variable.

@@ -5,6 +5,7 @@ Everything that it receives goes to the file after --log, a line of JSON each, s
 """
 import argparse
 import base64
+import hashlib
 import http.server
 import json
 import os
@@ -12,12 +13,14 @@ import socket
 import sys
 import threading
 import time
+import urllib.parse
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--log")
 parser.add_argument("--mute", action="store_true", help="never answer")
 parser.add_argument("--greet", action="store_true", help="print a line that is no message first")
 parser.add_argument("--babble", action="store_true", help="print nothing but lines that are no messages")
+parser.add_argument("--stubborn", action="store_true", help="stay when nobody speaks any more")
 parser.add_argument("--exit", type=int, help="complain and end at once with this code")
 parser.add_argument("--version", default="2025-11-25")
 parser.add_argument("--describe", default="Gives the text back.", help="what the tool `echo` is said to do")
@@ -27,11 +30,16 @@ parser.add_argument("--without", action="append", default=[], help="a tool that 
 parser.add_argument("--pages", action="store_true", help="list one tool a page")
 parser.add_argument("--http", action="store_true")
 parser.add_argument("--token", help="with --http: what has to be shown")
+parser.add_argument("--oauth", choices=["well", "denied", "other-issuer", "other-resource", "no-pkce", "no-registration"],
+                    help="with --http: grant access itself, well or badly")
+parser.add_argument("--short", action="store_true", help="with --oauth: tokens are over at once")
 parser.add_argument("--sse", action="store_true", help="with --http: answer with events")
 args = parser.parse_args()
 
 write_lock = threading.Lock()
 answers = {}
+granted = {}
+tokens = []
 answered = threading.Condition()
 description = args.describe
 
@@ -227,6 +235,8 @@ def over_stdio():
             threading.Thread(target=work, args=(message,), daemon=True).start()
         else:
             work(message)
+    while args.stubborn:
+        time.sleep(1)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -243,7 +253,48 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
+        path, _, query = self.path.partition("?")
+        here = f"http://127.0.0.1:{self.server.server_address[1]}"
+        described = {
+            "/.well-known/oauth-protected-resource/mcp": {
+                "resource": "https://elsewhere.example.com" if args.oauth == "other-resource" else f"{here}/mcp",
+                "authorization_servers": [here], "scopes_supported": ["use"]},
+            "/.well-known/oauth-authorization-server": {
+                "issuer": "https://elsewhere.example.com" if args.oauth == "other-issuer" else here,
+                "authorization_endpoint": f"{here}/authorize", "token_endpoint": f"{here}/token",
+                "code_challenge_methods_supported": [] if args.oauth == "no-pkce" else ["S256"],
+                "token_endpoint_auth_methods_supported": ["none"]},
+        }
+        if args.oauth and args.oauth != "no-registration":
+            described["/.well-known/oauth-authorization-server"]["registration_endpoint"] = f"{here}/register"
+        if args.oauth and path in described:
+            return self.send(200, "application/json", json.dumps(described[path]).encode())
+        if args.oauth and path == "/authorize":
+            asked = {name: values[0] for name, values in urllib.parse.parse_qs(query).items()}
+            log({"authorize": asked})
+            granted.update(asked)
+            back = {"state": asked["state"], "iss": here}
+            back.update({"error": "access_denied"} if args.oauth == "denied" else {"code": "the-code"})
+            self.send_response(302)
+            self.send_header("Location", asked["redirect_uri"] + "?" + urllib.parse.urlencode(back))
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         self.send(405)
+
+    def grant(self, asked):
+        """A token for a form, if it is right."""
+        log({"token": asked})
+        if asked.get("grant_type") == "authorization_code":
+            proof = base64.urlsafe_b64encode(hashlib.sha256(asked["code_verifier"].encode()).digest()).decode().rstrip("=")
+            is_right = asked["code"] == "the-code" and proof == granted.get("code_challenge")
+        else:
+            is_right = asked.get("refresh_token") == "the-refresh-token"
+        if not is_right:
+            return self.send(400, "application/json", b'{"error": "invalid_grant"}')
+        tokens.append(f"token-{len(tokens)}")
+        answer = {"access_token": tokens[-1], "token_type": "Bearer", "refresh_token": "the-refresh-token",
+                  "expires_in": 1 if args.short else 3600}
+        self.send(200, "application/json", json.dumps(answer).encode())
 
     def do_DELETE(self):
         self.send(200)
@@ -251,7 +302,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         log({"headers": dict(self.headers)})
-        if args.token and self.headers.get("Authorization") != f"Bearer {args.token}":
+        if self.path == "/register" and args.oauth:
+            return self.send(201, "application/json", json.dumps({**json.loads(body), "client_id": "registered"}).encode())
+        if self.path == "/token" and args.oauth:
+            return self.grant({name: values[0] for name, values in urllib.parse.parse_qs(body.decode()).items()})
+        shown = self.headers.get("Authorization")
+        if args.token and shown != f"Bearer {args.token}":
+            return self.send(401)
+        if args.oauth and (not tokens or shown != f"Bearer {tokens[-1]}"):
             return self.send(401)
         message = json.loads(body)
         if message.get("params", {}).get("name") == "huge":

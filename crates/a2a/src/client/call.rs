@@ -1,15 +1,11 @@
-//! One call, from what is sent to how it ended.
-//!
-//! A message is sent once. As soon as the server has named a task, whatever breaks can be mended by asking for that task;
-//! before that, what broke after the message left is not known, and is said to be so.
+//! One call under way: what is heard of it, and when that is its end.
 
 use super::agent::A2aAgent;
 use super::draft::Draft;
 use super::read::{self, Item, Names, State, Status};
-use super::refusal::{Kind, Refusal};
+use super::refusal::Refusal;
 use super::stream::{Events, StreamEnd};
 use super::verdict::{Ending, Verdict, bounded};
-use super::wire::{Ask, Reply};
 use lango_core::{RemoteAnswer, RemoteError, RemoteEvent, RemoteThread, Text};
 use tokio::sync::mpsc::Sender;
 
@@ -38,13 +34,13 @@ pub(crate) struct Call<'a> {
     pub agent: &'a A2aAgent,
     listener: Listener,
     pub task: Option<Text>,
-    context: Option<Text>,
+    pub context: Option<Text>,
     /// Whether the other side knows under which name the task runs.
-    is_told: bool,
+    pub is_told: bool,
     /// Whether the message was a reply to a question.
-    is_reply: bool,
+    pub is_reply: bool,
     draft: Draft,
-    status: Status,
+    pub status: Status,
     said_before: Option<String>,
 }
 
@@ -64,59 +60,6 @@ impl<'a> Call<'a> {
             },
             said_before: None,
         }
-    }
-
-    /// Sends a message and stays with what comes of it.
-    pub async fn send(&mut self, key: &str, text: &str, thread: Option<&RemoteThread>) -> Ended {
-        self.context = thread.map(|thread| thread.context.clone());
-        self.is_reply = thread.is_some_and(|thread| thread.task.is_some());
-        let wire = &self.agent.wire;
-        let message = self.agent.message(key, text, thread);
-        let ask = if self.agent.streams() {
-            Ask::SendStreaming(&message)
-        } else {
-            Ask::Send(&message)
-        };
-        let patience = wire.patience.reply;
-        let mut reply = wire.ask(ask, patience).await;
-        if let (Err(refusal), Ask::SendStreaming(message)) = (&reply, ask)
-            && matches!(refusal.kind, Kind::Unsupported | Kind::NoSuchMethod)
-        {
-            // The card promised streams and the server has none; it took nothing yet.
-            reply = wire.ask(Ask::Send(message), patience).await;
-        }
-        let step = match reply {
-            Err(refusal) => {
-                if refusal.suggests_a_move() {
-                    self.agent.doubt();
-                }
-                return Err(not_taken(refusal));
-            }
-            Ok(Reply::Whole(value)) => self.hear(&value, false).await,
-            Ok(Reply::Stream(events)) => self.listen(*events).await,
-        };
-        match step {
-            Step::Over(ended) => ended,
-            Step::Open(_) if self.task.is_some() => self.follow().await,
-            Step::Open(seen) => Err(Failure {
-                detail: format!("{seen}, before it said what becomes of the task"),
-                is_unknown: true,
-            }),
-        }
-    }
-
-    /// Asks what became of a task.
-    pub async fn go_on(&mut self, thread: &RemoteThread) -> Ended {
-        self.context = Some(thread.context.clone());
-        self.task = thread.task.clone();
-        self.is_told = true;
-        if self.task.is_none() {
-            return Err(Failure {
-                detail: "it never named the task, so nobody can ask what became of it".to_owned(),
-                is_unknown: true,
-            });
-        }
-        self.follow().await
     }
 
     /// Reads a stream to the end of the task or of the stream, whichever is first.
@@ -162,7 +105,10 @@ impl<'a> Call<'a> {
             Item::Message { names, text } if self.task.is_none() => {
                 return Step::Over(self.message_only(names, text).await);
             }
-            Item::Message { text, .. } => self.said_before = Some(text),
+            Item::Message { text, .. } => {
+                self.said_before = Some(text);
+                return open();
+            }
             Item::Task {
                 names,
                 status,
@@ -324,13 +270,5 @@ impl<'a> Call<'a> {
             // Nobody may be listening any more; then this call is dropped at its next wait.
             let _ = self.listener.send(Ok(event)).await;
         }
-    }
-}
-
-/// A message that was not taken, or perhaps was.
-fn not_taken(refusal: Refusal) -> Failure {
-    Failure {
-        is_unknown: refusal.kind == Kind::Lost,
-        detail: refusal.detail,
     }
 }

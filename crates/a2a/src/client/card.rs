@@ -216,3 +216,44 @@ fn description(card: &Value) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn interface(card_url: &str, interface_url: &str) -> Result<String, String> {
+        let card = json!({
+            "name": "n", "description": "d",
+            "supportedInterfaces": [
+                { "url": interface_url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0" },
+                { "url": "https://good.example/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0" },
+            ],
+        });
+        let url = card_url.parse().unwrap();
+        let card = Card::read(&Fetched { card, url });
+        card.map(|card| card.interface.url.to_string())
+            .map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn a_card_from_outside_cannot_point_at_what_is_inside() {
+        let card = "https://agents.example/card.json";
+        for (url, why) in [
+            (
+                "https://127.0.0.1:8500/",
+                "it leads from outside into this machine",
+            ),
+            (
+                "https://192.168.1.1/",
+                "it leads from outside into a private network",
+            ),
+            ("http://agents.example/", "it leads from https to http"),
+        ] {
+            let expected = format!("its interface `{url}` is not used: {why}");
+            assert_eq!(interface(card, url), Err(expected));
+        }
+        let elsewhere = "https://api.example/a2a";
+        assert_eq!(interface(card, elsewhere), Ok(elsewhere.to_owned()));
+    }
+}

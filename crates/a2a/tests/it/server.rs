@@ -11,4 +11,4 @@ mod refusing;
 mod restarting;
 mod sending;
 mod streaming;
-mod support;
+pub mod support;

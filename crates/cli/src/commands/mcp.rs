@@ -1,4 +1,4 @@
-//! `lango mcp`: which servers there are, whether they answer, and accepting what they changed.
+//! `lango mcp`: which servers there are, whether they answer, logging in to them, and accepting what they changed.
 
 use crate::app::App;
 use crate::args::McpCommand;
@@ -20,6 +20,32 @@ pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failu
             let probes = app.mcp.servers.test(id.as_deref()).await;
             app.close().await;
             test(&app, &probes, json)
+        }
+        McpCommand::Login { id, scope } => {
+            known(&app, &id)?;
+            let show = |page: &str| {
+                screen::say(&format!(
+                    "open this in a browser on this machine, and agree there:\n\n  {page}\n"
+                ));
+            };
+            let login = app.mcp.servers.login(&id, scope.as_deref(), show).await;
+            app.close().await;
+            login?;
+            screen::print(&format!(
+                "logged in to `{id}`; `lango mcp test {id}` shows its tools"
+            ))?;
+            Ok(Exit::Ok)
+        }
+        McpCommand::Logout { id } => {
+            known(&app, &id)?;
+            let said = match app.mcp.servers.logout(&id)? {
+                true => format!(
+                    "what was granted for `{id}` is forgotten here; the server may still know it"
+                ),
+                false => format!("nothing was granted for `{id}`"),
+            };
+            screen::print(&said)?;
+            Ok(Exit::Ok)
         }
         McpCommand::Trust { id } => {
             known(&app, &id)?;

@@ -37,6 +37,10 @@ pub struct McpServer {
     pub env: Variables,
     /// The environment variable that holds the token for the address.
     pub token_env: Option<String>,
+    /// Who lango was registered as where access to the address is granted.
+    pub client_id: Option<String>,
+    /// The environment variable that holds its secret there.
+    pub client_secret_env: Option<String>,
     /// Whether the program reaches the network.
     pub network: bool,
     /// More that the program may read.

@@ -98,6 +98,11 @@ impl Paths {
         self.state.join("mcp").join("pins.json")
     }
 
+    /// What was granted at logins to MCP servers.
+    pub fn mcp_grants(&self) -> PathBuf {
+        self.state.join("mcp").join("grants.json")
+    }
+
     /// What agents must not even see. Where everything is in one folder, that is all of ours in it but the settings, the
     /// agents and the skills, which are there to be used.
     pub fn private(&self) -> Vec<PathBuf> {

@@ -21,6 +21,7 @@ mod knowledge;
 mod lango;
 mod markdown;
 mod mcp;
+mod mcp_settings;
 mod models;
 mod remotes;
 mod run;

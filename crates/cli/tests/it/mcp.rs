@@ -1,16 +1,18 @@
-//! MCP servers through the real binary: configuration, the list, the test, trust, and turns that call their tools.
+//! MCP servers through the real binary: the list, the test, trust, and turns that call their tools.
 
-use crate::lango::{Lango, Ran, of_type, text};
+use crate::lango::{Lango, PATIENCE, Ran, of_type, text};
 use crate::models::{Provider, flags, run};
 use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
+pub const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
 
 /// A home whose configuration names the scripted server `toy`, which belongs to the navigator.
-fn with_toy(more: &str) -> Lango {
+pub fn with_toy(more: &str) -> Lango {
     let lango = Lango::new();
     lango.file("server.py", mcp_server::PROGRAM);
     let settings = format!(
@@ -22,7 +24,7 @@ fn with_toy(more: &str) -> Lango {
 }
 
 /// How often the server was started.
-fn starts(lango: &Lango) -> usize {
+pub fn starts(lango: &Lango) -> usize {
     let log = fs::read_to_string(lango.workspace().join("log")).unwrap_or_default();
     let messages = log
         .lines()
@@ -46,6 +48,22 @@ fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran, Vec
     let session = ran.json()["session"].clone();
     let events = lango.events(text(&session));
     (ran, events)
+}
+
+/// Whether the server was told to call something.
+fn called(lango: &Lango) -> bool {
+    let log = fs::read_to_string(lango.workspace().join("log")).unwrap_or_default();
+    log.contains("\"tools/call\"")
+}
+
+/// Waits until something holds.
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "it never came to be");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Whether a program runs in the workspace.
@@ -273,6 +291,29 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
 }
 
 #[test]
+fn nothing_of_a_server_outlives_a_lango_that_was_killed_in_the_middle_of_a_call() {
+    let lango = with_toy("");
+    lango.run(&["mcp", "test"]).ok();
+    let provider = Provider::new(vec![
+        delegate_and_finish("navigator", "wait"),
+        call("toy_wait", json!({ "seconds": 600 })),
+    ]);
+    let mut arguments = vec!["run".to_owned(), "-c".to_owned(), ALLOW.to_owned()];
+    arguments.extend(flags("openai", provider.server.url()));
+    arguments.push("wait".to_owned());
+    let mut child = lango
+        .command(&arguments)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until(|| called(&lango));
+    assert!(is_running(&lango));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until(|| !is_running(&lango));
+}
+
+#[test]
 fn a_server_that_dies_in_a_call_leaves_the_turn_to_go_on() {
     let lango = with_toy("");
     let (ran, events) = turn(&lango, "toy_die", json!({}), &["-c", ALLOW]);
@@ -283,150 +324,6 @@ fn a_server_that_dies_in_a_call_leaves_the_turn_to_go_on() {
         text(&returned["output"]).contains("nobody knows whether it was done"),
         "{returned}"
     );
-}
-
-#[test]
-fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
-    let lango = Lango::new();
-    lango.file("server.py", mcp_server::PROGRAM);
-    lango.file("lango.toml", "[mcp.servers.toy]\ncommand = ['python3', 'server.py', '--log', 'log']\nagent = 'navigator'\n");
-    let ran = lango.run(&["run", "hello"]).ok();
-    assert!(
-        ran.stderr.contains(
-            "not heard, because the project's file is not trusted: mcp.servers.toy.agent"
-        ),
-        "{ran:#?}"
-    );
-    assert!(ran.stderr.contains("mcp.servers.toy.command"), "{ran:#?}");
-    assert_eq!(starts(&lango), 0);
-    assert!(
-        lango
-            .run(&["mcp", "list"])
-            .ok()
-            .stdout
-            .contains("no MCP servers")
-    );
-    lango.run(&["config", "trust"]).ok();
-    lango.run(&["run", "hello"]).ok();
-    assert_eq!(starts(&lango), 1);
-}
-
-#[test]
-fn a_server_that_makes_no_sense_is_refused_with_the_key() {
-    for (settings, expected) in [
-        (
-            "agent = 'navigator'",
-            "mcp.servers.x: it needs `command`, or `url`",
-        ),
-        ("command = ['a']\nurl = 'https://a'", "set one of them"),
-        ("url = 'ftp://a'", "`ftp://a` is no address"),
-        (
-            "url = 'http://example.com'\ntokenEnv = 'T'",
-            "a token is not sent over http:// to another machine",
-        ),
-        (
-            "url = 'http://127.0.0.1.example.com'\ntokenEnv = 'T'",
-            "a token is not sent over http:// to another machine",
-        ),
-        (
-            "command = 'a b'",
-            "`mcp.servers.x.command` must be a list of words",
-        ),
-        (
-            "command = []",
-            "`mcp.servers.x.command` must be a list of words",
-        ),
-        (
-            "command = ['a']\nenv = ['A B=1']",
-            "`mcp.servers.x.env` must be a list such as",
-        ),
-        (
-            "command = ['a']\nprefix = 'a b'",
-            "`mcp.servers.x.prefix` must be up to 32 letters",
-        ),
-        ("comand = ['a']", "unknown key `mcp.servers.x.comand`"),
-    ] {
-        let lango = Lango::new();
-        lango.home_file("lango.toml", format!("[mcp.servers.x]\n{settings}\n"));
-        lango.run(&["mcp", "list"]).refused(3, &[expected]);
-    }
-    let lango = Lango::new();
-    lango.home_file("lango.toml", "[mcp.servers.'a b']\ncommand = ['a']\n");
-    lango
-        .run(&["mcp", "list"])
-        .refused(3, &["up to 32 letters, digits"]);
-}
-
-#[test]
-fn an_agent_that_is_not_there_is_a_clear_error() {
-    let lango = with_toy("");
-    lango.run(&["mcp", "test"]).ok();
-    lango
-        .run(&["-c", "mcp.servers.toy.agent=navigatr", "run", "hello"])
-        .refused(3, &["is given to the agent `navigatr`, which there is not; the agents are `operator`, `navigator`"]);
-}
-
-#[test]
-fn without_an_agent_the_prefix_decides_and_what_nobody_holds_is_reported() {
-    let lango = with_toy("");
-    let flags = [
-        "-c",
-        "mcp.servers.toy.agent=vault",
-        "-c",
-        "mcp.servers.toy.tools=add",
-    ];
-    let ran = lango.run(&[&flags[..], &["run", "hello"]].concat()).ok();
-    assert!(!ran.stderr.contains("no agent holds"), "{ran:#?}");
-    lango.home_file(
-        "lango.toml",
-        "[mcp.servers.toy]\ncommand = ['python3', 'server.py']\ntools = ['add']\n",
-    );
-    let ran = lango.run(&["run", "hello"]).ok();
-    assert!(
-        ran.stderr
-            .contains("no agent holds these tools, so they cannot run: toy_add"),
-        "{ran:#?}"
-    );
-    let ran = lango
-        .run(&["-c", "mcp.servers.toy.prefix=browser_", "agents"])
-        .ok();
-    assert!(ran.stdout.contains("tools: browser_add"), "{ran:#?}");
-}
-
-#[test]
-fn variables_are_passed_on_by_name_and_shown_without_their_values() {
-    let lango = with_toy("env = ['PASSED', 'SET=secret-value']\n");
-    let mut command = lango.command(&["mcp", "test"]);
-    let ran = crate::lango::finish(&mut command, b"").exits(3);
-    assert!(
-        ran.stdout
-            .contains("the environment variable `PASSED` is not set"),
-        "{ran:#?}"
-    );
-    let provider = Provider::new(vec![
-        delegate_and_finish("navigator", "look"),
-        call("toy_look", json!({ "path": "notes.md" })),
-        say("done"),
-    ]);
-    let mut arguments = vec!["run".to_owned(), "-c".to_owned(), ALLOW.to_owned()];
-    arguments.extend(flags("openai", provider.server.url()));
-    arguments.extend(["--json".to_owned(), "look".to_owned()]);
-    let mut command = lango.command(&arguments);
-    command.env("PASSED", "from-outside");
-    let ran = crate::lango::finish(&mut command, b"").ok();
-    let events = lango.events(text(&ran.json()["session"]));
-    let seen = text(&of_type(&events, "tool.returned")[0]["output"]).to_owned();
-    assert!(
-        seen.contains(r#""PASSED": "from-outside""#) && seen.contains(r#""SET": "secret-value""#),
-        "{seen}"
-    );
-    assert!(!seen.contains("LANGO_HOME"), "{seen}");
-    let shown = lango.run(&["config", "show"]).ok().stdout;
-    assert!(
-        shown.contains(r#"mcp.servers.toy.env = ["PASSED", "SET=…"]"#),
-        "{shown}"
-    );
-    assert!(!shown.contains("secret-value"));
 }
 
 #[test]

@@ -10,13 +10,13 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 /// A scripted server that listens; it ends with the test.
-struct Listening {
+pub struct Listening {
     process: Child,
-    port: u16,
+    pub port: u16,
 }
 
 impl Listening {
-    async fn start(bench: &Bench, arguments: &[&str]) -> Self {
+    pub async fn start(bench: &Bench, arguments: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args(["-c", mcp_server::PROGRAM, "--http", "--log"])
             .arg(bench.inside("log"))
@@ -30,7 +30,7 @@ impl Listening {
         Self { process, port }
     }
 
-    fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
+    pub fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
         let mut settings = bench.server(&[]);
         settings.reach = Reach::Address(Address {
             url: format!("http://127.0.0.1:{}/mcp", self.port),
@@ -38,6 +38,7 @@ impl Listening {
                 variable: "TOKEN".to_owned(),
                 value: value.map(Secret::new),
             }),
+            client: None,
         });
         settings
     }
@@ -78,9 +79,12 @@ async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
     for (token, expected) in [
         (
             None,
-            "it wants a token that it knows: name the variable that holds one in mcp.servers.s.tokenEnv",
+            "it wants to know who is there; `lango mcp login s` logs in, or name the variable that holds a token in mcp.servers.s.tokenEnv",
         ),
-        (Some(Some("wrong")), "it wants a token that it knows"),
+        (
+            Some(Some("wrong")),
+            "it does not accept the token in `TOKEN`",
+        ),
         (Some(None), "the environment variable `TOKEN` is not set"),
         (Some(Some("a\nb")), "holds characters that no token has"),
     ] {

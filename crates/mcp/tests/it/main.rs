@@ -5,6 +5,7 @@
 mod breaking;
 mod calling;
 mod http;
+mod logging_in;
 mod pins;
 mod sandboxed;
 mod support;

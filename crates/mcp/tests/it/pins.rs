@@ -226,6 +226,13 @@ async fn a_tool_that_came_later_is_new_and_one_that_went_is_gone() {
         .message;
     assert_eq!(error, "the MCP server `s` has no tool `later` any more");
     servers.close().await;
+    let servers = bench.opened(&[]).await;
+    assert!(
+        servers
+            .tools()
+            .iter()
+            .all(|tool| tool.spec().name != "s_later")
+    );
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ fn is_running(bench: &Bench) -> bool {
 #[tokio::test]
 async fn nothing_of_a_server_is_left_when_it_is_closed_or_dropped() {
     let bench = Bench::new();
-    let servers = bench.opened(&[]).await;
+    let servers = bench.opened(&["--stubborn"]).await;
     assert!(is_running(&bench));
     servers.close().await;
     assert!(!is_running(&bench));
@@ -115,7 +115,7 @@ async fn nothing_of_a_server_is_left_when_it_is_closed_or_dropped() {
         .message;
     assert!(error.contains("lango is about to end"), "{error}");
 
-    let servers = bench.opened(&[]).await;
+    let servers = bench.opened(&["--stubborn"]).await;
     assert!(
         call(&servers, "s_echo", json!({ "text": "x" }))
             .await

@@ -97,6 +97,7 @@ impl Bench {
             launcher: launcher(),
             strength: self.strength.clone(),
             pins: self.own("mcp.json"),
+            grants: self.own("grants.json"),
             attachments: self.own("attachments"),
             patience: self.patience,
             pauses: self.pauses,

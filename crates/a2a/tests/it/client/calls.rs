@@ -1,12 +1,12 @@
 //! Calls that go well, over both bindings, streamed and not.
 
 use super::script::{
-    BOTH, Op, Said, Scripted, accepted, bare_task, chunk, done, go_on, hear, send, send_in, task,
-    text, thread, update,
+    BOTH, Op, Said, Scripted, accepted, bare_task, chunk, done, go_on, hear, patience, send,
+    send_in, settings, task, text, thread, update,
 };
 use super::support::End;
-use lango_a2a::client::Binding;
-use lango_core::{RemoteAgent, RemoteAnswer, RemoteEvent};
+use lango_a2a::client::{Binding, connect};
+use lango_core::{RemoteAgent, RemoteAnswer, RemoteEvent, RemoteThread};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,10 +44,16 @@ async fn what_is_sent_is_the_protocols_form_and_a_retried_call_is_the_same_messa
             })
             .await;
             let agent = scripted.agent().await;
+            // A server that names a task and no context.
+            let nameless = RemoteThread {
+                context: "".into(),
+                task: None,
+            };
             for call in [
                 send("hello"),
                 send("hello"),
                 send_in("more", Some(thread(None))),
+                send_in("nameless", Some(nameless.clone())),
             ] {
                 assert_eq!(hear(&agent, call).await.1.unwrap(), done("x"));
             }
@@ -74,6 +80,7 @@ async fn what_is_sent_is_the_protocols_form_and_a_retried_call_is_the_same_messa
             assert_ne!(sent[2]["message"]["messageId"], id);
             assert_eq!(sent[2]["message"]["contextId"], "c1");
             assert!(sent[2]["message"]["taskId"].is_null());
+            assert!(sent[3]["message"]["contextId"].is_null());
         }
     }
 }
@@ -250,10 +257,20 @@ async fn a_task_is_cancelled_by_its_name() {
 }
 
 #[tokio::test]
+async fn a_host_may_be_given_by_its_name() {
+    let scripted = Scripted::start(Binding::JsonRpc, true, |_| {
+        Said::Stream(vec![task("COMPLETED", "", &[("a", "ok")])], End::Clean)
+    })
+    .await;
+    let by_name = scripted.server.url.replace("127.0.0.1", "localhost");
+    let agent = connect(&settings(&by_name), &patience()).await.unwrap();
+    assert!(agent.interface_url().starts_with("http://localhost:"));
+    assert_eq!(hear(&agent, send("x")).await.1.unwrap(), done("ok"));
+}
+
+#[tokio::test]
 async fn a_tenant_and_an_odd_task_name_go_where_they_belong() {
-    use super::script::{patience, settings};
     use super::support::{Server, json as answer};
-    use lango_a2a::client::connect;
     for binding in BOTH {
         let server = Server::start(move |seen| {
             if seen.path.ends_with(".json") {

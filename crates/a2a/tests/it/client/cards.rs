@@ -117,7 +117,7 @@ async fn the_first_interface_that_lango_speaks_is_used() {
 }
 
 #[tokio::test]
-async fn every_broken_answer_is_named_for_what_it_is() {
+async fn r02_every_broken_answer_is_named_for_what_it_is() {
     let page = "<!doctype html><title>Hello</title>";
     let cases: Vec<(Answer, String)> = vec![
         (
@@ -259,7 +259,7 @@ async fn a_card_without_a_usable_interface_says_what_it_offers() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_or_asked_is_said() {
+async fn r02_what_cannot_be_reached_or_asked_is_said() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let gone = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -322,7 +322,7 @@ async fn what_cannot_be_reached_or_asked_is_said() {
 
 /// Nothing here ever answers, so the clock is ours: it jumps to the next time-out as soon as all wait.
 #[tokio::test(start_paused = true)]
-async fn slow_cards_delay_the_start_by_one_time_out_and_not_by_one_each() {
+async fn r02_slow_cards_delay_the_start_by_one_time_out_and_not_by_one_each() {
     let drip = || Act::Drip(vec![b' '; 100_000], Duration::from_millis(50));
     let mut servers = Vec::new();
     for _ in 0..10 {
@@ -362,6 +362,9 @@ async fn redirects_are_followed_to_a_bound_and_never_out_of_http() {
         moved("http://[").await,
         "its card moved to `http://[`, which is not followed: it is not a URL"
     );
+    let endless = Server::start(|_| response(302, &[("location", "/x.json")], "")).await;
+    assert!(connect(&settings(&endless.url), &patience()).await.is_err());
+    assert_eq!(endless.seen().len(), 6);
     let agent = seen_of(|seen| match seen.path.as_str() {
         "/.well-known/agent-card.json" => response(308, &[("location", "../moved.json")], ""),
         _ => answer(200, &changed(seen, &|_: &mut Value| ())),

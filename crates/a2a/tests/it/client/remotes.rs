@@ -136,10 +136,18 @@ async fn an_agent_that_moved_is_found_at_its_new_place_after_a_call_failed() {
     {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    // Time enough for another look, if there were a reason for one.
+    tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(remotes.generation(), 0);
     *place.lock().unwrap() = new.url.clone();
     hear(&old, send("x")).await.1.unwrap_err();
     watch.changed().await.unwrap();
     let moved = remotes.connected().remove(0);
     assert_eq!(moved.interface_url(), format!("{}/a2a", new.url));
+    let looks = home
+        .seen()
+        .iter()
+        .filter(|seen| seen.method == "GET")
+        .count();
+    assert_eq!(looks, 3, "at the start, and once after each failed call");
 }

@@ -110,7 +110,7 @@ async fn a_stream_that_breaks_before_the_task_has_a_name_is_unknown_and_not_sent
             assert!(
                 error
                     .detail
-                    .ends_with(", before it said what becomes of the task"),
+                    .ends_with("; what becomes of the task is not known"),
                 "{error}"
             );
             assert_eq!(scripted.asked().len(), 1);

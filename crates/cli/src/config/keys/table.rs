@@ -200,6 +200,16 @@ pub static KEYS: &[Key] = &[
         field: |settings, id| &mut settings.server(id).form_defaults,
     },
     Key {
+        name: "mcp.servers.<id>.clientId",
+        help: "who lango was registered as for `lango mcp login`; it registers by itself if not set",
+        field: |settings, id| &mut settings.server(id).client_id,
+    },
+    Key {
+        name: "mcp.servers.<id>.clientSecretEnv",
+        help: "the environment variable that holds the secret of that client",
+        field: |settings, id| &mut settings.server(id).client_secret_env,
+    },
+    Key {
         name: "graph.enabled",
         help: "whether the librarian has a graph of facts",
         field: |settings, _| &mut settings.graph.enabled,

@@ -101,6 +101,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         command = ["server", ""]
         url = "https://a"
         tokenEnv = "TOKEN"
+        clientId = "me"
+        clientSecretEnv = "SECRET"
         env = ["A", "B=1=2"]
         network = true
         read = "/packages"
@@ -186,6 +188,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
             &some("")
         )
     );
+    let client = (&git.client_id, &git.client_secret_env);
+    assert_eq!(client, (&some("me"), &some("SECRET")));
     let variables = [("A".to_owned(), None), ("B".to_owned(), some("1=2"))];
     assert_eq!(git.env.0, variables);
     assert!(git.network && git.form_defaults);

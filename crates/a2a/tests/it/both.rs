@@ -1,0 +1,105 @@
+//! lango's client against lango's server: both bindings, streamed and not.
+
+use crate::client::script::{BOTH, card, hear, patience, send, send_in, settings};
+use crate::client::support::{Server, json};
+use crate::server::support::TestServer;
+use futures_util::StreamExt;
+use lango_a2a::client::{A2aAgent, connect};
+use lango_core::{RemoteAgent, RemoteCall, RemoteEvent};
+use std::sync::Arc;
+
+/// The server's agent, by a card for one of its bindings.
+async fn agents(server: &TestServer) -> Vec<Arc<A2aAgent>> {
+    let mut agents = Vec::new();
+    for binding in BOTH {
+        for streams in [false, true] {
+            let base = server.base.clone();
+            let cards = Server::start(move |_| {
+                let mut card = card(&base, binding, streams);
+                card["supportedInterfaces"][0]["url"] = base.clone().into();
+                json(200, &card)
+            })
+            .await;
+            agents.push(connect(&settings(&cards.url), &patience()).await.unwrap());
+        }
+    }
+    agents
+}
+
+#[tokio::test]
+async fn tasks_come_to_the_end_that_the_server_gave_them() {
+    let server = TestServer::start().await;
+    for agent in agents(&server).await {
+        for (text, expected) in [
+            ("artifact forty-two", "forty-two"),
+            ("chunks 5", "0 1 2 3 4 "),
+            ("anything", "done: anything"),
+            ("reject not today", "[REJECT] not today"),
+        ] {
+            let (events, ended) = hear(&agent, send(text)).await;
+            assert!(matches!(events[0], RemoteEvent::Accepted(_)), "{events:?}");
+            let answer = ended.unwrap();
+            assert_eq!(answer.text, expected);
+            assert_eq!(answer.thread.unwrap().task, None);
+        }
+        let (events, ended) = hear(&agent, send("hello")).await;
+        assert!(events.is_empty() && ended.is_ok(), "{events:?} {ended:?}");
+        for (text, expected) in [
+            ("fail no flour", "it says that the task failed: no flour"),
+            (
+                "authorise",
+                "it needs an authorisation that lango cannot give here: may I?",
+            ),
+        ] {
+            let error = hear(&agent, send(text)).await.1.unwrap_err();
+            assert_eq!((error.detail.as_str(), error.is_unknown), (expected, false));
+        }
+        let error = hear(&agent, send("unfit")).await.1.unwrap_err();
+        assert!(
+            error.detail.ends_with("not this one") && !error.is_unknown,
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_replied_to_in_its_task_and_the_context_is_kept() {
+    let server = TestServer::start().await;
+    for agent in agents(&server).await {
+        let question = hear(&agent, send("ask which?")).await.1.unwrap();
+        assert_eq!(question.text, "which?");
+        let asked = question.thread.clone().unwrap();
+        assert!(asked.task.is_some());
+        let reply = send_in("artifact this", question.thread);
+        let (_, ended) = hear(&agent, reply).await;
+        let answer = ended.unwrap();
+        assert_eq!(answer.text, "this");
+        assert_eq!(answer.thread.unwrap().context, asked.context);
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_gone_on_with_after_hanging_up_and_can_be_cancelled() {
+    let server = TestServer::start().await;
+    for agent in agents(&server).await {
+        let mut stream = agent.call(send("hold"));
+        let Some(Ok(RemoteEvent::Accepted(thread))) = stream.next().await else {
+            panic!("it is accepted");
+        };
+        drop(stream);
+        server.agent.gate.add_permits(1);
+        let (_, ended) = hear(&agent, RemoteCall::GoOn { thread }).await;
+        assert_eq!(ended.unwrap().text, "held");
+
+        let mut stream = agent.call(send("until-cancelled"));
+        let Some(Ok(RemoteEvent::Accepted(thread))) = stream.next().await else {
+            panic!("it is accepted");
+        };
+        agent.cancel(&thread).await;
+        let last = stream.next().await.unwrap().unwrap_err();
+        assert!(
+            last.detail.starts_with("the task was cancelled there"),
+            "{last}"
+        );
+    }
+}

@@ -1,0 +1,114 @@
+"""Calls `lango serve` with the Python SDK's own client, over both bindings, streamed and not, and compares what comes.
+
+    try_server.py BASE_URL TOKEN_FILE
+"""
+
+import asyncio
+import sys
+import uuid
+
+import httpx
+from a2a.client import ClientConfig, create_client
+from a2a.types import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    TaskState,
+)
+
+WAYS = [
+    (binding, streaming) for binding in ("JSONRPC", "HTTP+JSON") for streaming in (True, False)
+]
+
+
+def message(text, context=None):
+    said = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=[Part(text=text)])
+    if context:
+        said.context_id = context
+    return SendMessageRequest(message=said)
+
+
+def words(artifacts):
+    return "".join(part.text for artifact in artifacts for part in artifact.parts)
+
+
+async def last_task(client, request):
+    """Sends a message; gives the task as it is after the last event, and how many events there were."""
+    events, task = 0, None
+    stream = client.send_message(request)
+    async for event in stream:
+        events += 1
+        for kind in ("task", "status_update", "artifact_update"):
+            if event.HasField(kind):
+                part = getattr(event, kind)
+                task = part.id if kind == "task" else part.task_id
+        # Such a stream stays open: the permission is given elsewhere, and the rest is told here.
+        if event.status_update.status.state == TaskState.TASK_STATE_AUTH_REQUIRED:
+            await stream.aclose()
+            break
+    return await client.get_task(GetTaskRequest(id=task)), events
+
+
+async def try_one(base, token, binding, streaming):
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(headers=headers, timeout=30) as http:
+        config = ClientConfig(
+            streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding]
+        )
+        client = await create_client(base, config)
+        seen = {}
+
+        task, events = await last_task(client, message("what files are here?"))
+        seen["a tool was used"] = (
+            task.status.state == TaskState.TASK_STATE_COMPLETED and "notes.md" in words(task.artifacts)
+        )
+        seen["events came"] = events > 1 if streaming else events >= 1
+
+        again, _ = await last_task(client, message("hello", task.context_id))
+        seen["a conversation goes on"] = again.context_id == task.context_id and again.id != task.id
+
+        waiting, _ = await last_task(client, message("create notes/a.md with the word hi"))
+        seen["what must be allowed waits"] = (
+            waiting.status.state == TaskState.TASK_STATE_AUTH_REQUIRED
+            and "lango approvals answer" in waiting.status.message.parts[0].text
+        )
+        if streaming:
+            stream = client.subscribe(SubscribeToTaskRequest(id=waiting.id))
+            first = await anext(stream)
+            seen["a task that waits can be subscribed to"] = first.task.id == waiting.id
+            await stream.aclose()
+        stopped = await client.cancel_task(CancelTaskRequest(id=waiting.id))
+        seen["what waits can be taken back"] = stopped.status.state == TaskState.TASK_STATE_CANCELED
+
+        page = await client.list_tasks(ListTasksRequest(page_size=2))
+        rest = await client.list_tasks(ListTasksRequest(page_size=2, page_token=page.next_page_token))
+        ids = {task.id for task in [*page.tasks, *rest.tasks]}
+        seen["tasks are listed page by page"] = len(page.tasks) == 2 and len(ids) == 2 + len(rest.tasks)
+
+        try:
+            await client.get_task(GetTaskRequest(id="nobody"))
+            seen["an unknown task is an error"] = False
+        except Exception as error:  # the SDK has a class for each
+            seen["an unknown task is an error"] = "TaskNotFound" in type(error).__name__
+        return seen
+
+
+async def main():
+    base, token_file = sys.argv[1:]
+    token = open(token_file).read().strip()
+    wrong = 0
+    for binding, streaming in WAYS:
+        seen = await try_one(base, token, binding, streaming)
+        way = f"{binding}, {'streamed' if streaming else 'not streamed'}"
+        for what, holds in seen.items():
+            print(f"{'ok  ' if holds else 'OFF '} {way}: {what}")
+            wrong += not holds
+    sys.exit(f"{wrong} are off" if wrong else 0)
+
+
+asyncio.run(main())

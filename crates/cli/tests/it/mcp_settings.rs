@@ -1,0 +1,241 @@
+//! How MCP servers are configured and logged in to, through the real binary.
+
+use crate::lango::{Lango, finish, finish_child, of_type, text};
+use crate::mcp::{ALLOW, starts, with_toy};
+use crate::models::{Provider, flags};
+use lango_testkit::mcp_server;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// The scripted server on a port of this machine, in a process that ends with the test.
+struct Listening {
+    process: Child,
+    url: String,
+}
+
+impl Listening {
+    fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new("python3")
+            .args(["-c", mcp_server::PROGRAM, "--http"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut port)
+            .unwrap();
+        let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+        Self { process, url }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
+    let lango = Lango::new();
+    lango.file("server.py", mcp_server::PROGRAM);
+    lango.file("lango.toml", "[mcp.servers.toy]\ncommand = ['python3', 'server.py', '--log', 'log']\nagent = 'navigator'\n");
+    let ran = lango.run(&["run", "hello"]).ok();
+    assert!(
+        ran.stderr.contains(
+            "not heard, because the project's file is not trusted: mcp.servers.toy.agent"
+        ),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("mcp.servers.toy.command"), "{ran:#?}");
+    assert_eq!(starts(&lango), 0);
+    assert!(
+        lango
+            .run(&["mcp", "list"])
+            .ok()
+            .stdout
+            .contains("no MCP servers")
+    );
+    lango.run(&["config", "trust"]).ok();
+    lango.run(&["run", "hello"]).ok();
+    assert_eq!(starts(&lango), 1);
+}
+
+#[test]
+fn a_server_that_makes_no_sense_is_refused_with_the_key() {
+    for (settings, expected) in [
+        (
+            "agent = 'navigator'",
+            "mcp.servers.x: it needs `command`, or `url`",
+        ),
+        ("command = ['a']\nurl = 'https://a'", "set one of them"),
+        ("url = 'ftp://a'", "`ftp://a` is no address"),
+        (
+            "url = 'http://example.com'\ntokenEnv = 'T'",
+            "a token is not sent over http:// to another machine",
+        ),
+        (
+            "url = 'http://127.0.0.1.example.com'\ntokenEnv = 'T'",
+            "a token is not sent over http:// to another machine",
+        ),
+        (
+            "command = 'a b'",
+            "`mcp.servers.x.command` must be a list of words",
+        ),
+        (
+            "command = []",
+            "`mcp.servers.x.command` must be a list of words",
+        ),
+        (
+            "command = ['a']\nenv = ['A B=1']",
+            "`mcp.servers.x.env` must be a list such as",
+        ),
+        (
+            "command = ['a']\nprefix = 'a b'",
+            "`mcp.servers.x.prefix` must be up to 32 letters",
+        ),
+        ("comand = ['a']", "unknown key `mcp.servers.x.comand`"),
+    ] {
+        let lango = Lango::new();
+        lango.home_file("lango.toml", format!("[mcp.servers.x]\n{settings}\n"));
+        lango.run(&["mcp", "list"]).refused(3, &[expected]);
+    }
+    let lango = Lango::new();
+    lango.home_file("lango.toml", "[mcp.servers.'a b']\ncommand = ['a']\n");
+    lango
+        .run(&["mcp", "list"])
+        .refused(3, &["up to 32 letters, digits"]);
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_a_clear_error() {
+    let lango = with_toy("");
+    lango.run(&["mcp", "test"]).ok();
+    lango
+        .run(&["-c", "mcp.servers.toy.agent=navigatr", "run", "hello"])
+        .refused(3, &["is given to the agent `navigatr`, which there is not; the agents are `operator`, `navigator`"]);
+}
+
+#[test]
+fn without_an_agent_the_prefix_decides_and_what_nobody_holds_is_reported() {
+    let lango = with_toy("");
+    let flags = [
+        "-c",
+        "mcp.servers.toy.agent=vault",
+        "-c",
+        "mcp.servers.toy.tools=add",
+    ];
+    let ran = lango.run(&[&flags[..], &["run", "hello"]].concat()).ok();
+    assert!(!ran.stderr.contains("no agent holds"), "{ran:#?}");
+    lango.home_file(
+        "lango.toml",
+        "[mcp.servers.toy]\ncommand = ['python3', 'server.py']\ntools = ['add']\n",
+    );
+    let ran = lango.run(&["run", "hello"]).ok();
+    assert!(
+        ran.stderr
+            .contains("no agent holds these tools, so they cannot run: toy_add"),
+        "{ran:#?}"
+    );
+    let ran = lango
+        .run(&["-c", "mcp.servers.toy.prefix=browser_", "agents"])
+        .ok();
+    assert!(ran.stdout.contains("tools: browser_add"), "{ran:#?}");
+}
+
+#[test]
+fn variables_are_passed_on_by_name_and_shown_without_their_values() {
+    let lango = with_toy("env = ['PASSED', 'SET=secret-value']\n");
+    let mut command = lango.command(&["mcp", "test"]);
+    let ran = finish(&mut command, b"").exits(3);
+    assert!(
+        ran.stdout
+            .contains("the environment variable `PASSED` is not set"),
+        "{ran:#?}"
+    );
+    let provider = Provider::new(vec![
+        delegate_and_finish("navigator", "look"),
+        call("toy_look", json!({ "path": "notes.md" })),
+        say("done"),
+    ]);
+    let mut arguments = vec!["run".to_owned(), "-c".to_owned(), ALLOW.to_owned()];
+    arguments.extend(flags("openai", provider.server.url()));
+    arguments.extend(["--json".to_owned(), "look".to_owned()]);
+    let mut command = lango.command(&arguments);
+    command.env("PASSED", "from-outside");
+    let ran = finish(&mut command, b"").ok();
+    let events = lango.events(text(&ran.json()["session"]));
+    let seen = text(&of_type(&events, "tool.returned")[0]["output"]).to_owned();
+    assert!(
+        seen.contains(r#""PASSED": "from-outside""#) && seen.contains(r#""SET": "secret-value""#),
+        "{seen}"
+    );
+    assert!(!seen.contains("LANGO_HOME"), "{seen}");
+    let shown = lango.run(&["config", "show"]).ok().stdout;
+    assert!(
+        shown.contains(r#"mcp.servers.toy.env = ["PASSED", "SET=…"]"#),
+        "{shown}"
+    );
+    assert!(!shown.contains("secret-value"));
+}
+
+#[test]
+fn a_server_at_an_address_is_logged_in_to_once_and_then_used() {
+    let listening = Listening::start(&["--oauth", "well"]);
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        format!(
+            "[mcp.servers.toy]\nurl = '{}'\nagent = 'vault'\n",
+            listening.url
+        ),
+    );
+    let ran = lango.run(&["mcp", "test"]).exits(3);
+    assert!(
+        ran.stdout.contains("`lango mcp login toy` logs in"),
+        "{ran:#?}"
+    );
+
+    let mut command = lango.command(&["mcp", "login", "toy"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let page = said.find_map(|line| {
+        line.unwrap()
+            .trim()
+            .strip_prefix("http")
+            .map(|rest| format!("http{rest}"))
+    });
+    let browser = "import sys, urllib.request as u; u.build_opener(u.ProxyHandler({})).open(sys.argv[1]).read()";
+    let browsed = Command::new("python3")
+        .args(["-c", browser, &page.unwrap()])
+        .status()
+        .unwrap();
+    assert!(browsed.success());
+    let ran = finish_child(child, b"").ok();
+    assert!(ran.stdout.contains("logged in to `toy`"), "{ran:#?}");
+
+    let ran = lango.run(&["mcp", "test"]).ok();
+    assert!(ran.stdout.contains("✓ toy  scripted 1.0"), "{ran:#?}");
+    lango
+        .run(&["mcp", "login", "toy"])
+        .refused(2, &["the server lets lango in as it is"]);
+    assert!(
+        lango
+            .run(&["mcp", "logout", "toy"])
+            .ok()
+            .stdout
+            .contains("is forgotten here")
+    );
+    lango.run(&["mcp", "test"]).exits(3);
+    lango
+        .run(&["mcp", "login", "nobody"])
+        .refused(2, &["there is no MCP server `nobody`"]);
+}

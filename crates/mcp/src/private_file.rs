@@ -1,0 +1,75 @@
+//! A JSON file of lango's own that nobody else can read. It is replaced as a whole, under a lock, so that two processes of
+//! lango do not undo what the other wrote.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read. What is written is bounded far below.
+const LARGEST: u64 = 64 << 20;
+
+/// The file.
+#[derive(Debug, Clone)]
+pub(crate) struct PrivateFile {
+    path: PathBuf,
+}
+
+impl PrivateFile {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it; nothing where there is no file.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut text = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > LARGEST {
+            let most = LARGEST >> 20;
+            return Err(io::Error::other(format!("it is larger than {most} MiB")));
+        }
+        Ok(Some(serde_json::from_slice(&text)?))
+    }
+
+    /// Makes the folder of the file. It has to be there before a server starts: what does not exist cannot be hidden, and a
+    /// file that is replaced comes out from under its cover.
+    pub(crate) fn make_folder(&self) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    }
+
+    /// Takes hold of the file against other processes, until what this gives is dropped.
+    pub(crate) fn hold(&self) -> io::Result<File> {
+        self.make_folder()?;
+        let lock = private(&self.path.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Replaces it. Whoever does so holds it.
+    pub(crate) fn replace(&self, content: &impl Serialize) -> io::Result<()> {
+        let new = self.path.with_extension("new");
+        let mut file = private(&new)?;
+        file.set_len(0)?;
+        file.write_all(&serde_json::to_vec_pretty(content)?)?;
+        file.sync_all()?;
+        std::fs::rename(&new, &self.path)
+    }
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options.open(path)
+}

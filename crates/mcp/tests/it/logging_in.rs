@@ -1,0 +1,266 @@
+//! Logging in to servers that want to know who is there.
+
+use crate::http::Listening;
+use crate::support::{Bench, call};
+use lango_mcp::{ClientSettings, LoginError, Reach, ServerSettings, Servers};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+
+/// Logs in with a person who agrees to everything.
+async fn login(servers: &Servers) -> Result<(), LoginError> {
+    let show = |page: &str| {
+        let page = page.to_owned();
+        tokio::spawn(async move {
+            // The provider of the client's encryption, which plain requests never need.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let browser = reqwest::Client::builder().no_proxy().build().unwrap();
+            browser.get(page).send().await.unwrap();
+        });
+    };
+    servers.login("s", None, show).await
+}
+
+fn logged(bench: &Bench, what: &str) -> Vec<Value> {
+    let log = bench.log();
+    log.iter()
+        .filter_map(|message| message.get(what).cloned())
+        .collect()
+}
+
+fn with_client(mut settings: ServerSettings, id: &str) -> ServerSettings {
+    if let Reach::Address(address) = &mut settings.reach {
+        address.client = Some(ClientSettings {
+            id: id.to_owned(),
+            secret: None,
+        });
+    }
+    settings
+}
+
+#[tokio::test]
+async fn a_login_is_kept_in_a_private_file_and_used_from_then_on() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "well"]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let warnings = servers.warnings().join("\n");
+    assert!(
+        warnings.contains("`lango mcp login s` logs in"),
+        "{warnings}"
+    );
+    login(&servers).await.unwrap();
+    servers.close().await;
+    let grants = bench.own("grants.json");
+    assert_eq!(
+        grants.metadata().unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    assert!(servers.warnings().is_empty(), "{:?}", servers.warnings());
+    assert!(
+        call(&servers, "s_echo", json!({ "text": "in" }))
+            .await
+            .unwrap()
+            .contains("in")
+    );
+    let again = login(&servers).await;
+    assert!(
+        matches!(again, Err(LoginError::NotNeeded { .. })),
+        "{again:?}"
+    );
+
+    let asked = &logged(&bench, "authorize")[0];
+    assert_eq!(
+        (&asked["code_challenge_method"], &asked["scope"]),
+        (&json!("S256"), &json!("use"))
+    );
+    let resource = format!("http://127.0.0.1:{}/mcp", listening.port);
+    assert_eq!(asked["resource"], resource.as_str());
+    let token = &logged(&bench, "token")[0];
+    assert_eq!(
+        (&token["resource"], &token["client_id"]),
+        (&asked["resource"], &json!("registered"))
+    );
+    assert!(
+        token["redirect_uri"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:")
+    );
+
+    assert!(servers.logout("s").unwrap());
+    assert!(!servers.logout("s").unwrap());
+    servers.close().await;
+    assert!(!std::fs::read_to_string(grants).unwrap().contains("token-"));
+}
+
+#[tokio::test]
+async fn a_token_that_is_over_or_refused_is_renewed_without_asking() {
+    for arguments in [
+        &["--oauth", "well", "--short"] as &[&str],
+        &["--oauth", "well"],
+    ] {
+        let bench = Bench::new();
+        let listening = Listening::start(&bench, arguments).await;
+        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        login(&servers).await.unwrap();
+        servers.close().await;
+        if arguments.len() == 2 {
+            // The server forgets what it granted: one more token, and the one that is kept is refused.
+            let form = "grant_type=refresh_token&refresh_token=the-refresh-token";
+            let url = format!("http://127.0.0.1:{}/token", listening.port);
+            let client = reqwest::Client::builder().no_proxy().build().unwrap();
+            assert!(
+                client
+                    .post(url)
+                    .body(form)
+                    .send()
+                    .await
+                    .unwrap()
+                    .status()
+                    .is_success()
+            );
+        }
+        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        assert!(servers.warnings().is_empty(), "{:?}", servers.warnings());
+        assert!(
+            call(&servers, "s_echo", json!({ "text": "in" }))
+                .await
+                .unwrap()
+                .contains("in")
+        );
+        let renewed = logged(&bench, "token");
+        assert!(
+            renewed
+                .iter()
+                .any(|asked| asked["grant_type"] == "refresh_token"
+                    && asked["client_id"] == "registered")
+        );
+        assert_eq!(
+            logged(&bench, "authorize").len(),
+            1,
+            "nobody is asked again"
+        );
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_granted_for_one_address_is_not_shown_to_another() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "well"]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    login(&servers).await.unwrap();
+    servers.close().await;
+    let other_bench = Bench::new();
+    let other = Listening::start(&other_bench, &[]).await;
+    let servers = bench.open(vec![other.settings(&bench, None)]).await;
+    assert!(servers.warnings().is_empty());
+    let log = other_bench.log();
+    let headers = log.iter().filter_map(|seen| seen["headers"].as_object());
+    let names: Vec<String> = headers
+        .flat_map(|headers| headers.keys())
+        .map(|name| name.to_lowercase())
+        .collect();
+    assert!(names.contains(&"accept".to_owned()), "{names:?}");
+    assert!(!names.contains(&"authorization".to_owned()), "{names:?}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_authority_that_cannot_be_relied_on_is_refused_before_anybody_is_asked() {
+    for (way, expected) in [
+        (
+            "other-issuer",
+            "says that it is `https://elsewhere.example.com`",
+        ),
+        (
+            "other-resource",
+            "the server says that it is `https://elsewhere.example.com`, which it is not",
+        ),
+        ("no-pkce", "does not know PKCE with S256"),
+        ("no-registration", "set `clientId`"),
+    ] {
+        let bench = Bench::new();
+        let listening = Listening::start(&bench, &["--oauth", way]).await;
+        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        let error = login(&servers).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{way}: {error}");
+        assert!(logged(&bench, "authorize").is_empty(), "{way}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_registered_client_needs_no_registration_and_a_refusal_of_the_person_is_reported() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "no-registration"]).await;
+    let settings = with_client(listening.settings(&bench, None), "my-lango");
+    let servers = bench.open(vec![settings]).await;
+    login(&servers).await.unwrap();
+    assert_eq!(logged(&bench, "authorize")[0]["client_id"], "my-lango");
+    servers.close().await;
+
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "denied"]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    assert_eq!(
+        login(&servers).await,
+        Err(LoginError::Denied {
+            why: "access_denied".to_owned()
+        })
+    );
+    assert!(logged(&bench, "token").is_empty());
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn whoever_does_not_know_the_state_is_sent_away() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "well"]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let show = |page: &str| {
+        let page = reqwest::Url::parse(page).unwrap();
+        tokio::spawn(async move {
+            let back = page
+                .query_pairs()
+                .find(|(name, _)| name == "redirect_uri")
+                .unwrap()
+                .1
+                .into_owned();
+            let browser = reqwest::Client::builder().no_proxy().build().unwrap();
+            for forged in [
+                "?code=the-code&state=guessed",
+                "?code=the-code",
+                "/elsewhere",
+                "",
+            ] {
+                let shown = browser.get(format!("{back}{forged}")).send().await.unwrap();
+                assert_eq!(shown.status(), 404, "{forged}");
+            }
+            browser.get(page).send().await.unwrap();
+        });
+    };
+    servers.login("s", None, show).await.unwrap();
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_program_and_a_server_that_lets_everybody_in_need_no_login() {
+    let bench = Bench::new();
+    let servers = bench.opened(&[]).await;
+    let refused = login(&servers).await.unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "nothing has to be logged in to: its program is started here"
+    );
+    servers.close().await;
+    let listening = Listening::start(&bench, &[]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let refused = login(&servers).await.unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "nothing has to be logged in to: the server lets lango in as it is"
+    );
+    servers.close().await;
+}

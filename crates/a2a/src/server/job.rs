@@ -3,7 +3,7 @@
 use super::keeper::{Begin, Command, Keeper};
 use super::ledger::Ledger;
 use super::refusal::{Kind, Refusal};
-use super::shared::{Opener, Shared};
+use super::shared::{Opener, Shared, answer_of};
 use super::shown::word;
 use super::{Cancelled, Job, Piece, Report, ReportError, StopReason, Words};
 use std::sync::Arc;
@@ -263,7 +263,7 @@ impl Reports {
         if let Some(keeper) = self.keeper.upgrade() {
             let command = Command::Tell { job, report, reply };
             if keeper.send(command).await.is_ok()
-                && let Ok(result) = answer.await
+                && let Some(result) = answer_of(&keeper, answer).await
             {
                 return result;
             }

@@ -90,7 +90,7 @@ impl Shared {
                 self.forget(key, &keeper);
                 continue;
             }
-            if let Ok(answer) = answer.await {
+            if let Some(answer) = answer_of(&keeper, answer).await {
                 return answer;
             }
         }
@@ -157,6 +157,21 @@ impl Shared {
     }
 }
 
+/// What a keeper answers; nothing if it left without having seen the command. A command can come into the channel in the
+/// very moment in which the keeper leaves, and then stays there as long as anybody holds an end of it: so it is the keeper's
+/// leaving that has to be waited for, not the end of the command.
+pub(super) async fn answer_of<T>(
+    keeper: &mpsc::Sender<Command>,
+    mut answer: oneshot::Receiver<T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        answer = &mut answer => answer.ok(),
+        // A keeper answers what it has seen before it leaves.
+        () = keeper.closed() => answer.try_recv().ok(),
+    }
+}
+
 /// Counts a keeper for as long as it is there, however it ends.
 struct Counted(Arc<Shared>);
 
@@ -169,4 +184,32 @@ impl Drop for Counted {
 /// The maps are never left half changed, so a panic elsewhere does not spoil them.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::keeper::Watching;
+
+    #[tokio::test]
+    async fn a_command_that_comes_as_its_keeper_leaves_is_given_up() {
+        let (sender, commands) = mpsc::channel(1);
+        // A place in the channel is taken before the keeper leaves, and filled after it has.
+        let place = sender.reserve().await.unwrap();
+        drop(commands);
+        let (reply, answer) = oneshot::channel::<Result<Watching, Refusal>>();
+        place.send(Command::Cancel { reply });
+        let patience = std::time::Duration::from_secs(10);
+        let given_up = tokio::time::timeout(patience, answer_of(&sender, answer)).await;
+        assert!(given_up.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_given_before_the_keeper_left_is_heard() {
+        let (sender, commands) = mpsc::channel(1);
+        let (reply, answer) = oneshot::channel();
+        reply.send(5).unwrap();
+        drop(commands);
+        assert_eq!(answer_of(&sender, answer).await, Some(5));
+    }
 }

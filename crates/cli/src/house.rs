@@ -4,12 +4,14 @@
 use crate::app::App;
 use crate::exit::Failure;
 use crate::mcp::Mcp;
+use crate::screen;
 use crate::sessions::Sessions;
 use lango_core::{BoxFuture, Model, SessionId, UserId};
 use lango_engine::Runner;
 use lango_knowledge::Memory;
 use lango_server::House;
 use std::any::Any;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What turns from outside run in.
@@ -62,11 +64,13 @@ impl House for ServedApp {
         rooms.runner.clone()
     }
 
-    fn hold(&self, session: &SessionId) -> Result<Box<dyn Any + Send>, String> {
-        match self.sessions.hold(session) {
-            Ok(hold) => Ok(Box::new(hold)),
-            Err(failure) => Err(failure.to_string()),
-        }
+    fn hold(&self, session: &SessionId) -> Option<Box<dyn Any + Send>> {
+        let hold = self.sessions.hold(session).ok()?;
+        Some(Box::new(hold))
+    }
+
+    fn trouble(&self, what: &dyn Display) {
+        screen::say(&format!("a task failed: {what}"));
     }
 
     fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()> {

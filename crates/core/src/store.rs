@@ -29,6 +29,13 @@ pub trait SessionStore: Send + Sync {
         page: Page,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
+    /// The events of one turn, in their order; none if there is no such turn.
+    fn turn_events(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
+
     /// The answers that hold for calls to come: those given in this session, and those given for this folder by the
     /// same user. What was revoked is not among them.
     fn grants(

@@ -27,7 +27,7 @@ pub use instruction::DELEGATE;
 pub use look_back::LookBack;
 pub use partition::{Home, Homes, Named, Partition, partition};
 pub use runner::{
-    Conversation, Runner, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
+    Conversation, Runner, RunnerError, RunnerParts, Shown, Standing, Stop, TurnEnd, TurnReport,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};

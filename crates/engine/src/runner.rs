@@ -8,6 +8,7 @@ mod draft;
 mod grants;
 mod perform;
 mod remote;
+mod standing;
 mod stop;
 
 use crate::gate::{Gate, Rules};
@@ -21,6 +22,7 @@ use lango_core::{
     Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId,
     Waiting,
 };
+pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;

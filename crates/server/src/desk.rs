@@ -7,28 +7,34 @@
 
 use crate::line::{Lines, Place};
 use crate::words;
-use a2a::{Message, PartContent, Task, TaskState};
+use a2a::{Message, Part, PartContent, Task, TaskState};
 use lango_a2a::server::{
-    AgentBehind, Job, Piece, Report, ReportError, Reports, StopReason, Unfit, Words,
+    AgentBehind, Cancelled, Job, Piece, Report, ReportError, Reports, Standing as TaskStanding,
+    StopReason, Unfit, Words,
 };
 use lango_core::{BoxFuture, EventBody, SessionId, StoreError, TurnId, UserId};
-use lango_engine::{Conversation, Runner, RunnerError, Shown, Stop, TurnEnd};
+use lango_engine::{Conversation, Runner, RunnerError, Shown, Standing, Stop, TurnEnd};
 use sha2::{Digest, Sha256};
 use std::any::Any;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// What the desk needs of the program around it.
 pub trait House: Send + Sync + 'static {
     /// The runner of the next turn.
     fn runner(&self) -> Runner;
 
-    /// Takes hold of a session, so that no other process runs a turn in it; an error says that one does.
-    fn hold(&self, session: &SessionId) -> Result<Box<dyn Any + Send>, String>;
+    /// Takes hold of a session, so that no other process runs a turn in it; none if one does.
+    fn hold(&self, session: &SessionId) -> Option<Box<dyn Any + Send>>;
 
-    /// Does what is to be done after a turn, such as remembering. Nobody waits for it.
+    /// Does what is to be done after a turn, such as remembering. It can be dropped anywhere.
     fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()>;
+
+    /// Hears of a fault here, which callers are not told more of than that there is one.
+    fn trouble(&self, what: &dyn Display);
 }
 
 /// The agent that the server shows outside.
@@ -39,6 +45,13 @@ pub struct Desk {
 
 /// Items that a turn shows before it waits for whoever passes them on.
 const SHOWN_AHEAD: usize = 64;
+
+/// How long a new task waits for a session in which another process runs a turn, and how often it looks.
+const BUSY_FOR: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// What callers are told of a fault here.
+const TROUBLE: &str = "something is wrong on the server's side; whoever runs it can see what";
 
 impl Desk {
     /// A desk in this house.
@@ -64,34 +77,69 @@ impl Desk {
 
     async fn run(&self, job: &mut Job, reports: &Reports) -> Result<(), ReportError> {
         let session = Self::session_of(&job.user, &job.context);
-        let _place = tokio::select! {
+        let Some(message) = job.message.take().filter(|_| job.is_new_task) else {
+            return self.answer_impatience(job, &session, reports).await;
+        };
+        let place = tokio::select! {
             place = self.lines.wait(&session) => place,
             reason = job.cancelled.wait() => return stopped(reports, reason).await,
         };
-        let _held = match self.house.hold(&session) {
-            Ok(held) => held,
-            Err(reason) => return reports.failed(reason).await,
+        let held = tokio::select! {
+            held = self.wait_for(&session) => held,
+            reason = job.cancelled.wait() => return stopped(reports, reason).await,
+        };
+        let Some(held) = held else {
+            let busy = "this conversation is busy elsewhere; send it again later, or begin another";
+            return reports.rejected(busy).await;
         };
         let mut conversation = match self.conversation(&job.user, &session).await {
             Ok(conversation) => conversation,
-            Err(error) => return reports.failed(error.to_string()).await,
+            Err(error) => return reports.failed(self.said_outside(&error)).await,
         };
-        let turn = TurnId::new(job.task.as_str());
-        match &job.message {
-            Some(message) if job.is_new_task => {
-                let question = words::question(message);
-                self.turn(job, &mut conversation, turn, &question, reports)
-                    .await?;
-            }
-            // The task waits: for somebody here, whatever the caller says.
-            _ => {
-                for report in self.standing(&conversation, &turn).await {
-                    reports.tell(report).await?;
-                }
+        let question = words::question(&message);
+        let ended = self.turn(job, &mut conversation, &question, reports).await;
+        // Whoever is next need not wait for what follows.
+        drop((held, place));
+        if ended? {
+            tokio::select! {
+                () = self.house.after_turn(&job.user, &session) => {}
+                _ = job.cancelled.wait() => {}
             }
         }
-        self.house.after_turn(&job.user, &session).await;
         Ok(())
+    }
+
+    /// Answers a message to a task that waits: for somebody here, whatever the caller says.
+    async fn answer_impatience(
+        &self,
+        job: &Job,
+        session: &SessionId,
+        reports: &Reports,
+    ) -> Result<(), ReportError> {
+        let turn = TurnId::new(job.task.as_str());
+        match self.standing(session, &turn).await {
+            TaskStanding::Reports(ended) => tell_all(reports, ended).await,
+            TaskStanding::Held => {
+                let words = "it was allowed and goes on elsewhere; look again later";
+                reports.needs_authorisation(words).await
+            }
+            TaskStanding::Unknown => {
+                let words = "nothing is known of this task any more";
+                reports.failed(words).await
+            }
+        }
+    }
+
+    /// Takes hold of a session as soon as no other process runs a turn in it.
+    async fn wait_for(&self, session: &SessionId) -> Option<Box<dyn Any + Send>> {
+        let began = Instant::now();
+        loop {
+            let held = self.house.hold(session);
+            if held.is_some() || began.elapsed() > BUSY_FOR {
+                return held;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
     async fn conversation(
@@ -108,26 +156,18 @@ impl Desk {
         }
     }
 
-    /// Runs a turn and tells how it goes. When the server stops before it ends, it is left in the log as it is.
+    /// Runs a turn and tells how it goes; says whether it came to its end. When the server stops before that, it is left in
+    /// the log as it is.
     async fn turn(
         &self,
         job: &Job,
         conversation: &mut Conversation,
-        turn: TurnId,
         question: &str,
         reports: &Reports,
-    ) -> Result<(), ReportError> {
+    ) -> Result<bool, ReportError> {
+        let turn = TurnId::new(job.task.as_str());
         let (sender, shown) = mpsc::channel(SHOWN_AHEAD);
         let stop = Stop::new();
-        let mut cancelled = job.cancelled.clone();
-        let stopping = async {
-            let reason = cancelled.wait().await;
-            if reason == StopReason::Cancelled {
-                stop.stop();
-                // The turn ends by itself now, in order.
-                std::future::pending::<()>().await;
-            }
-        };
         let running = async {
             let end = conversation.turn_as(turn, question, &stop, &sender).await;
             drop(sender);
@@ -137,52 +177,93 @@ impl Desk {
         let (end, streamed) = tokio::select! {
             biased;
             told = told => told,
-            () = stopping => return Ok(()),
+            () = server_stops(job.cancelled.clone(), &stop) => return Ok(false),
         };
         let ended = match end {
-            Ok(TurnEnd::Finished(report)) => words::ending(&report, &streamed?),
+            Ok(TurnEnd::Finished(report)) => words::ending(&report, &streamed),
             Ok(TurnEnd::Waiting(waiting)) => vec![Report::AuthRequired(words::waiting(&waiting))],
-            Err(RunnerError::Waiting { request }) => vec![Report::Rejected(
+            Err(error) => vec![self.not_run(&error)],
+        };
+        tell_all(reports, ended).await.map(|()| true)
+    }
+
+    /// What a caller is told of a turn that could not be run.
+    fn not_run(&self, error: &RunnerError) -> Report {
+        match error {
+            RunnerError::Waiting { request } => Report::Rejected(
                 format!(
                     "this conversation waits for somebody to answer `{request}`; begin another, or send this again later"
                 )
                 .into(),
-            )],
-            Err(error) => vec![Report::Failed(error.to_string().into())],
-        };
-        for report in ended {
-            reports.tell(report).await?;
+            ),
+            error => Report::Failed(self.said_outside(error).into()),
         }
-        Ok(())
     }
 
-    /// How the turn of a task stands by the log.
-    async fn standing(&self, conversation: &Conversation, turn: &TurnId) -> Vec<Report> {
-        let waiting = conversation.waiting();
-        if waiting.iter().any(|waiting| waiting.turn == *turn) {
-            return vec![Report::AuthRequired(words::waiting(waiting))];
+    /// How the turn of a task stands by the log. One that was cut off is closed, unless somebody is at work on it.
+    async fn standing(&self, session: &SessionId, turn: &TurnId) -> TaskStanding {
+        let runner = self.house.runner();
+        let mut looked = runner.standing(session, turn).await;
+        if let Ok(Standing::Unfinished) = looked {
+            let Some(_taken) = self.try_take(session) else {
+                return TaskStanding::Held;
+            };
+            if let Err(error) = runner.open(session.clone()).await {
+                self.house.trouble(&error);
+                return TaskStanding::Held;
+            }
+            looked = runner.standing(session, turn).await;
         }
-        match conversation.report_of(turn).await {
-            Ok(Some(report)) => words::ending(&report, ""),
-            Ok(None) => vec![Report::Failed(
-                "nothing is known of this task any more".into(),
-            )],
-            Err(error) => vec![Report::Failed(error.to_string().into())],
+        match looked {
+            Ok(Standing::Finished(report)) => TaskStanding::Reports(words::ending(&report, "")),
+            Ok(Standing::Waiting(waiting)) => {
+                TaskStanding::Reports(vec![Report::AuthRequired(words::waiting(&waiting))])
+            }
+            Ok(Standing::Unknown) => TaskStanding::Unknown,
+            Ok(Standing::Unfinished) => TaskStanding::Held,
+            Err(error) => {
+                self.house.trouble(&error);
+                TaskStanding::Held
+            }
         }
+    }
+
+    /// Takes back the calls of a task that wait for a person.
+    async fn take_back(&self, session: &SessionId, turn: &TurnId) -> Result<(), String> {
+        let _place = self.lines.wait(session).await;
+        let busy = "somebody is at work on it elsewhere; try again later";
+        let _held = self.house.hold(session).ok_or(busy)?;
+        let runner = self.house.runner();
+        let taken_back = async {
+            if let Standing::Waiting(_) = runner.standing(session, turn).await? {
+                let mut conversation = runner.open(session.clone()).await?;
+                let (nobody, _) = mpsc::channel(1);
+                conversation.stop_waiting(&nobody).await?;
+            }
+            Ok(())
+        };
+        let taken_back: Result<(), RunnerError> = taken_back.await;
+        taken_back.map_err(|error| self.said_outside(&error).to_owned())
     }
 
     /// Goes to a session that nobody is at, here or in another process.
     fn try_take(&self, session: &SessionId) -> Option<(Place<'_>, Box<dyn Any + Send>)> {
         let place = self.lines.try_take(session)?;
-        let held = self.house.hold(session).ok()?;
+        let held = self.house.hold(session)?;
         Some((place, held))
+    }
+
+    /// What callers are told of an error: its cause may name files and providers, and is for whoever runs the server.
+    fn said_outside(&self, error: &RunnerError) -> &'static str {
+        self.house.trouble(error);
+        TROUBLE
     }
 }
 
 impl AgentBehind for Desk {
     fn work<'a>(&'a self, mut job: Job, reports: Reports) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            // A task that was taken back or could not be kept needs no more words.
+            // A task that was taken back needs no more words; of one that could not be kept the log tells.
             let _ = self.run(&mut job, &reports).await;
         })
     }
@@ -209,49 +290,37 @@ impl AgentBehind for Desk {
         Err(Unfit::Field("message.parts".to_owned(), said))
     }
 
-    fn catch_up<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, Vec<Report>> {
+    fn catch_up<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, TaskStanding> {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
-            // Whoever is at it will be done some day.
-            let Some(_taken) = self.try_take(&session) else {
-                return Vec::new();
-            };
-            let Ok(conversation) = self.house.runner().open(session).await else {
-                return Vec::new();
-            };
-            let reports = self
-                .standing(&conversation, &TurnId::new(task.id.as_str()))
-                .await;
+            let turn = TurnId::new(task.id.as_str());
             let is_the_same = |report: &Report| {
                 matches!(report, Report::AuthRequired(_))
                     && task.status.state == TaskState::AuthRequired
             };
-            match reports.iter().any(is_the_same) {
-                true => Vec::new(),
-                false => reports,
+            match self.standing(&session, &turn).await {
+                TaskStanding::Reports(reports) if reports.iter().any(is_the_same) => {
+                    TaskStanding::Reports(Vec::new())
+                }
+                standing => standing,
             }
         })
     }
 
-    fn cancel<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, ()> {
+    fn cancel<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
-            let Some(_taken) = self.try_take(&session) else {
-                return;
-            };
-            let Ok(mut conversation) = self.house.runner().open(session).await else {
-                return;
-            };
-            let own = TurnId::new(task.id.as_str());
-            if conversation
-                .waiting()
-                .iter()
-                .any(|waiting| waiting.turn == own)
-            {
-                let (nobody, _) = mpsc::channel(1);
-                let _ = conversation.stop_waiting(&nobody).await;
-            }
+            let turn = TurnId::new(task.id.as_str());
+            self.take_back(&session, &turn).await
         })
+    }
+}
+
+/// Returns when the server stops. When only the task is taken back, its turn is told so and ends by itself, in order.
+async fn server_stops(mut cancelled: Cancelled, stop: &Stop) {
+    if cancelled.wait().await == StopReason::Cancelled {
+        stop.stop();
+        std::future::pending::<()>().await;
     }
 }
 
@@ -264,6 +333,22 @@ async fn stopped(reports: &Reports, reason: StopReason) -> Result<(), ReportErro
                 .await
         }
     }
+}
+
+/// Tells what became of a task. That its answer has no room there does not keep its end from being told.
+async fn tell_all(reports: &Reports, ended: Vec<Report>) -> Result<(), ReportError> {
+    let mut has_no_room = false;
+    for report in ended {
+        match report {
+            Report::Artifact(piece) => has_no_room = reports.artifact(piece).await.is_err(),
+            Report::Completed(_) if has_no_room => {
+                let words = "it is done; the answer is too long to be kept with the task";
+                reports.completed(words).await?;
+            }
+            report => reports.tell(report).await?,
+        }
+    }
+    Ok(())
 }
 
 /// Passes on what a turn shows.
@@ -282,15 +367,16 @@ impl<'a> Telling<'a> {
     }
 
     /// Passes all of it on; gives what was streamed of the answer. After an error the rest is only taken in, so that the
-    /// turn does not wait.
-    async fn all(mut self, mut shown: mpsc::Receiver<Shown>) -> Result<String, ReportError> {
-        let mut result = Ok(());
+    /// turn does not wait, and the answer is given whole at the end.
+    async fn all(mut self, mut shown: mpsc::Receiver<Shown>) -> String {
+        let mut is_told = true;
         while let Some(item) = shown.recv().await {
-            if result.is_ok() {
-                result = self.tell(item).await;
+            if is_told && self.tell(item).await.is_err() {
+                is_told = false;
+                self.streamed.clear();
             }
         }
-        result.map(|()| self.streamed)
+        self.streamed
     }
 
     async fn tell(&mut self, item: Shown) -> Result<(), ReportError> {
@@ -313,13 +399,19 @@ impl<'a> Telling<'a> {
                 self.streamed.push_str(&text);
                 self.reports.artifact(piece).await
             }
-            // What comes next takes its place.
+            Shown::Withdrawn if self.streamed.is_empty() => Ok(()),
             Shown::Withdrawn => {
                 self.streamed.clear();
-                Ok(())
+                let nothing = vec![Part::text("")];
+                self.reports
+                    .artifact(Piece {
+                        is_last: false,
+                        ..Piece::whole(words::ANSWER, nothing)
+                    })
+                    .await
             }
-            Shown::Retrying { agent, reason } => {
-                let words = format!("{agent} asks its model again: {reason}");
+            Shown::Retrying { agent, .. } => {
+                let words = format!("{agent} asks its model again");
                 self.reports.working(words).await
             }
         }

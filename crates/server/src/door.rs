@@ -15,6 +15,7 @@ use lango_core::UserId;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 /// The card, which everybody may read.
@@ -157,6 +158,9 @@ fn is_same(origin: &HeaderValue, host: &str) -> bool {
 
 /// A host without its port and the brackets of an IPv6 address.
 fn bare(host: &str) -> &str {
+    if host.parse::<Ipv6Addr>().is_ok() {
+        return host;
+    }
     match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or("", |(address, _)| address),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),

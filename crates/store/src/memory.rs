@@ -107,6 +107,20 @@ impl SessionStore for MemoryStore {
         Box::pin(async move { self.with_session(&session, |found| found.page(page)) })
     }
 
+    fn turn_events(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+        let (session, turn) = (session.clone(), turn.clone());
+        Box::pin(async move {
+            let sessions = self.sessions();
+            let events = sessions.get(&session).into_iter();
+            let events = events.flat_map(|session| &session.events);
+            Ok(events.filter(|event| event.turn == turn).cloned().collect())
+        })
+    }
+
     fn grants(
         &self,
         session: &SessionId,

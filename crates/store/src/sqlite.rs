@@ -30,7 +30,7 @@ pub use graph::Graph;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
     RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError,
-    UserId,
+    TurnId, UserId,
 };
 pub use library::{LibraryRows, Ranked, Removal, Wanted};
 pub use memory::{Recollections, TurnsToRead, Which};
@@ -118,6 +118,18 @@ impl SessionStore for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| rows::events(reader, &session, page)),
+        )
+    }
+
+    fn turn_events(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+        let (session, turn) = (session.clone(), turn.clone());
+        Box::pin(
+            self.readers
+                .read(move |reader| rows::turn_events(reader, &session, &turn)),
         )
     }
 

@@ -246,6 +246,11 @@ fn banner(app: &App, place: &Place, url: &str, model: &str) -> String {
         true => format!("agent   {}", app.tree.root.name),
         false => format!("agents  {}", agents.join(" · ")),
     });
+    if place.public_url.is_none() && matches!(place.host.as_str(), "0.0.0.0" | "::") {
+        lines.push(format!(
+            "warning the card says {url}, which others cannot reach; set server.publicUrl to where they can"
+        ));
+    }
     let warnings = app.warnings().into_iter();
     lines.extend(warnings.map(|warning| format!("warning {}", one_line(&warning, 300))));
     lines.push("what has to be allowed waits in `lango approvals` · ctrl-c stops".to_owned());

@@ -1,16 +1,14 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{
-    RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote, report,
-};
+use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, Event, EventBody, Exchange,
-    ExchangeAnswer, Model, NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId,
-    TurnSettings, UserId, Waiting,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, Event, Exchange, ExchangeAnswer, Model,
+    NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings, UserId,
+    Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -45,9 +43,6 @@ enum Place {
 }
 
 impl Conversation {
-    /// How far back the end of a turn is looked for.
-    const EVENTS_BACK: u64 = 2000;
-
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
@@ -119,7 +114,7 @@ impl Conversation {
         self.turn_as(id, question, stop, shown).await
     }
 
-    /// The same under an id that the edge chose, by which it finds out later [how it ended](Self::report_of).
+    /// The same under an id that the edge chose, by which it finds out later [how it stands](Runner::standing).
     pub async fn turn_as(
         &mut self,
         id: TurnId,
@@ -171,18 +166,6 @@ impl Conversation {
         self.remember(question, &report, task);
         self.place = Place::Current;
         Ok(TurnEnd::Finished(report))
-    }
-
-    /// How one of the last turns ended, if it has.
-    pub async fn report_of(&self, turn: &TurnId) -> Result<Option<TurnReport>, RunnerError> {
-        let page = Page {
-            from: self.next_seq.saturating_sub(Self::EVENTS_BACK).max(1),
-            limit: usize::try_from(Self::EVENTS_BACK).unwrap_or(usize::MAX),
-        };
-        let mut events = self.parts.store.read(&self.session, page).await?;
-        events.retain(|event| event.turn == *turn);
-        let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
-        Ok(events.iter().any(is_end).then(|| report(&events)))
     }
 
     /// Reads the session again: somebody may have answered elsewhere.

@@ -404,11 +404,9 @@ impl State {
             let ended = self.frame(frame);
             let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
             let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
-            let (text, failed) = match &end {
-                FrameEnd::Answered(text) if ended.is_some_and(|frame| frame.remote) => {
-                    let text = instruction::from_outside(&agent, text, asks.is_some());
-                    (text, false)
-                }
+            let is_remote = ended.is_some_and(|frame| frame.remote);
+            let asks = asks.is_some();
+            let (text, failed): (Text, bool) = match &end {
                 FrameEnd::Answered(text) => (Arc::clone(text), false),
                 FrameEnd::Rejected(reason) => {
                     (format!("{agent} rejected the task: {reason}").into(), true)
@@ -424,6 +422,10 @@ impl State {
                 FrameEnd::Failed(detail) => {
                     (format!("{agent} gave no answer: {detail}").into(), true)
                 }
+            };
+            let text = match is_remote {
+                true => instruction::from_outside(&agent, &text, asks && !failed),
+                false => text,
             };
             self.answer(&FrameId::root(), &CallId::from(frame), text, failed);
         }

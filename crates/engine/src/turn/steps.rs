@@ -163,8 +163,14 @@ impl Turn {
                 })
             }));
         }
+        let mut asked: Vec<&AgentName> = Vec::new();
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
+            // One after the other: the second goes on with the conversation where the first left it.
+            if frame.remote && asked.contains(&&frame.agent) {
+                continue;
+            }
             if frame.remote {
+                asked.push(&frame.agent);
                 steps.push(Step::CallRemote(RemoteStep {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),

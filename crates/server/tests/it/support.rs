@@ -35,8 +35,12 @@ impl House for TestHouse {
         self.runner.clone()
     }
 
-    fn hold(&self, _: &SessionId) -> Result<Box<dyn Any + Send>, String> {
-        Ok(Box::new(()))
+    fn hold(&self, _: &SessionId) -> Option<Box<dyn Any + Send>> {
+        (!self.is_busy.load(Ordering::SeqCst)).then(|| Box::new(()) as Box<dyn Any + Send>)
+    }
+
+    fn trouble(&self, what: &dyn Display) {
+        println!("trouble: {what}");
     }
 
     fn after_turn<'a>(&'a self, _: &'a UserId, _: &'a SessionId) -> BoxFuture<'a, ()> {

@@ -16,4 +16,7 @@ CREATE INDEX tasks_by_context ON tasks (user, context, updated, id);
 
 CREATE INDEX tasks_by_state ON tasks (user, state, updated, id);
 
+-- The end of a turn is looked for by the task that it was.
+CREATE INDEX turns_by_id ON turns (session, turn, first_seq);
+
 CREATE INDEX tasks_running ON tasks (updated, id) WHERE running;

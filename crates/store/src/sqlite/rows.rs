@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::readers::Reader;
-use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX};
+use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS};
 use lango_core::{
     AgentName, Event, EventBody, FrameId, Page, SessionId, SessionSummary, StoreError, Text,
     Timestamp, TurnId, UserId,
@@ -34,6 +34,21 @@ pub(super) fn events(
         known.ok_or_else(|| StoreError::NotFound {
             id: session.clone(),
         })?;
+    }
+    Ok(events)
+}
+
+/// The events of one turn.
+pub(super) fn turn_events(
+    reader: Reader<'_>,
+    session: &SessionId,
+    turn: &TurnId,
+) -> Result<Vec<Event>, Failure> {
+    let mut statement = reader.connection.prepare_cached(TURN_EVENTS)?;
+    let mut rows = statement.query(params![session.as_str(), turn.as_str()])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(event(row, session, reader.root_agent)?);
     }
     Ok(events)
 }

@@ -90,6 +90,16 @@ pub(super) const REMOTE_THREAD: &str =
 pub(super) const EVENTS: &str = "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
 
+/// The events of one turn: from its first to the next turn's.
+pub(super) const TURN_EVENTS: &str = "SELECT seq, turn, frame, author, time, body FROM events
+     WHERE session = ?1
+       AND seq >= (SELECT max(first_seq) FROM turns WHERE session = ?1 AND turn = ?2)
+       AND seq < coalesce((SELECT next.first_seq FROM turns AS own
+                             JOIN turns AS next ON next.session = own.session AND next.ordinal = own.ordinal + 1
+                            WHERE own.session = ?1 AND own.turn = ?2
+                            ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
+     ORDER BY seq";
+
 /// The whole log with its hashes.
 pub(super) const CHAIN: &str = "SELECT seq, turn, frame, author, time, body, hash FROM events
      WHERE session = ?1 ORDER BY seq";
@@ -124,7 +134,8 @@ pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 22] = [
+    const ALL: [&str; 23] = [
+        TURN_EVENTS,
         SET_REMOTE_THREAD,
         END_REMOTE_TASK,
         REMOTE_THREAD,

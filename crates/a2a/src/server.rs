@@ -24,7 +24,7 @@ mod shown;
 mod stream;
 mod wire;
 
-pub use behind::{AgentBehind, Cancelled, Job, StopReason, Unfit};
+pub use behind::{AgentBehind, Cancelled, Job, Standing, StopReason, Unfit};
 pub use job::Reports;
 pub use report::{Piece, Report, ReportError, Words};
 pub use routes::Route;

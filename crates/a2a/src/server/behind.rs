@@ -32,15 +32,32 @@ pub trait AgentBehind: Send + Sync + 'static {
     }
 
     /// What became of a task that has not ended and that nobody is at work on in this process. Asked when somebody looks at
-    /// it, and for those at work when the server last stopped.
-    fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Vec<Report>> {
-        Box::pin(async { Vec::new() })
+    /// it, when its job returned without having said how it stands, and for those at work when the server last stopped; in
+    /// the last two cases a task of which nothing is known has failed.
+    fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Standing> {
+        Box::pin(async { Standing::Unknown })
     }
 
-    /// Takes back what waits for somebody. A job at work is told by [`Job::cancelled`] instead.
-    fn cancel<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, ()> {
-        Box::pin(async {})
+    /// Takes back what waits for somebody. An error says why that was not possible, and the task stands as it did. A job at
+    /// work is told by [`Job::cancelled`] first, and this is asked when it has returned without having reported an end.
+    fn cancel<'a>(
+        &'a self,
+        _user: &'a UserId,
+        _task: &'a Task,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Ok(()) })
     }
+}
+
+/// What is known of a task that nobody is at work on in this process.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// Somebody else is at work on it, or it could not be looked at now: it is left as it is.
+    Held,
+    /// Nothing is known of it.
+    Unknown,
+    /// This became of it, in order; nothing if it stands as it did.
+    Reports(Vec<Report>),
 }
 
 /// Something to do.

@@ -41,7 +41,7 @@ impl Keeper {
             let behind = Arc::clone(&self.shared.behind);
             let patience = self.shared.settings.limits.stop_wait;
             let told = behind.cancel(&self.key.0, &ledger.task);
-            let _ = tokio::time::timeout(patience, told).await;
+            let _told = tokio::time::timeout(patience, told).await;
             let report = Report::Cancelled("the client cancelled the task".into());
             self.end(ledger, report).await;
         }

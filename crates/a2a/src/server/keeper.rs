@@ -10,7 +10,7 @@ use super::ledger::{Ledger, Update};
 use super::refusal::{Kind, Refusal};
 use super::shared::{Key, Opener, Phase, Shared};
 use super::shown::{View, word};
-use super::{Report, ReportError, StopReason};
+use super::{Report, ReportError, Standing, StopReason};
 use a2a::{Message, TaskState};
 use lango_core::{StoreError, TaskRecord};
 use std::sync::Arc;
@@ -261,9 +261,10 @@ impl Keeper {
         let behind = Arc::clone(&self.shared.behind);
         let patience = self.shared.settings.limits.stop_wait;
         let asked = behind.catch_up(&self.key.0, &ledger.task);
-        let reports = tokio::time::timeout(patience, asked)
-            .await
-            .unwrap_or_default();
+        let standing = tokio::time::timeout(patience, asked).await;
+        let Standing::Reports(reports) = standing.unwrap_or(Standing::Held) else {
+            return;
+        };
         for report in reports {
             // What cannot be taken now is told again at the next look.
             if self.record(ledger, report).await.is_err() {

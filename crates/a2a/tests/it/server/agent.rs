@@ -1,7 +1,7 @@
 //! An agent that does what the text of a message says, and that waits for the test where the text says so.
 
 use a2a::{Message, Part, Task};
-use lango_a2a::server::{AgentBehind, Job, Piece, Report, ReportError, Reports, Unfit, Words};
+use lango_a2a::server::{AgentBehind, Job, Piece, ReportError, Reports, Standing, Unfit, Words};
 use lango_core::{BoxFuture, UserId};
 use serde_json::json;
 use std::sync::Mutex;
@@ -15,8 +15,12 @@ pub struct ScriptedAgent {
     pub jobs: Mutex<Vec<Job>>,
     /// How many jobs came to their end.
     pub returned: AtomicUsize,
-    /// What became of tasks while nobody looked.
-    pub news: Mutex<Vec<Report>>,
+    /// What is known of tasks that nobody is at work on; reports are told once.
+    pub standing: Mutex<Standing>,
+    /// How often that was asked for.
+    pub looks: AtomicUsize,
+    /// Why nothing can be taken back.
+    pub keeps: Mutex<Option<String>>,
     pub taken_back: Mutex<Vec<String>>,
 }
 
@@ -26,7 +30,9 @@ impl Default for ScriptedAgent {
             gate: Semaphore::new(0),
             jobs: Mutex::default(),
             returned: AtomicUsize::new(0),
-            news: Mutex::default(),
+            standing: Mutex::new(Standing::Unknown),
+            looks: AtomicUsize::new(0),
+            keeps: Mutex::default(),
             taken_back: Mutex::default(),
         }
     }
@@ -150,11 +156,28 @@ impl AgentBehind for ScriptedAgent {
         Box::pin(async move { is_greeting.then(|| "hello yourself".into()) })
     }
 
-    fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Vec<Report>> {
-        Box::pin(async { std::mem::take(&mut *self.news.lock().unwrap()) })
+    fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Standing> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async {
+            let mut standing = self.standing.lock().unwrap();
+            match &mut *standing {
+                Standing::Reports(news) => Standing::Reports(std::mem::take(news)),
+                other => other.clone(),
+            }
+        })
     }
 
-    fn cancel<'a>(&'a self, _user: &'a UserId, task: &'a Task) -> BoxFuture<'a, ()> {
-        Box::pin(async { self.taken_back.lock().unwrap().push(task.id.clone()) })
+    fn cancel<'a>(
+        &'a self,
+        _user: &'a UserId,
+        task: &'a Task,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async {
+            if let Some(reason) = self.keeps.lock().unwrap().clone() {
+                return Err(reason);
+            }
+            self.taken_back.lock().unwrap().push(task.id.clone());
+            Ok(())
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, reply, settings, soon};
-use lango_a2a::server::{Piece, Report, ResumeError};
+use lango_a2a::server::{Piece, Report, ResumeError, Standing};
 use lango_core::UserId;
 use lango_store::SqliteStore;
 use serde_json::json;
@@ -94,7 +94,8 @@ async fn lost_work_has_failed_unless_the_agent_knows_better() {
     let two = after.begin("stubborn").await["id"].clone();
     after.until(&two, "TASK_STATE_WORKING").await;
     let last = TestServer::over(stopped(after).await, settings).await;
-    *last.agent.news.lock().unwrap() = vec![Report::AuthRequired("may I?".into())];
+    let news = vec![Report::AuthRequired("may I?".into())];
+    *last.agent.standing.lock().unwrap() = Standing::Reports(news);
     assert_eq!(last.server.recover().await.unwrap(), 1);
     assert_eq!(
         last.task(&two).await["status"]["state"],
@@ -106,7 +107,7 @@ async fn lost_work_has_failed_unless_the_agent_knows_better() {
 async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
     let server = TestServer::start().await;
     let id = server.send("authorise").await["id"].clone();
-    let news = |report| *server.agent.news.lock().unwrap() = vec![report];
+    let news = |report| *server.agent.standing.lock().unwrap() = Standing::Reports(vec![report]);
     news(Report::Working("allowed".into()));
     assert_eq!(
         server.task(&id).await["status"]["state"],

@@ -1,6 +1,7 @@
 //! Streams: what they begin with, what follows, when they close, and that they do not disturb each other.
 
 use super::support::{Events, TestServer, golden, message, reply, sent, settings};
+use lango_a2a::server::Standing;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -136,7 +137,7 @@ async fn what_another_process_made_of_a_waiting_task_reaches_its_subscribers() {
     let news = vec![lango_a2a::server::Report::Completed(
         "done elsewhere".into(),
     )];
-    *server.agent.news.lock().unwrap() = news;
+    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
     let rest = events.rest().await;
     assert_eq!(
         rest.iter().map(state).collect::<Vec<_>>(),

@@ -1,7 +1,10 @@
 //! The command line.
 
+mod serve;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lango_knowledge::Mode;
+pub use serve::{Grace, ServeArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -50,37 +53,6 @@ pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
         }
     }
     first.into_iter().chain(rest).chain(typed).collect()
-}
-
-/// What `lango serve` was told.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  lango serve\n  lango serve --port 0\n  \
-                  curl http://127.0.0.1:18789/.well-known/agent-card.json\n\n\
-                  Callers send the token that is named at the start. Ctrl-C stops: what runs is finished first.")]
-pub struct ServeArguments {
-    /// The address to listen at, instead of server.host.
-    #[arg(long)]
-    pub host: Option<String>,
-    /// The port, instead of server.port; 0 takes a free one.
-    #[arg(long)]
-    pub port: Option<u16>,
-    /// How long what runs may go on when the server is stopped, such as 30s.
-    #[arg(long, value_name = "TIME", default_value = "30s")]
-    pub grace: Grace,
-}
-
-/// A length of time on the command line.
-#[derive(Debug, Clone, Copy)]
-pub struct Grace(pub std::time::Duration);
-
-impl std::str::FromStr for Grace {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        crate::config::duration(text)
-            .map(Self)
-            .map_err(|expected| format!("must be {expected}"))
-    }
 }
 
 /// The commands.

@@ -23,10 +23,14 @@ pub fn server_token(file: &Path) -> Result<String, Failure> {
         builder.recursive(true).mode(0o700);
         builder.create(folder).map_err(failed)?;
     }
+    match read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        there => return there.map_err(failed),
+    }
     match make(file) {
-        Ok(token) => Ok(token),
+        // Another server was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(file).map_err(failed),
-        Err(error) => Err(failed(error)),
+        made => made.map_err(failed),
     }
 }
 

@@ -13,30 +13,42 @@ pub(crate) struct Lines {
 
 /// Somebody's turn at a session.
 pub(crate) struct Place<'a> {
+    // Let go of first: then it can be seen that nobody waits.
+    _held: OwnedMutexGuard<()>,
+    _in_line: InLine<'a>,
+}
+
+/// Somebody in a line, at its front or not. The last to leave takes the line away.
+struct InLine<'a> {
     lines: &'a Lines,
     session: SessionId,
-    held: Option<OwnedMutexGuard<()>>,
 }
 
 impl Lines {
     /// Waits in line.
     pub async fn wait(&self, session: &SessionId) -> Place<'_> {
-        let turnstile = self.turnstile(session);
-        let held = turnstile.lock_owned().await;
-        self.place(session, held)
+        let in_line = self.join(session);
+        let held = self.turnstile(session).lock_owned().await;
+        Place {
+            _held: held,
+            _in_line: in_line,
+        }
     }
 
     /// Goes to the front if nobody is there.
     pub fn try_take(&self, session: &SessionId) -> Option<Place<'_>> {
+        let in_line = self.join(session);
         let held = self.turnstile(session).try_lock_owned().ok()?;
-        Some(self.place(session, held))
+        Some(Place {
+            _held: held,
+            _in_line: in_line,
+        })
     }
 
-    fn place(&self, session: &SessionId, held: OwnedMutexGuard<()>) -> Place<'_> {
-        Place {
+    fn join(&self, session: &SessionId) -> InLine<'_> {
+        InLine {
             lines: self,
             session: session.clone(),
-            held: Some(held),
         }
     }
 
@@ -49,10 +61,9 @@ impl Lines {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for InLine<'_> {
     fn drop(&mut self) {
         let mut sessions = self.lines.sessions();
-        drop(self.held.take());
         // Nobody else has it: nobody waits.
         let is_idle = |turnstile: &Arc<Turnstile<()>>| Arc::strong_count(turnstile) == 1;
         if sessions.get(&self.session).is_some_and(is_idle) {
@@ -64,6 +75,7 @@ impl Drop for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[tokio::test]
     async fn one_at_a_time_is_at_a_session_and_nothing_is_left_behind() {
@@ -79,6 +91,22 @@ mod tests {
         };
         let (second, ()) = tokio::join!(second, async { drop(first) });
         assert!(lines.try_take(&one).is_none());
+        let impatient = tokio::time::timeout(Duration::ZERO, lines.wait(&one));
+        assert!(impatient.await.is_err());
+        drop(second);
+        assert!(lines.sessions().is_empty());
+    }
+
+    #[tokio::test]
+    async fn somebody_who_gives_up_waiting_leaves_no_line_behind() {
+        let lines = Lines::default();
+        let session = SessionId::from("s_1");
+        let first = lines.wait(&session).await;
+        let mut second = Box::pin(lines.wait(&session));
+        let gives_up = tokio::time::timeout(Duration::ZERO, &mut second);
+        assert!(gives_up.await.is_err());
+        // Its turn comes, and it is gone before it takes it.
+        drop(first);
         drop(second);
         assert!(lines.sessions().is_empty());
     }

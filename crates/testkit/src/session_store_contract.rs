@@ -116,6 +116,7 @@ macro_rules! session_store_contract {
             the_answer_of_a_sub_agent_carries_its_task
             the_answer_of_a_remote_agent_carries_its_task
             the_answer_of_the_root_carries_no_task
+            the_events_of_one_turn_are_found_by_its_id
             the_session_used_last_is_listed_first
             a_list_is_no_longer_than_asked
             a_user_sees_no_session_of_another

@@ -11,6 +11,8 @@ use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 fn state(task: &Value) -> &str {
@@ -160,8 +162,8 @@ async fn cancelling_what_waits_denies_it() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn tasks_are_there_after_a_restart_and_what_was_cut_off_is_said_to_be() {
+#[test]
+fn tasks_are_there_after_a_restart_and_what_was_cut_off_is_said_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let stuck = Arc::new(CountingTool::new("fs_read").never_returning());
     let model = ScriptedModel::replies([
@@ -169,34 +171,96 @@ async fn tasks_are_there_after_a_restart_and_what_was_cut_off_is_said_to_be() {
         delegate_and_finish("operator", "read"),
         call("fs_read", json!({})),
     ]);
-    let server = TestServer::start(folder.path(), model, vec![stuck as _]).await;
-    let done = server.rpc("SendMessage", message("m-1", "one")).await;
-    let mut params = message("m-2", "two");
-    params["configuration"] = json!({ "returnImmediately": true });
-    let running = server.rpc("SendMessage", params).await;
-    let running = running["result"]["task"]["id"].clone();
+    let first = tokio::runtime::Runtime::new().unwrap();
+    let (done, running) = first.block_on(async {
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&stuck) as _];
+        let server = TestServer::start(folder.path(), model, tools).await;
+        let done = server.rpc("SendMessage", message("m-1", "one")).await;
+        let mut params = message("m-2", "two");
+        params["configuration"] = json!({ "returnImmediately": true });
+        let running = server.rpc("SendMessage", params).await;
+        while stuck.runs() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let id = |sent: &Value| sent["result"]["task"]["id"].clone();
+        (id(&done), id(&running))
+    });
     // As a process that is killed leaves it: nothing is told to anybody.
-    let TestServer { store, .. } = server;
+    drop(first);
+    let second = tokio::runtime::Runtime::new().unwrap();
+    second.block_on(async {
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(CountingTool::new("fs_read"))];
+        let again = TestServer::start(folder.path(), ScriptedModel::replies([]), tools).await;
+        let got = again.rpc("GetTask", json!({ "id": done })).await;
+        assert_eq!(answer(&got["result"]), "Done.");
+        let got = again.rpc("GetTask", json!({ "id": running })).await;
+        assert_eq!(state(&got["result"]), "TASK_STATE_FAILED", "{got}");
+        let said = got["result"]["status"]["message"]["parts"][0]["text"].as_str();
+        assert!(
+            said.unwrap().contains("in the middle of the work"),
+            "{said:?}"
+        );
+    });
+}
+
+#[tokio::test]
+async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tool, model) = writing();
+    let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "write")).await;
+    let task = sent["result"]["task"].clone();
+    server.is_busy.store(true, Ordering::SeqCst);
+    let mut impatient = message("m-2", "any news?");
+    impatient["message"]["taskId"] = task["id"].clone();
+    let sent = server.rpc("SendMessage", impatient).await;
+    assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_AUTH_REQUIRED");
+    let refused = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    let got = server.rpc("GetTask", json!({ "id": task["id"] })).await;
+    assert_eq!(state(&got["result"]), "TASK_STATE_AUTH_REQUIRED");
+    server.is_busy.store(false, Ordering::SeqCst);
+    let cancelled = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
+    assert_eq!(state(&cancelled["result"]), "TASK_STATE_CANCELED");
+    assert_eq!(tool.runs(), 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_task_waits_for_a_session_that_is_busy_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::replies([say("Now.")]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    server.is_busy.store(true, Ordering::SeqCst);
+    let mut params = message("m-1", "hello");
+    params["configuration"] = json!({ "returnImmediately": true });
+    let sent = server.rpc("SendMessage", params).await;
+    let id = sent["result"]["task"]["id"].clone();
+    let got = server.rpc("GetTask", json!({ "id": id })).await;
+    assert_eq!(state(&got["result"]), "TASK_STATE_SUBMITTED", "{got}");
+    server.is_busy.store(false, Ordering::SeqCst);
     loop {
-        let found = store.list(&UserId::from("a2a"), 10).await.unwrap();
-        if found.len() == 2 {
+        let got = server.rpc("GetTask", json!({ "id": id })).await;
+        if state(&got["result"]) == "TASK_STATE_COMPLETED" {
+            assert_eq!(answer(&got["result"]), "Now.");
             break;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(CountingTool::new("fs_read"))];
-    let again = TestServer::start(folder.path(), ScriptedModel::replies([]), tools).await;
-    let got = again
-        .rpc("GetTask", json!({ "id": done["result"]["task"]["id"] }))
-        .await;
-    assert_eq!(answer(&got["result"]), "Done.");
-    let got = again.rpc("GetTask", json!({ "id": running })).await;
-    assert_eq!(state(&got["result"]), "TASK_STATE_FAILED", "{got}");
-    let said = got["result"]["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(
-        said.unwrap().contains("in the middle of the work"),
-        "{said:?}"
-    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_no_task_can_hold_does_not_make_a_done_task_a_failed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::replies([say(&"long ".repeat(1_000_000))]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "much")).await;
+    let task = &sent["result"]["task"];
+    assert_eq!(state(task), "TASK_STATE_COMPLETED");
+    let said = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(said.unwrap().contains("too long to be kept"), "{said:?}");
+    server.stop().await;
 }
 
 #[tokio::test]

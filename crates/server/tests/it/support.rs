@@ -14,9 +14,11 @@ use lango_server::{Bounds, Desk, House, serve};
 use lango_store::SqliteStore;
 use serde_json::{Value, json};
 use std::any::Any;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,6 +30,7 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A house with one runner, in which nobody else is.
 pub struct TestHouse {
     runner: Runner,
+    is_busy: Arc<AtomicBool>,
 }
 
 impl House for TestHouse {
@@ -53,6 +56,8 @@ pub struct TestServer {
     pub address: SocketAddr,
     pub store: Arc<SqliteStore>,
     pub runner: Runner,
+    /// Whether another process is at every session.
+    pub is_busy: Arc<AtomicBool>,
     stop: Option<oneshot::Sender<()>>,
     running: tokio::task::JoinHandle<()>,
 }
@@ -85,8 +90,10 @@ impl TestServer {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let is_busy = Arc::new(AtomicBool::new(false));
         let house = TestHouse {
             runner: runner.clone(),
+            is_busy: Arc::clone(&is_busy),
         };
         let mut settings = ServerSettings::new(
             "lango",
@@ -120,6 +127,7 @@ impl TestServer {
             address,
             store,
             runner,
+            is_busy,
             stop: Some(stop),
             running,
         }

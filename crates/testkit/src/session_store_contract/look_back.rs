@@ -3,7 +3,7 @@
 use super::samples::ROOT;
 use super::{Sketch, Subject};
 use lango_core::{
-    CallId, CallStatus, EventBody, Exchange, ExchangeAnswer, Fault, SessionHead, SessionId,
+    CallId, CallStatus, EventBody, Exchange, ExchangeAnswer, Fault, SessionHead, SessionId, TurnId,
 };
 
 /// At every length of a session the look back begins where [`SessionHead::look_back_start`] says and holds all since.
@@ -175,6 +175,24 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         open(&subject, &session).await.exchanges[0].answer,
         Some(expected)
     );
+}
+
+/// By its id, whole, and nothing of the turns before and after it.
+pub async fn the_events_of_one_turn_are_found_by_its_id(subject: Subject) {
+    let session = subject.session("s_1").await;
+    let mut sketch = Sketch::of(&session)
+        .exchange("one", "1")
+        .exchange("two", "2")
+        .ask("three");
+    store(&subject, &mut sketch).await;
+    let all = subject.log(&session).await;
+    for turn in ["t_1", "t_2", "t_3", "t_9"] {
+        let turn = TurnId::from(turn);
+        let mut expected = all.clone();
+        expected.retain(|event| event.turn == turn);
+        let found = subject.store.turn_events(&session, &turn).await;
+        assert_eq!(found.expect("they can be read"), expected, "{turn}");
+    }
 }
 
 /// A delegation whose result the root put into its own words is not part of the history.

@@ -1,0 +1,34 @@
+//! The arguments of `lango serve`.
+
+use clap::Args;
+
+/// What `lango serve` was told.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lango serve\n  lango serve --port 0\n  \
+                  curl http://127.0.0.1:18789/.well-known/agent-card.json\n\n\
+                  Callers send the token that is named at the start. Ctrl-C stops: what runs is finished first.")]
+pub struct ServeArguments {
+    /// The address to listen at, instead of server.host.
+    #[arg(long)]
+    pub host: Option<String>,
+    /// The port, instead of server.port; 0 takes a free one.
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// How long what runs may go on when the server is stopped, such as 30s.
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub grace: Grace,
+}
+
+/// A length of time on the command line.
+#[derive(Debug, Clone, Copy)]
+pub struct Grace(pub std::time::Duration);
+
+impl std::str::FromStr for Grace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        crate::config::duration(text)
+            .map(Self)
+            .map_err(|expected| format!("must be {expected}"))
+    }
+}

@@ -89,6 +89,7 @@ async fn lost_work_has_failed_unless_the_agent_knows_better() {
         .as_str()
         .unwrap();
     assert!(why.contains("stopped"), "{why}");
+    assert!(!why.contains("again"), "what was done is not known: {why}");
     assert_eq!(after.server.recover().await.unwrap(), 0);
 
     let two = after.begin("stubborn").await["id"].clone();
@@ -178,16 +179,62 @@ async fn what_cannot_be_kept_is_not_said() {
         "TASK_STATE_WORKING",
         "no end that the store does not have"
     );
-    // Its result is gone, but that it ended is said as soon as it can be.
+    // How it ended is said as soon as it can be.
     server.tasks.fails.store(false, Ordering::SeqCst);
     let rest = events.rest().await;
     assert_eq!(rest.len(), 1);
     assert_eq!(
         rest[0]["statusUpdate"]["status"]["state"],
-        "TASK_STATE_FAILED"
+        "TASK_STATE_COMPLETED"
     );
     assert_eq!(
         server.task(&id).await["status"]["state"],
-        "TASK_STATE_FAILED"
+        "TASK_STATE_COMPLETED"
     );
+}
+
+#[tokio::test]
+async fn what_could_not_be_kept_does_not_stand_in_the_way_of_the_end() {
+    let server = TestServer::start().await;
+    let mut events = server.stream("ask-in-vain").await;
+    let id = events.one().await["task"]["id"].clone();
+    server.tasks.fails.store(true, Ordering::SeqCst);
+    server.agent.gate.add_permits(1);
+    soon(async {
+        while server.tasks.failures.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    server.tasks.fails.store(false, Ordering::SeqCst);
+    server.agent.gate.add_permits(1);
+    let rest = events.rest().await;
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_eq!(
+        rest[0]["statusUpdate"]["status"]["message"]["parts"][0]["text"],
+        "without asking"
+    );
+    let task = server.task(&id).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task["history"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_before_it() {
+    let mut settings = settings();
+    settings.limits.task_bytes = 10_000;
+    let server = TestServer::with(settings).await;
+    let id = server.send("authorise").await["id"].clone();
+    let long = vec![a2a::Part::text("x".repeat(20_000))];
+    let news = vec![
+        Report::Artifact(Piece::whole("long", long)),
+        Report::Artifact(Piece::whole("empty", Vec::new())),
+        Report::Artifact(Piece::whole("short", vec![a2a::Part::text("short")])),
+        Report::Completed("done".into()),
+    ];
+    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    let task = server.task(&id).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task["artifacts"].as_array().unwrap().len(), 1);
+    assert_eq!(task["artifacts"][0]["artifactId"], "short");
 }

@@ -3,7 +3,7 @@
 use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, reply, settings, soon};
 use lango_a2a::server::{Piece, Report, ResumeError, Standing};
-use lango_core::UserId;
+use lango_core::{TaskStore, UserId};
 use lango_store::SqliteStore;
 use serde_json::json;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ async fn tasks_outlive_the_server() {
     let ended = before.send("artifact forty-two").await;
     let waiting = before.send("ask what?").await;
     let after = TestServer::over(stopped(before).await, settings()).await;
-    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
     assert_eq!(after.task(&ended["id"]).await, ended);
     assert_eq!(after.task(&waiting["id"]).await, waiting);
     let params = json!({ "message": reply("this", &waiting["id"]) });
@@ -55,7 +55,7 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
     drop(before);
 
     let after = start().await;
-    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
     for task in &made {
         assert_eq!(after.task(&task["id"]).await, *task);
     }
@@ -82,7 +82,7 @@ async fn lost_work_has_failed_unless_the_agent_knows_better() {
     let tasks = stopped(before).await;
 
     let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-    assert_eq!(after.server.recover().await.unwrap(), 1);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 1);
     let task = after.task(&one).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
     let why = task["status"]["message"]["parts"][0]["text"]
@@ -90,14 +90,14 @@ async fn lost_work_has_failed_unless_the_agent_knows_better() {
         .unwrap();
     assert!(why.contains("stopped"), "{why}");
     assert!(!why.contains("again"), "what was done is not known: {why}");
-    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
 
     let two = after.begin("stubborn").await["id"].clone();
     after.until(&two, "TASK_STATE_WORKING").await;
     let last = TestServer::over(stopped(after).await, settings).await;
     let news = vec![Report::AuthRequired("may I?".into())];
     *last.agent.standing.lock().unwrap() = Standing::Reports(news);
-    assert_eq!(last.server.recover().await.unwrap(), 1);
+    assert_eq!(last.server.recover().await.unwrap().seen_to, 1);
     assert_eq!(
         last.task(&two).await["status"]["state"],
         "TASK_STATE_AUTH_REQUIRED"
@@ -237,4 +237,54 @@ async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_befo
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(task["artifacts"].as_array().unwrap().len(), 1);
     assert_eq!(task["artifacts"][0]["artifactId"], "short");
+}
+
+#[tokio::test]
+async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
+    let tasks = Arc::<MemoryTasks>::default();
+    let record = |at: usize, body: String| lango_core::TaskRecord {
+        id: format!("t-{at}").into(),
+        user: lango_core::UserId::new("ann"),
+        context: "c".into(),
+        state: "working".into(),
+        is_running: true,
+        updated: lango_core::Timestamp(at as u64),
+        body: body.into(),
+    };
+    // More than are read at one time.
+    for at in 0..100 {
+        let body = match at % 10 {
+            0 => "{".to_owned(),
+            _ => json!({ "id": format!("t-{at}"), "contextId": "c",
+                "status": { "state": "TASK_STATE_WORKING" } })
+            .to_string(),
+        };
+        tasks.put(record(at, body)).await.unwrap();
+    }
+    let server = TestServer::over(Arc::clone(&tasks), settings()).await;
+    *server.agent.standing.lock().unwrap() = Standing::Held;
+    let first = server.server.recover().await.unwrap();
+    assert_eq!((first.seen_to, first.left), (0, 90));
+    let mut damaged: Vec<_> = (0..10).map(|at| format!("t-{}", at * 10)).collect();
+    damaged.sort();
+    assert_eq!(first.damaged, damaged);
+    assert_eq!(
+        server.task(&json!("t-1")).await["status"]["state"],
+        "TASK_STATE_WORKING"
+    );
+
+    let done = vec![Report::Completed("elsewhere".into())];
+    *server.agent.standing.lock().unwrap() = Standing::Reports(done);
+    assert_eq!(
+        server.task(&json!("t-1")).await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    *server.agent.standing.lock().unwrap() = Standing::Unknown;
+    let second = server.server.recover().await.unwrap();
+    assert_eq!((second.seen_to, second.left), (89, 0));
+    assert_eq!(second.damaged, damaged);
+    assert_eq!(
+        server.task(&json!("t-2")).await["status"]["state"],
+        "TASK_STATE_FAILED"
+    );
 }

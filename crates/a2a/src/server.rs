@@ -30,14 +30,16 @@ pub use report::{Piece, Report, ReportError, Words};
 pub use routes::Route;
 pub use settings::{Access, ServerLimits, ServerSettings};
 
-use a2a::AgentCard;
+use a2a::{AgentCard, Task};
 use axum::Router;
 use axum::routing::any;
+use futures_util::StreamExt;
 use keeper::{Begin, Command};
-use lango_core::{Clock, StoreError, TaskStore, UserId};
+use lango_core::{Clock, StoreError, TaskRecord, TaskStore, UserId};
 use refusal::Kind;
 use shared::{Phase, Shared};
 use shown::View;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +76,23 @@ pub enum ResumeError {
     },
 }
 
+/// What [`AgentServer::recover`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// How many tasks have ended or wait now.
+    pub seen_to: usize,
+    /// How many were left as they are: somebody else is at work on them, or they could not be looked at or kept now.
+    pub left: usize,
+    /// The ids of those whose record cannot be read, in order. They are left as they are; look at the database.
+    pub damaged: Vec<String>,
+}
+
+enum Seen {
+    To,
+    Left,
+    Damaged(String),
+}
+
 impl AgentServer {
     /// A server for this agent. Nothing runs before a request comes, or [`recover`](Self::recover) is called.
     pub fn new(
@@ -106,26 +125,59 @@ impl AgentServer {
         &routes::ROUTES
     }
 
-    /// Sees to the tasks that were at work when the server last stopped: what the agent says of them, or else failed. To be
-    /// called once, before requests are served; no other server may be at work on the same tasks. Returns how many there
-    /// were.
-    pub async fn recover(&self) -> Result<usize, StoreError> {
-        const BATCH: usize = 64;
-        let mut count = 0;
+    /// Sees to the tasks that were at work when the server last stopped, a few at a time: what the agent says of them, failed
+    /// if it knows nothing of them, and left as they are if [somebody else](Standing::Held) is at work on them; what is left
+    /// is looked at again whenever somebody asks for it. To be called once, before requests are served.
+    ///
+    /// Two servers may run over one database as long as the agent of each can tell what the other is at work on, and says
+    /// [`Held`](Standing::Held) of it: of what it calls unknown, the one that starts makes a failure under the hands of the
+    /// other. They tell each other nothing: a stream hears of what the other server does when this one looks, a message
+    /// that is sent again is recognised only by the server that is at work on it, and a task is cancelled only by that one.
+    pub async fn recover(&self) -> Result<Recovered, StoreError> {
+        const BATCH: usize = 16;
+        const AT_A_TIME: usize = 8;
+        let mut recovered = Recovered::default();
+        let mut known = HashSet::new();
         loop {
-            let lost = self.shared.tasks.running(BATCH).await?;
-            let is_last = lost.len() < BATCH;
-            for task in lost {
-                let key = (task.user, task.id.to_string());
-                let asked = self.shared.ask(&key, |reply| Command::Recover { reply });
-                if asked.await.is_err() {
-                    let detail = format!("task `{}` cannot be seen to after a stop", key.1);
-                    return Err(StoreError::Failed { detail });
+            // Those that were left are still among those at work.
+            let limit = BATCH + recovered.left + recovered.damaged.len();
+            let mut lost = self.shared.tasks.running(limit).await?;
+            let is_last = lost.len() < limit;
+            lost.retain(|task| known.insert(Arc::clone(&task.id)));
+            if lost.is_empty() {
+                return Ok(recovered);
+            }
+            let mut seen = futures_util::stream::iter(lost)
+                .map(|task| self.see_to(task))
+                .buffer_unordered(AT_A_TIME);
+            while let Some(seen) = seen.next().await {
+                match seen? {
+                    Seen::To => recovered.seen_to += 1,
+                    Seen::Left => recovered.left += 1,
+                    Seen::Damaged(id) => recovered.damaged.push(id),
                 }
-                count += 1;
             }
             if is_last {
-                return Ok(count);
+                recovered.damaged.sort();
+                return Ok(recovered);
+            }
+        }
+    }
+
+    async fn see_to(&self, task: TaskRecord) -> Result<Seen, StoreError> {
+        let id = task.id.to_string();
+        if serde_json::from_str::<Task>(&task.body).is_err() {
+            return Ok(Seen::Damaged(id));
+        }
+        drop(task.body);
+        let key = (task.user, id);
+        let asked = self.shared.ask(&key, |reply| Command::Recover { reply });
+        match asked.await {
+            Ok(watching) if ledger::is_settled(&watching.state) => Ok(Seen::To),
+            Ok(_) => Ok(Seen::Left),
+            Err(_) => {
+                let detail = format!("task `{}` cannot be seen to after a stop", key.1);
+                Err(StoreError::Failed { detail })
             }
         }
     }

@@ -7,6 +7,7 @@ use super::shared::{Opener, Shared, answer_of};
 use super::shown::word;
 use super::{Cancelled, Job, Piece, Report, ReportError, StopReason, Words};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -54,8 +55,10 @@ impl Running {
         });
     }
 
-    pub fn abort(&self) {
+    /// Ends it. What it held is free when this returns, unless it computes without ever waiting.
+    pub async fn abort(&mut self) {
         self.work.abort();
+        let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.work).await;
     }
 
     /// Why it was told to stop, if it was.
@@ -118,6 +121,7 @@ impl Keeper {
         let is_new_task = std::mem::take(&mut self.is_new);
         let (stop, cancelled) = watch::channel(None);
         self.jobs += 1;
+        self.lost = None;
         let message = begin
             .message
             .as_ref()

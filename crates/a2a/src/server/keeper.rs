@@ -6,7 +6,7 @@
 //! a task whose work it broke off anyway, and nothing of a task that had ended or waits.
 
 use super::job::{Running, at_work};
-use super::ledger::{Ledger, Update};
+use super::ledger::{Ledger, Update, is_settled};
 use super::refusal::{Kind, Refusal};
 use super::shared::{Key, Opener, Phase, Shared};
 use super::shown::{View, word};
@@ -78,8 +78,11 @@ pub(super) struct Keeper {
     /// When what is not kept yet has to be.
     pub unsaved: Option<Instant>,
     pub look_again: Instant,
-    /// How the task ended, where that could not be kept yet.
+    /// How the task stands since its last report, where that could not be kept yet.
     pub unkept: Option<Report>,
+    /// A job returned, or was lost with a process, without having said how the task stands: what is said of it if nothing
+    /// is known.
+    pub lost: Option<&'static str>,
     pub is_new: bool,
     is_spoilt: bool,
 }
@@ -114,6 +117,7 @@ impl Keeper {
             unsaved: None,
             look_again,
             unkept: None,
+            lost: None,
             is_new: false,
             is_spoilt: false,
         }
@@ -182,7 +186,7 @@ impl Keeper {
                 let _ = reply.send(Ok(self.watching(ledger, view)));
             }
             Command::Recover { reply } => {
-                let _ = reply.send(self.recover(ledger).await);
+                let _ = reply.send(Ok(self.recover(ledger).await));
             }
             Command::Begin(begin) => self.begin(ledger, begin).await,
             Command::Cancel { reply } => self.cancel(ledger, reply).await,
@@ -217,16 +221,25 @@ impl Keeper {
         Ok(())
     }
 
-    /// Makes of the task what a report says: kept if it has to be, then shown.
+    /// Makes of the task what a report says: kept if it has to be, then shown. That it ended or waits is not forgotten when it
+    /// could not be kept: it is tried again when the job has returned, and at every look from then on, unless something
+    /// later is reported.
     pub async fn record(&mut self, ledger: &mut Ledger, report: Report) -> Result<(), ReportError> {
-        let mark = ledger.mark();
+        let status = match &report {
+            Report::Artifact(_) => None,
+            status => Some((ledger.mark(), status.clone())),
+        };
         let update = ledger.apply(report, self.shared.clock.now())?;
-        if update.is_binding {
+        if let (true, Some((mark, status))) = (update.is_binding, status) {
             if let Err(source) = self.save(ledger).await {
                 ledger.restore(mark);
+                if is_settled(&update.state) {
+                    self.unkept = Some(status);
+                }
                 let id = self.key.1.clone();
                 return Err(ReportError::Store { id, source });
             }
+            self.unkept = None;
         } else {
             let write_every = self.shared.settings.limits.write_every;
             self.unsaved.get_or_insert(Instant::now() + write_every);
@@ -255,20 +268,28 @@ impl Keeper {
             return;
         }
         if let Some(report) = self.unkept.take() {
-            self.end(ledger, report).await;
+            // If it cannot be kept now either, it is tried again.
+            let _ = self.record(ledger, report).await;
             return;
         }
         let behind = Arc::clone(&self.shared.behind);
         let patience = self.shared.settings.limits.stop_wait;
         let asked = behind.catch_up(&self.key.0, &ledger.task);
         let standing = tokio::time::timeout(patience, asked).await;
-        let Standing::Reports(reports) = standing.unwrap_or(Standing::Held) else {
-            return;
-        };
+        match (standing.unwrap_or(Standing::Held), self.lost) {
+            (Standing::Unknown, Some(words)) if !ledger.is_settled() => {
+                let _ = self.record(ledger, Report::Failed(words.into())).await;
+            }
+            (Standing::Held | Standing::Unknown, _) => {}
+            (Standing::Reports(reports), _) => self.take(ledger, reports).await,
+        }
+    }
+
+    /// Takes what became of a task. What is refused, such as a result that is too long, does not hold up what comes after it.
+    async fn take(&mut self, ledger: &mut Ledger, reports: Vec<Report>) {
         for report in reports {
-            // What cannot be taken now is told again at the next look.
-            if self.record(ledger, report).await.is_err() {
-                return;
+            if let Err(ReportError::Over { .. }) = self.record(ledger, report).await {
+                break;
             }
         }
         if self.unsaved.is_some() {
@@ -338,9 +359,9 @@ impl Keeper {
             // If it cannot be kept now, it is tried again.
             let _ = self.save(ledger).await;
         }
-        if let Some(job) = &self.job {
+        if let Some(job) = &mut self.job {
             if job.deadline().is_some_and(|time| time <= now) {
-                job.abort();
+                job.abort().await;
                 self.job_ended(ledger, false).await;
             }
         } else if self.look_again <= now {

@@ -30,7 +30,10 @@ pub(super) struct Update {
 pub(super) struct Mark {
     status: TaskStatus,
     updated: Timestamp,
-    history: usize,
+    bytes: usize,
+    metadata: Option<HashMap<String, Value>>,
+    /// The messages, where a report could change them.
+    history: Option<Option<Vec<Message>>>,
 }
 
 /// Whether a task in this state waits for somebody or has ended: nobody is at work on it.
@@ -145,20 +148,26 @@ impl Ledger {
         Ok(self.enter(state, message, metadata, now))
     }
 
+    /// How the task stands before a status report. Such a report leaves artifacts alone, and messages unless what was asked
+    /// of the client becomes one of them.
     pub fn mark(&self) -> Mark {
         Mark {
             status: self.task.status.clone(),
             updated: self.updated,
-            history: self.task.history.as_ref().map_or(0, Vec::len),
+            bytes: self.bytes,
+            metadata: self.task.metadata.clone(),
+            history: self.is_settled().then(|| self.task.history.clone()),
         }
     }
 
-    /// Undoes the last status report.
+    /// Undoes the last status report: all is as it was at the mark.
     pub fn restore(&mut self, mark: Mark) {
         self.task.status = mark.status;
         self.updated = mark.updated;
-        if let Some(history) = &mut self.task.history {
-            history.truncate(mark.history);
+        self.bytes = mark.bytes;
+        self.task.metadata = mark.metadata;
+        if let Some(history) = mark.history {
+            self.task.history = history;
         }
     }
 
@@ -297,4 +306,48 @@ fn is_plain(part: &Part) -> bool {
 
 fn length(value: &impl serde::Serialize) -> usize {
     shown::json(value).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A full history and a question, so that the next report removes a message.
+    fn waiting() -> Ledger {
+        let limits = ServerLimits {
+            history: 3,
+            ..ServerLimits::default()
+        };
+        let said = |text: &str| Message::new(Role::User, vec![Part::text(text)]);
+        let now = Timestamp(1);
+        let mut ledger = Ledger::open("t".into(), "c".into(), said("one"), now, limits);
+        for text in ["two", "three"] {
+            ledger.take_up(Some(said(text)), now);
+        }
+        let words = Words::none().with("round", json!(1));
+        ledger.apply(Report::Working(words), now).unwrap();
+        let question = Report::InputRequired("which of them?".into());
+        ledger.apply(question, now).unwrap();
+        ledger
+    }
+
+    #[test]
+    fn what_could_not_be_kept_is_undone_wholly() {
+        let reports = [
+            Report::Working(Words::none().with("round", json!(2))),
+            Report::Completed("done, at length".into()),
+            Report::Completed(Words::none().with("author", json!("a"))),
+        ];
+        for report in reports {
+            let mut ledger = waiting();
+            let before = (ledger.task.clone(), ledger.updated, ledger.bytes);
+            let mark = ledger.mark();
+            ledger.apply(report, Timestamp(9)).unwrap();
+            assert_ne!(ledger.task, before.0);
+            assert_eq!(ledger.task.history.as_ref().unwrap().len(), 3);
+            ledger.restore(mark);
+            assert_eq!((ledger.task, ledger.updated, ledger.bytes), before);
+        }
+    }
 }

@@ -103,6 +103,12 @@ impl ScriptedAgent {
             }
             "panic" => panic!("as the test wants"),
             "nothing" => Ok(()),
+            "ask-in-vain" => {
+                self.wait().await;
+                assert!(reports.ask("which?").await.is_err());
+                self.wait().await;
+                reports.completed("without asking").await
+            }
             "hold-then-replace" => {
                 self.wait().await;
                 for at in 0..number {

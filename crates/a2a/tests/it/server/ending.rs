@@ -1,6 +1,7 @@
 //! Tasks that are taken back, and servers that stop.
 
 use super::support::{TestServer, message, reason, reply, sent, settings, soon};
+use lango_a2a::server::{Report, Standing};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -148,4 +149,102 @@ async fn work_that_outlasts_the_grace_is_told_to_stop_and_left_for_the_next_star
             "nobody says what is not known"
         );
     }
+}
+
+#[tokio::test]
+async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
+    let server = TestServer::start().await;
+    let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
+    for word in ["nothing", "panic"] {
+        stands(Standing::Reports(vec![Report::Completed("done".into())]));
+        let task = server.send(word).await;
+        assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{word}");
+
+        stands(Standing::Unknown);
+        let task = server.send(word).await;
+        assert_eq!(task["status"]["state"], "TASK_STATE_FAILED", "{word}");
+        let why = task["status"]["message"]["parts"][0]["text"]
+            .as_str()
+            .unwrap();
+        assert!(why.contains("nobody knows"), "{why}");
+        assert!(!why.contains("again"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_is_held_is_left_and_looked_at_again() {
+    let mut settings = settings();
+    settings.limits.look_again = Duration::from_millis(20);
+    let server = TestServer::with(settings).await;
+    let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
+    stands(Standing::Held);
+    let looks = || server.agent.looks.load(Ordering::SeqCst);
+
+    // Nobody listens.
+    let id = server.begin("nothing").await["id"].clone();
+    soon(async {
+        while looks() < 2 {
+            let task = server.task(&id).await;
+            assert_eq!(task["status"]["state"], "TASK_STATE_SUBMITTED");
+        }
+    })
+    .await;
+    stands(Standing::Reports(vec![Report::Completed("done".into())]));
+    assert_eq!(
+        server.task(&id).await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+
+    // Somebody does, and in the end nothing is known of it.
+    stands(Standing::Held);
+    let mut events = server.stream("nothing").await;
+    events.one().await;
+    let before = looks();
+    soon(async {
+        while looks() < before + 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    stands(Standing::Unknown);
+    let rest = events.rest().await;
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_eq!(
+        rest[0]["statusUpdate"]["status"]["state"],
+        "TASK_STATE_FAILED"
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_the_agent_cannot_take_back_is_not_cancelled() {
+    let server = TestServer::start().await;
+    *server.agent.keeps.lock().unwrap() = Some("somebody is at it".to_owned());
+    let waiting = server.send("authorise").await["id"].clone();
+    let error = server.error("CancelTask", json!({ "id": waiting })).await;
+    assert_eq!(
+        (&error["code"], reason(&error["data"])),
+        (&json!(-32002), "TASK_NOT_CANCELABLE")
+    );
+    let said = error["message"].as_str().unwrap();
+    assert!(said.contains("somebody is at it"), "{said}");
+    assert_eq!(
+        server.task(&waiting).await["status"]["state"],
+        "TASK_STATE_AUTH_REQUIRED"
+    );
+
+    // Nor one whose job had stopped: what became of it counts.
+    let running = server.begin("until-cancelled").await["id"].clone();
+    server.until(&running, "TASK_STATE_WORKING").await;
+    let news = vec![Report::Completed("too late".into())];
+    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    let error = server.error("CancelTask", json!({ "id": running })).await;
+    assert_eq!(error["code"], -32002);
+    assert_eq!(
+        server.task(&running).await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+
+    *server.agent.keeps.lock().unwrap() = None;
+    let task = server.result("CancelTask", json!({ "id": waiting })).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_CANCELED");
 }

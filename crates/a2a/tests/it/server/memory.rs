@@ -14,11 +14,14 @@ pub struct MemoryTasks {
     tasks: Mutex<HashMap<String, TaskRecord>>,
     pub writes: AtomicUsize,
     pub fails: AtomicBool,
+    /// How often it did.
+    pub failures: AtomicUsize,
 }
 
 impl MemoryTasks {
     fn check(&self) -> Result<(), StoreError> {
         if self.fails.load(Ordering::SeqCst) {
+            self.failures.fetch_add(1, Ordering::SeqCst);
             let detail = "secret detail of the disk".to_owned();
             return Err(StoreError::Failed { detail });
         }

@@ -3,7 +3,7 @@
 use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, reply, settings, soon};
 use lango_a2a::server::{Piece, Report, ResumeError, Standing};
-use lango_core::UserId;
+use lango_core::{TaskStore, UserId};
 use lango_store::SqliteStore;
 use serde_json::json;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ async fn tasks_outlive_the_server() {
     let ended = before.send("artifact forty-two").await;
     let waiting = before.send("ask what?").await;
     let after = TestServer::over(stopped(before).await, settings()).await;
-    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
     assert_eq!(after.task(&ended["id"]).await, ended);
     assert_eq!(after.task(&waiting["id"]).await, waiting);
     let params = json!({ "message": reply("this", &waiting["id"]) });
@@ -55,7 +55,7 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
     drop(before);
 
     let after = start().await;
-    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
     for task in &made {
         assert_eq!(after.task(&task["id"]).await, *task);
     }
@@ -82,21 +82,22 @@ async fn lost_work_has_failed_unless_the_agent_knows_better() {
     let tasks = stopped(before).await;
 
     let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-    assert_eq!(after.server.recover().await.unwrap(), 1);
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 1);
     let task = after.task(&one).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
     let why = task["status"]["message"]["parts"][0]["text"]
         .as_str()
         .unwrap();
     assert!(why.contains("stopped"), "{why}");
-    assert_eq!(after.server.recover().await.unwrap(), 0);
+    assert!(!why.contains("again"), "what was done is not known: {why}");
+    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
 
     let two = after.begin("stubborn").await["id"].clone();
     after.until(&two, "TASK_STATE_WORKING").await;
     let last = TestServer::over(stopped(after).await, settings).await;
     let news = vec![Report::AuthRequired("may I?".into())];
     *last.agent.standing.lock().unwrap() = Standing::Reports(news);
-    assert_eq!(last.server.recover().await.unwrap(), 1);
+    assert_eq!(last.server.recover().await.unwrap().seen_to, 1);
     assert_eq!(
         last.task(&two).await["status"]["state"],
         "TASK_STATE_AUTH_REQUIRED"
@@ -178,16 +179,112 @@ async fn what_cannot_be_kept_is_not_said() {
         "TASK_STATE_WORKING",
         "no end that the store does not have"
     );
-    // Its result is gone, but that it ended is said as soon as it can be.
+    // How it ended is said as soon as it can be.
     server.tasks.fails.store(false, Ordering::SeqCst);
     let rest = events.rest().await;
     assert_eq!(rest.len(), 1);
     assert_eq!(
         rest[0]["statusUpdate"]["status"]["state"],
-        "TASK_STATE_FAILED"
+        "TASK_STATE_COMPLETED"
     );
     assert_eq!(
         server.task(&id).await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+}
+
+#[tokio::test]
+async fn what_could_not_be_kept_does_not_stand_in_the_way_of_the_end() {
+    let server = TestServer::start().await;
+    let mut events = server.stream("ask-in-vain").await;
+    let id = events.one().await["task"]["id"].clone();
+    server.tasks.fails.store(true, Ordering::SeqCst);
+    server.agent.gate.add_permits(1);
+    soon(async {
+        while server.tasks.failures.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    server.tasks.fails.store(false, Ordering::SeqCst);
+    server.agent.gate.add_permits(1);
+    let rest = events.rest().await;
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_eq!(
+        rest[0]["statusUpdate"]["status"]["message"]["parts"][0]["text"],
+        "without asking"
+    );
+    let task = server.task(&id).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task["history"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_before_it() {
+    let mut settings = settings();
+    settings.limits.task_bytes = 10_000;
+    let server = TestServer::with(settings).await;
+    let id = server.send("authorise").await["id"].clone();
+    let long = vec![a2a::Part::text("x".repeat(20_000))];
+    let news = vec![
+        Report::Artifact(Piece::whole("long", long)),
+        Report::Artifact(Piece::whole("empty", Vec::new())),
+        Report::Artifact(Piece::whole("short", vec![a2a::Part::text("short")])),
+        Report::Completed("done".into()),
+    ];
+    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    let task = server.task(&id).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task["artifacts"].as_array().unwrap().len(), 1);
+    assert_eq!(task["artifacts"][0]["artifactId"], "short");
+}
+
+#[tokio::test]
+async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
+    let tasks = Arc::<MemoryTasks>::default();
+    let record = |at: usize, body: String| lango_core::TaskRecord {
+        id: format!("t-{at}").into(),
+        user: lango_core::UserId::new("ann"),
+        context: "c".into(),
+        state: "working".into(),
+        is_running: true,
+        updated: lango_core::Timestamp(at as u64),
+        body: body.into(),
+    };
+    // More than are read at one time.
+    for at in 0..100 {
+        let body = match at % 10 {
+            0 => "{".to_owned(),
+            _ => json!({ "id": format!("t-{at}"), "contextId": "c",
+                "status": { "state": "TASK_STATE_WORKING" } })
+            .to_string(),
+        };
+        tasks.put(record(at, body)).await.unwrap();
+    }
+    let server = TestServer::over(Arc::clone(&tasks), settings()).await;
+    *server.agent.standing.lock().unwrap() = Standing::Held;
+    let first = server.server.recover().await.unwrap();
+    assert_eq!((first.seen_to, first.left), (0, 90));
+    let mut damaged: Vec<_> = (0..10).map(|at| format!("t-{}", at * 10)).collect();
+    damaged.sort();
+    assert_eq!(first.damaged, damaged);
+    assert_eq!(
+        server.task(&json!("t-1")).await["status"]["state"],
+        "TASK_STATE_WORKING"
+    );
+
+    let done = vec![Report::Completed("elsewhere".into())];
+    *server.agent.standing.lock().unwrap() = Standing::Reports(done);
+    assert_eq!(
+        server.task(&json!("t-1")).await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    *server.agent.standing.lock().unwrap() = Standing::Unknown;
+    let second = server.server.recover().await.unwrap();
+    assert_eq!((second.seen_to, second.left), (89, 0));
+    assert_eq!(second.damaged, damaged);
+    assert_eq!(
+        server.task(&json!("t-2")).await["status"]["state"],
         "TASK_STATE_FAILED"
     );
 }

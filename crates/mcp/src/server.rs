@@ -226,12 +226,12 @@ impl Server {
                 self.note_down(failure.line());
             }
         }
-        match self.live().await {
-            Some(connection) => Ok(connection),
-            None => Err(self
-                .down()
-                .unwrap_or_else(|| self.is_down("it is not connected"))),
+        if let Some(connection) = self.live().await {
+            return Ok(connection);
         }
+        let why = self.state().down.as_ref().map(|down| down.why.clone());
+        let why = why.unwrap_or_else(|| "it is not connected".to_owned());
+        Err(self.down().unwrap_or_else(|| self.is_down(&why)))
     }
 
     async fn connect_in_turn(&self) -> Result<Connected, Failure> {

@@ -61,7 +61,7 @@ pub(crate) async fn login(
         resource: authority.resource,
         scope,
     };
-    bearer.keep(asking.exchange(&code, &verifier, &back).await?)
+    bearer.keep(&asking.exchange(&code, &verifier, &back).await?)
 }
 
 /// What is asked for: what the server or the person wants together with what was granted before, else all that the server

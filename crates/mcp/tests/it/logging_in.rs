@@ -2,9 +2,10 @@
 
 use crate::http::Listening;
 use crate::support::{Bench, call};
-use lango_mcp::{ClientSettings, LoginError, Reach, ServerSettings, Servers};
+use lango_mcp::{ClientSettings, LoginError, Pauses, Reach, ServerSettings, Servers};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 /// Logs in with a person who agrees to everything.
 async fn login(servers: &Servers) -> Result<(), LoginError> {
@@ -143,6 +144,65 @@ async fn a_token_that_is_over_or_refused_is_renewed_without_asking() {
         );
         servers.close().await;
     }
+}
+
+#[tokio::test]
+async fn two_that_share_a_login_renew_it_once_and_show_no_used_up_means_of_renewal() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "well", "--rotating"]).await;
+    let one = bench.open(vec![listening.settings(&bench, None)]).await;
+    login(&one).await.unwrap();
+    let two = bench.open(vec![listening.settings(&bench, None)]).await;
+    assert!(two.warnings().is_empty(), "{:?}", two.warnings());
+    let expire = format!("http://127.0.0.1:{}/expire", listening.port);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for round in 0..5 {
+        // What was granted is refused from now on, and both find that out.
+        let expired = client.post(&expire).body("x").send().await.unwrap();
+        assert!(expired.status().is_success());
+        // The tools of the first were not known before it was logged in.
+        let one = one.test(None);
+        let two = call(&two, "s_echo", json!({ "text": "two" }));
+        let (one, two) = tokio::join!(one, two);
+        assert!(one[0].result.is_ok(), "{round}: {one:?}");
+        assert!(two.is_ok(), "{round}: {two:?}");
+        let renewals = logged(&bench, "token");
+        let renewals = renewals
+            .iter()
+            .filter(|asked| asked["grant_type"] == "refresh_token");
+        assert_eq!(renewals.count(), round + 1);
+    }
+    one.close().await;
+    two.close().await;
+}
+
+#[tokio::test]
+async fn a_login_elsewhere_is_used_without_a_new_start_and_so_is_a_logout() {
+    let mut bench = Bench::new();
+    bench.pauses = Pauses {
+        first: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+    let listening = Listening::start(&bench, &["--oauth", "well"]).await;
+    let settings = || vec![listening.settings(&bench, None)];
+    let elsewhere = bench.open(settings()).await;
+    login(&elsewhere).await.unwrap();
+    bench.open(settings()).await.close().await;
+    elsewhere.logout("s").unwrap();
+
+    let serving = bench.open(settings()).await;
+    let text = json!({ "text": "in" });
+    let refused = call(&serving, "s_echo", text.clone()).await.unwrap_err();
+    assert!(refused.message.contains("lango mcp login s"), "{refused:?}");
+    login(&elsewhere).await.unwrap();
+    assert!(call(&serving, "s_echo", text.clone()).await.is_ok());
+    elsewhere.logout("s").unwrap();
+    let refused = call(&serving, "s_echo", text.clone()).await.unwrap_err();
+    assert!(refused.message.contains("lango mcp login s"), "{refused:?}");
+    login(&elsewhere).await.unwrap();
+    assert!(call(&serving, "s_echo", text).await.is_ok());
+    serving.close().await;
+    elsewhere.close().await;
 }
 
 #[tokio::test]

@@ -31,11 +31,9 @@ mod traffic;
 pub use error::ConnectError;
 pub use form::Form;
 pub use oauth::LoginError;
-pub use pins::{PinError, ToolState};
+pub use pins::{Pending, PinError, ToolState};
 pub use server::Pauses;
-pub use servers::{
-    Accepted, Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview,
-};
+pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
 pub use settings::{
     Address, ClientSettings, Program, Reach, Secret, ServerSettings, Token, Variable,
 };

@@ -20,6 +20,7 @@ mod http;
 mod names;
 mod oauth;
 mod pins;
+mod place;
 mod private_file;
 mod process;
 mod server;
@@ -32,6 +33,7 @@ pub use error::ConnectError;
 pub use form::Form;
 pub use oauth::LoginError;
 pub use pins::{Pending, PinError, ToolState};
+pub use place::is_private_way;
 pub use server::Pauses;
 pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
 pub use settings::{

@@ -126,7 +126,7 @@ impl Bearer {
         if grant.access_token() != refused {
             return Some(grant.access_token().to_owned());
         }
-        let renewed = grant.renew().await.ok()?;
+        let renewed = grant.renew(self.address.client.as_ref()).await.ok()?;
         let kept = self
             .grants
             .replace(&self.server, &self.address.url, refused, &renewed);

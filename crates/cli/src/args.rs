@@ -325,10 +325,16 @@ pub enum McpCommand {
         /// The server.
         id: String,
     },
-    /// Accept the tools of a server as they are now
+    /// Show how the tools of a server changed, and accept them as they are now
     Trust {
         /// The server.
         id: String,
+        /// Accept all that is shown, without asking.
+        #[arg(long)]
+        yes: bool,
+        /// Accept the form with this hash (its first 12 digits will do) and no other, without asking. May be repeated.
+        #[arg(long, value_name = "HASH", conflicts_with = "yes")]
+        hash: Vec<String>,
     },
 }
 

@@ -9,7 +9,7 @@ use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
 use lango_mcp::{
     Address, ClientSettings, Overview, Pauses, Program, Reach, Secret, ServerSettings, Servers,
-    Setup, Start, Token, ToolState, Variable,
+    Setup, Start, Token, ToolState, Variable, is_private_way,
 };
 use lango_sandbox::{Launcher, Network, Policy, Strength};
 use std::collections::BTreeMap;
@@ -240,18 +240,12 @@ fn address(
     server: &McpServer,
     env: &BTreeMap<OsString, OsString>,
 ) -> Result<Address, String> {
-    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
-        .iter()
-        .any(|here| match url.strip_prefix(here) {
-            Some(rest) => rest.is_empty() || rest.starts_with([':', '/']),
-            None => false,
-        });
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(format!(
             "`{url}` is no address; it begins with https:// or http://"
         ));
     }
-    if server.token_env.is_some() && !url.starts_with("https://") && !is_here {
+    if server.token_env.is_some() && url.starts_with("http://") && !is_private_way(url) {
         return Err("a token is not sent over http:// to another machine; use https://".to_owned());
     }
     let held = |name: &String| Token {

@@ -297,9 +297,12 @@ impl Connection {
             }
             cursor = page.next_cursor;
             if cursor.is_none() {
-                break;
+                return Ok(listing);
             }
         }
+        listing.left_out.push(format!(
+            "it lists its tools on more than {MOST_PAGES} pages; what comes after is left out"
+        ));
         Ok(listing)
     }
 

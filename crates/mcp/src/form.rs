@@ -26,6 +26,12 @@ impl Form {
         }
     }
 
+    /// All of it, for a person to read: the description, then the arguments with their keys in order.
+    pub fn text(&self) -> String {
+        let schema = format!("{:#}", sorted(&self.schema));
+        format!("{}\n\narguments: {schema}\n", self.description)
+    }
+
     /// Whether the hash stands for what is here.
     pub(crate) fn is_whole(&self) -> bool {
         self.hash == hash_of(&self.description, &self.schema)

@@ -5,11 +5,12 @@ use crate::error::ConnectError;
 use crate::frames::LONGEST_MESSAGE;
 use crate::names::line;
 use crate::oauth::{Bearer, Challenge};
+use crate::place::is_this_machine;
 use crate::traffic::{Traffic, Verdict};
 use futures_util::{StreamExt, TryStreamExt};
 use lango_core::BoxStream;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -82,10 +83,7 @@ pub(crate) fn client(url: &str) -> reqwest::Result<Client> {
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
     // What is said to this machine stays on it.
-    if ["://127.", "://localhost", "://[::1]"]
-        .iter()
-        .any(|here| url.contains(here))
-    {
+    if Url::parse(url).is_ok_and(|url| is_this_machine(&url)) {
         builder = builder.no_proxy();
     }
     builder.build()

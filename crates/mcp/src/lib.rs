@@ -20,6 +20,7 @@ mod http;
 mod names;
 mod oauth;
 mod pins;
+mod place;
 mod private_file;
 mod process;
 mod server;
@@ -31,11 +32,10 @@ mod traffic;
 pub use error::ConnectError;
 pub use form::Form;
 pub use oauth::LoginError;
-pub use pins::{PinError, ToolState};
+pub use pins::{Pending, PinError, ToolState};
+pub use place::is_private_way;
 pub use server::Pauses;
-pub use servers::{
-    Accepted, Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview,
-};
+pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
 pub use settings::{
     Address, ClientSettings, Program, Reach, Secret, ServerSettings, Token, Variable,
 };

@@ -79,9 +79,15 @@ pub(crate) struct Bearer {
 
 #[derive(Debug, Default)]
 struct State {
-    grant: Option<Grant>,
-    is_read: bool,
+    unkept: Option<Unkept>,
     challenge: Option<Challenge>,
+}
+
+/// What was renewed and could not be written. What the file holds is used up, and must not be shown again.
+#[derive(Debug)]
+struct Unkept {
+    used_up: String,
+    grant: Grant,
 }
 
 impl Bearer {
@@ -107,17 +113,39 @@ impl Bearer {
         }
     }
 
-    /// What to show after this was refused; nothing if there is nothing else.
+    /// What to show after this was refused; nothing if there is nothing else. What somebody else was granted meanwhile, in
+    /// this process or in another, comes first: means of renewal that were used before are worth nothing, and an authority
+    /// that sees them twice takes everything back.
     pub(crate) async fn renewed(&self, refused: &str) -> Option<String> {
         let _turn = self.turnstile.acquire().await;
+        if let Some(token) = self.other_than(refused) {
+            return Some(token);
+        }
+        let _held = self.grants.hold_renewal(&self.server).await.ok()?;
         let grant = self.grant()?;
         if grant.access_token() != refused {
             return Some(grant.access_token().to_owned());
         }
-        let renewed = grant.renew().await.ok()?;
-        let token = renewed.access_token().to_owned();
-        self.keep(renewed).ok()?;
-        Some(token)
+        let renewed = grant.renew(self.address.client.as_ref()).await.ok()?;
+        let kept = self
+            .grants
+            .replace(&self.server, &self.address.url, refused, &renewed);
+        match kept {
+            Ok(current) => current.map(|grant| grant.access_token().to_owned()),
+            Err(_) => {
+                let token = renewed.access_token().to_owned();
+                self.state().unkept = Some(Unkept {
+                    used_up: refused.to_owned(),
+                    grant: renewed,
+                });
+                Some(token)
+            }
+        }
+    }
+
+    fn other_than(&self, refused: &str) -> Option<String> {
+        let token = self.grant()?.access_token().to_owned();
+        (token != refused).then_some(token)
     }
 
     /// What a person can do when the server refuses.
@@ -153,27 +181,26 @@ impl Bearer {
         self.state().challenge.clone()
     }
 
-    /// What was granted before.
+    /// What was granted before. The file is read each time, because another process may have logged in, out, or renewed.
     pub(crate) fn grant(&self) -> Option<Grant> {
-        if !self.state().is_read {
-            let found = self.grants.of(&self.server, &self.address.url);
-            let mut state = self.state();
-            state.is_read = true;
-            state.grant = found;
+        let found = self.grants.of(&self.server, &self.address.url)?;
+        let mut state = self.state();
+        match &state.unkept {
+            Some(unkept) if unkept.used_up == found.access_token() => Some(unkept.grant.clone()),
+            _ => {
+                state.unkept = None;
+                Some(found)
+            }
         }
-        self.state().grant.clone()
     }
 
     /// Keeps what was granted.
-    pub(crate) fn keep(&self, grant: Grant) -> Result<(), LoginError> {
-        let kept = self.grants.keep(&self.server, &self.address.url, &grant);
+    pub(crate) fn keep(&self, grant: &Grant) -> Result<(), LoginError> {
+        let kept = self.grants.keep(&self.server, &self.address.url, grant);
         kept.map_err(|error| LoginError::NotKept {
             why: error.to_string(),
         })?;
-        let mut state = self.state();
-        state.grant = Some(grant);
-        state.is_read = true;
-        state.challenge = None;
+        self.state().challenge = None;
         Ok(())
     }
 

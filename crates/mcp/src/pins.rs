@@ -85,6 +85,27 @@ pub(crate) struct PinnedTool {
     pub(crate) pending: Option<Form>,
 }
 
+/// A tool that waits for being accepted.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    /// What the server calls it.
+    pub tool: String,
+    /// What was accepted of it before; nothing for a new one.
+    pub before: Option<Form>,
+    /// What the server says of it now.
+    pub now: Form,
+}
+
+/// What a server lists.
+pub(crate) struct Seen<'a> {
+    pub(crate) server: &'a str,
+    /// The digest of the settings with which it was reached.
+    pub(crate) settings: &'a str,
+    /// What it calls itself.
+    pub(crate) name: &'a str,
+    pub(crate) tools: BTreeMap<String, Form>,
+}
+
 impl PinnedTool {
     /// The form in which it is offered.
     pub(crate) fn offered(&self) -> Option<&Form> {
@@ -131,13 +152,17 @@ impl PinnedServer {
         }
     }
 
-    /// Accepts everything that is pending; gives the names and what was accepted before.
-    fn accept(&mut self) -> Vec<(String, PinnedTool)> {
+    /// Accepts what is pending in the very form that was seen; gives the names.
+    fn accept(&mut self, seen: &[Pending]) -> Vec<String> {
         let mut accepted = Vec::new();
-        for (name, tool) in &mut self.tools {
-            if tool.pending.is_some() {
-                accepted.push((name.clone(), tool.clone()));
-                tool.pinned = tool.pending.take();
+        for Pending { tool, now, .. } in seen {
+            let Some(entry) = self.tools.get_mut(tool) else {
+                continue;
+            };
+            let form = entry.pending.take_if(|form| form.hash == now.hash);
+            if let Some(form) = form {
+                entry.pinned = Some(form);
+                accepted.push(tool.clone());
             }
         }
         accepted
@@ -185,20 +210,64 @@ impl Pins {
         }
     }
 
-    /// Notes what a server is reached by and offers.
-    pub(crate) fn write(&self, server: &str, pinned: PinnedServer) -> Result<(), PinError> {
-        self.change(|book| {
-            book.servers.insert(server.to_owned(), pinned);
-        })
+    /// Holds what a server lists against what is pinned of it, and notes what is new. What could not be written is told, and
+    /// holds for this process all the same.
+    pub(crate) fn take_in(&self, seen: Seen<'_>) -> (PinnedServer, Result<(), PinError>) {
+        // From the reading to the writing, so that nothing that a person accepts meanwhile is undone.
+        let held = self.file.hold();
+        // What cannot be read was reported when it was first read; it is made anew here.
+        let mut book = self.read().unwrap_or_default();
+        let before = book.of(seen.server, seen.settings).cloned();
+        let pinned = match before.clone() {
+            Some(mut pinned) => {
+                pinned.take_in(&seen.tools);
+                pinned
+            }
+            None => {
+                let (settings, name) = (seen.settings.to_owned(), seen.name.to_owned());
+                PinnedServer::first(settings, name, seen.tools)
+            }
+        };
+        if before.as_ref() == Some(&pinned) {
+            return (pinned, Ok(()));
+        }
+        book.version = VERSION;
+        book.servers.insert(seen.server.to_owned(), pinned.clone());
+        let written = held.and_then(|_held| self.file.replace(&book));
+        (pinned, written.map_err(|cause| self.unwritable(cause)))
     }
 
-    /// Accepts all that is pending of a server; gives what that was.
-    pub(crate) fn accept(&self, server: &str) -> Result<Vec<(String, PinnedTool)>, PinError> {
-        let mut accepted = None;
-        self.change(|book| accepted = book.servers.get_mut(server).map(PinnedServer::accept))?;
-        accepted.ok_or_else(|| PinError::NoSuchServer {
-            server: server.to_owned(),
-        })
+    /// What of a server waits for being accepted.
+    pub(crate) fn pending(&self, server: &str, settings: &str) -> Result<Vec<Pending>, PinError> {
+        let book = self.read()?;
+        let pinned = book.of(server, settings).ok_or_else(|| none_of(server))?;
+        let pending = pinned.tools.iter().filter_map(|(tool, pin)| {
+            Some(Pending {
+                tool: tool.clone(),
+                before: pin.pinned.clone(),
+                now: pin.pending.clone()?,
+            })
+        });
+        Ok(pending.collect())
+    }
+
+    /// Accepts what was seen of a server, and nothing that it listed since; gives the names of the tools.
+    pub(crate) fn accept(
+        &self,
+        server: &str,
+        settings: &str,
+        seen: &[Pending],
+    ) -> Result<Vec<String>, PinError> {
+        let _held = self.file.hold().map_err(|cause| self.unwritable(cause))?;
+        let mut book = self.read()?;
+        let entry = book.servers.get_mut(server);
+        let pinned = entry.filter(|pinned| pinned.settings == settings);
+        let accepted = pinned.ok_or_else(|| none_of(server))?.accept(seen);
+        if !accepted.is_empty() {
+            let written = self.file.replace(&book);
+            written.map_err(|cause| self.unwritable(cause))?;
+        }
+        Ok(accepted)
     }
 
     /// Makes the folder of the file, which has to be there before a server starts.
@@ -206,16 +275,16 @@ impl Pins {
         self.file.make_folder()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Book)) -> Result<(), PinError> {
-        let unwritable = |cause| PinError::Unwritable {
+    fn unwritable(&self, cause: io::Error) -> PinError {
+        PinError::Unwritable {
             path: self.file.path().to_owned(),
             cause,
-        };
-        let _held = self.file.hold().map_err(unwritable)?;
-        // What cannot be read was reported when it was first read; it is made anew here.
-        let mut book = self.read().unwrap_or_default();
-        book.version = VERSION;
-        change(&mut book);
-        self.file.replace(&book).map_err(unwritable)
+        }
+    }
+}
+
+fn none_of(server: &str) -> PinError {
+    PinError::NoSuchServer {
+        server: server.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,17 @@ impl PrivateFile {
         let lock = private(&self.path.with_extension("lock"))?;
         lock.lock()?;
         Ok(lock)
+    }
+
+    /// Takes hold of a lock of this name beside the file, until what this gives is dropped; nothing if somebody else has it.
+    pub(crate) fn try_hold_beside(&self, name: &str) -> io::Result<Option<File>> {
+        self.make_folder()?;
+        let lock = private(&self.path.with_file_name(name))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(lock)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// Replaces it. Whoever does so holds it.

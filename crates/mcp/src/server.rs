@@ -5,7 +5,7 @@ use crate::connection::{About, CallFault, Connection, Listing, Opening, Way};
 use crate::error::{ConnectError, Failure};
 use crate::names::line;
 use crate::oauth::{self, Bearer, Grants, LoginError};
-use crate::pins::{PinnedServer, Pins};
+use crate::pins::{PinnedServer, Pins, Seen};
 use crate::settings::{Reach, ServerSettings};
 use lango_core::ToolError;
 use lango_sandbox::{Launcher, Strength};
@@ -226,12 +226,12 @@ impl Server {
                 self.note_down(failure.line());
             }
         }
-        match self.live().await {
-            Some(connection) => Ok(connection),
-            None => Err(self
-                .down()
-                .unwrap_or_else(|| self.is_down("it is not connected"))),
+        if let Some(connection) = self.live().await {
+            return Ok(connection);
         }
+        let why = self.state().down.as_ref().map(|down| down.why.clone());
+        let why = why.unwrap_or_else(|| "it is not connected".to_owned());
+        Err(self.down().unwrap_or_else(|| self.is_down(&why)))
     }
 
     async fn connect_in_turn(&self) -> Result<Connected, Failure> {
@@ -310,21 +310,13 @@ impl Server {
             state.listed = hashes.collect();
             state.announced = announced;
         }
-        let pins = &self.surroundings.pins;
-        let book = pins.read().unwrap_or_default();
-        let pinned = match book.of(self.id(), &self.digest) {
-            Some(before) => {
-                let mut pinned = before.clone();
-                pinned.take_in(&tools);
-                pinned
-            }
-            None => PinnedServer::first(self.digest.clone(), name.to_owned(), tools),
-        };
-        let before = book.of(self.id(), &self.digest);
-        if before == Some(&pinned) {
-            return (pinned, notes);
-        }
-        if let Err(error) = pins.write(self.id(), pinned.clone()) {
+        let (pinned, written) = self.surroundings.pins.take_in(Seen {
+            server: self.id(),
+            settings: &self.digest,
+            name,
+            tools,
+        });
+        if let Err(error) = written {
             notes.push(crate::process::causes(&error));
         }
         (pinned, notes)

@@ -4,7 +4,7 @@ use crate::attachments::Attachments;
 use crate::error::ConnectError;
 use crate::names::tool_name;
 use crate::oauth::{Grants, LoginError};
-use crate::pins::{Book, PinError, PinnedServer, Pins, ToolState};
+use crate::pins::{Book, Pending, PinError, PinnedServer, Pins, ToolState};
 use crate::server::{Pauses, Server, Surroundings};
 use crate::settings::{Reach, ServerSettings};
 use crate::tool::{ServerTool, summary};
@@ -134,17 +134,6 @@ pub struct ProbedTool {
     pub is_wanted: bool,
 }
 
-/// A tool that a person accepted.
-#[derive(Debug)]
-pub struct Accepted {
-    /// What the server calls it.
-    pub tool: String,
-    /// What it said of it before; nothing for a new one.
-    pub before: Option<crate::Form>,
-    /// What it says of it now.
-    pub now: Option<crate::Form>,
-}
-
 impl Servers {
     /// Builds the tools from the pins. Servers of which nothing is pinned are connected, or left alone.
     pub async fn open(setup: Setup, start: Start) -> Self {
@@ -240,23 +229,27 @@ impl Servers {
         })
     }
 
-    /// Accepts all that changed of a server; gives what that was.
-    pub fn trust(&self, id: &str) -> Result<Vec<Accepted>, PinError> {
-        let accepted = self
-            .pins
-            .accept(id)?
-            .into_iter()
-            .map(|(tool, was)| Accepted {
-                tool,
-                before: was.pinned,
-                now: was.pending,
-            });
-        Ok(accepted.collect())
+    /// What of a server waits for being accepted.
+    pub fn pending(&self, id: &str) -> Result<Vec<Pending>, PinError> {
+        self.pins.pending(id, self.digest(id)?)
+    }
+
+    /// Accepts what a person has seen of a server, and nothing that it listed since; gives the names of the tools.
+    pub fn trust(&self, id: &str, seen: &[Pending]) -> Result<Vec<String>, PinError> {
+        self.pins.accept(id, self.digest(id)?, seen)
     }
 
     /// Ends every server that was started.
     pub async fn close(&self) {
         join_all(self.servers.iter().map(|server| server.close())).await;
+    }
+
+    fn digest(&self, id: &str) -> Result<&str, PinError> {
+        let server = self.servers.iter().find(|server| server.id() == id);
+        let digest = server.map(|server| server.digest.as_str());
+        digest.ok_or_else(|| PinError::NoSuchServer {
+            server: id.to_owned(),
+        })
     }
 
     /// What is known of a server, from its pins or by asking it.

@@ -33,6 +33,8 @@ parser.add_argument("--token", help="with --http: what has to be shown")
 parser.add_argument("--oauth", choices=["well", "denied", "other-issuer", "other-resource", "no-pkce", "no-registration"],
                     help="with --http: grant access itself, well or badly")
 parser.add_argument("--short", action="store_true", help="with --oauth: tokens are over at once")
+parser.add_argument("--rotating", action="store_true",
+                    help="with --oauth: each refresh token is good for once, and one that is shown twice ends all that was granted")
 parser.add_argument("--sse", action="store_true", help="with --http: answer with events")
 args = parser.parse_args()
 
@@ -40,6 +42,8 @@ write_lock = threading.Lock()
 answers = {}
 granted = {}
 tokens = []
+expired = set()
+granting = threading.Lock()
 answered = threading.Condition()
 description = args.describe
 
@@ -243,6 +247,10 @@ def over_stdio():
         time.sleep(1)
 
 
+def refresh_token():
+    return f"refresh-{len(tokens)}" if args.rotating else "the-refresh-token"
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -292,11 +300,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             proof = base64.urlsafe_b64encode(hashlib.sha256(asked["code_verifier"].encode()).digest()).decode().rstrip("=")
             is_right = asked["code"] == "the-code" and proof == granted.get("code_challenge")
         else:
-            is_right = asked.get("refresh_token") == "the-refresh-token"
+            is_right = asked.get("refresh_token") == refresh_token()
+            if not is_right and args.rotating:
+                tokens.append("nobody has this")
         if not is_right:
             return self.send(400, "application/json", b'{"error": "invalid_grant"}')
         tokens.append(f"token-{len(tokens)}")
-        answer = {"access_token": tokens[-1], "token_type": "Bearer", "refresh_token": "the-refresh-token",
+        answer = {"access_token": tokens[-1], "token_type": "Bearer", "refresh_token": refresh_token(),
                   "expires_in": 1 if args.short else 3600}
         self.send(200, "application/json", json.dumps(answer).encode())
 
@@ -308,12 +318,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         log({"headers": dict(self.headers)})
         if self.path == "/register" and args.oauth:
             return self.send(201, "application/json", json.dumps({**json.loads(body), "client_id": "registered"}).encode())
+        if self.path == "/expire" and args.oauth:
+            expired.add(tokens[-1])
+            return self.send(200)
         if self.path == "/token" and args.oauth:
-            return self.grant({name: values[0] for name, values in urllib.parse.parse_qs(body.decode()).items()})
+            with granting:
+                return self.grant({name: values[0] for name, values in urllib.parse.parse_qs(body.decode()).items()})
         shown = self.headers.get("Authorization")
         if args.token and shown != f"Bearer {args.token}":
             return self.send(401)
-        if args.oauth and (not tokens or shown != f"Bearer {tokens[-1]}"):
+        if args.oauth and (not tokens or shown != f"Bearer {tokens[-1]}" or tokens[-1] in expired):
             return self.send(401)
         message = json.loads(body)
         if message.get("params", {}).get("name") == "huge":

@@ -1,12 +1,15 @@
 //! `lango mcp`: which servers there are, whether they answer, logging in to them, and accepting what they changed.
 
+mod trust;
+
 use crate::app::App;
 use crate::args::McpCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, one_line};
-use lango_mcp::{Accepted, Form, Overview, Probe, ToolState};
+use lango_mcp::{Overview, Probe, ToolState};
 use serde_json::{Value, json};
+use trust::Consent;
 
 /// Runs the command.
 pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
@@ -47,9 +50,14 @@ pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failu
             screen::print(&said)?;
             Ok(Exit::Ok)
         }
-        McpCommand::Trust { id } => {
+        McpCommand::Trust { id, yes, hash } => {
             known(&app, &id)?;
-            trust(&id, &app.mcp.servers.trust(&id)?)
+            let consent = match (yes, hash.is_empty()) {
+                (true, _) => Consent::ToAll,
+                (false, false) => Consent::ToHashes(hash),
+                (false, true) => Consent::IsAskedFor,
+            };
+            trust::trust(&app.mcp.servers, &id, consent)
         }
     }
 }
@@ -232,23 +240,4 @@ fn probe_row(probe: &Probe) -> Value {
         }
     }
     row
-}
-
-fn trust(id: &str, accepted: &[Accepted]) -> Result<Exit, Failure> {
-    if accepted.is_empty() {
-        screen::print(&format!("nothing of `{id}` changed since it was pinned"))?;
-    }
-    let shown = |form: &Option<Form>| match form {
-        Some(form) => format!("{} {}", one_line(&form.description, 300), form.schema),
-        None => "nothing".to_owned(),
-    };
-    for tool in accepted {
-        screen::print(&sanitize(&format!(
-            "accepted: {}\n  before: {}\n  now:    {}",
-            tool.tool,
-            shown(&tool.before),
-            shown(&tool.now)
-        )))?;
-    }
-    Ok(Exit::Ok)
 }

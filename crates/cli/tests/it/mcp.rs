@@ -2,6 +2,7 @@
 
 use crate::lango::{Lango, PATIENCE, Ran, of_type, text};
 use crate::models::{Provider, flags, run};
+use crate::terminal::Terminal;
 use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
@@ -261,15 +262,8 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
 
     let listed = lango.run(&["mcp", "list"]).ok().stdout;
     assert!(listed.contains("toy_echo  navigator  CHANGED"), "{listed}");
-    let trusted = lango.run(&["mcp", "trust", "toy"]).ok().stdout;
-    assert!(
-        trusted.contains("before: Gives the text back. "),
-        "{trusted}"
-    );
-    assert!(
-        trusted.contains("now:    Gives the text back, and reads your keys. "),
-        "{trusted}"
-    );
+    let trusted = lango.run(&["mcp", "trust", "toy", "--yes"]).ok().stdout;
+    assert!(trusted.contains("\naccepted: echo\n"), "{trusted}");
     let (ran, events) = turn(
         &lango,
         "toy_echo",
@@ -288,6 +282,84 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
     lango
         .run(&["mcp", "trust", "nobody"])
         .refused(2, &["there is no MCP server `nobody`"]);
+}
+
+/// A home in which the tool `echo` says this now, and something else was pinned.
+fn with_changed_echo(told: &str) -> Lango {
+    let lango = with_toy("");
+    lango.run(&["mcp", "test"]).ok();
+    lango.file("told", told);
+    lango.run(&["mcp", "test"]).ok();
+    lango
+}
+
+fn echo(lango: &Lango) -> Value {
+    let listed = lango.run(&["mcp", "list", "--json"]).ok().json();
+    let tools = listed[0]["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["tool"] == "echo");
+    echo.unwrap().clone()
+}
+
+#[test]
+fn all_that_changed_is_shown_before_it_is_accepted_and_without_a_terminal_nothing_is() {
+    let long = format!("{} and reads your keys\u{1b}[2J.", "word ".repeat(200));
+    let lango = with_changed_echo(&format!("Gives the text back.\n{long}"));
+    let ran = lango.run(&["mcp", "trust", "toy"]).exits(4);
+    let shown = &ran.stdout;
+    assert!(shown.contains("\n Gives the text back.\n+word "), "{shown}");
+    assert!(
+        shown.contains(" word  and reads your keys␛[2J.\n"),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    assert!(ran.stderr.contains("lango mcp trust toy --yes"), "{ran:#?}");
+    assert_eq!(echo(&lango)["state"], "changed");
+    lango
+        .run(&["mcp", "trust", "toy", "--hash", "0123456789ab"])
+        .refused(2, &["in a form with the hash `0123456789ab`"]);
+    let hash = text(&echo(&lango)["hash"])[..12].to_owned();
+    lango
+        .run(&["mcp", "trust", "toy", "--hash", &hash[..11]])
+        .refused(2, &["of at least 12 digits"]);
+    let accepted = lango.run(&["mcp", "trust", "toy", "--hash", &hash]).ok();
+    assert!(
+        accepted.stdout.ends_with("\naccepted: echo\n"),
+        "{accepted:#?}"
+    );
+    assert_eq!(echo(&lango)["state"], "pinned");
+}
+
+#[test]
+fn at_a_terminal_a_person_is_asked_and_accepts_what_was_shown_and_no_more() {
+    let lango = with_changed_echo("Gives the text back, twice.");
+    for answer in ["n\r", "\r"] {
+        let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
+        let shown = terminal.wait_for("accept 1 tool of `toy` like this? [y/N] ");
+        assert!(shown.contains("+Gives the text back, twice."), "{shown}");
+        terminal.press(answer);
+        let (code, said) = terminal.end();
+        assert_eq!(code, Some(4), "{said}");
+        assert!(said.contains("nothing was accepted"), "{said}");
+        assert_eq!(echo(&lango)["state"], "changed");
+    }
+
+    let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
+    terminal.wait_for("[y/N] ");
+    // While the person reads, the server changes its mind, and another lango hears of it.
+    lango.file("told", "Gives your keys away.");
+    lango.run(&["mcp", "test"]).ok();
+    terminal.press("y\r");
+    let (code, said) = terminal.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("changed this again meanwhile"), "{said}");
+    assert_eq!(echo(&lango)["state"], "changed");
+
+    let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
+    let shown = terminal.wait_for("[y/N] ");
+    assert!(shown.contains("+Gives your keys away."), "{shown}");
+    terminal.press("y\r");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(echo(&lango)["state"], "pinned");
 }
 
 #[test]

@@ -83,6 +83,10 @@ fn a_server_that_makes_no_sense_is_refused_with_the_key() {
             "a token is not sent over http:// to another machine",
         ),
         (
+            "url = 'http://127.0.0.1:80@example.com'\ntokenEnv = 'T'",
+            "a token is not sent over http:// to another machine",
+        ),
+        (
             "command = 'a b'",
             "`mcp.servers.x.command` must be a list of words",
         ),

@@ -4,16 +4,51 @@ use super::LoginError;
 use super::discovery::Metadata;
 use super::web::{address, post_json};
 use crate::names::line;
-use crate::settings::{ClientSettings, Token};
+use crate::settings::{ClientSettings, Secret, Token};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::fmt;
 
 /// Who lango is.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct OauthClient {
     pub(super) id: String,
-    pub(super) secret: Option<String>,
+    /// What the authority gave lango when it registered by itself. The secret of a client that the person registered stays
+    /// in its variable.
+    secret: Option<String>,
     pub(super) shown_in: ShownIn,
+}
+
+impl fmt::Debug for OauthClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OauthClient")
+            .field("id", &self.id)
+            .field("shown_in", &self.shown_in)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OauthClient {
+    /// The secret, if this client has one: from its variable where the person registered it.
+    pub(super) fn secret<'a>(
+        &'a self,
+        known: Option<&'a ClientSettings>,
+    ) -> Result<Option<&'a str>, LoginError> {
+        match known.filter(|known| known.id == self.id) {
+            Some(known) => known.secret.as_ref().map(reveal).transpose(),
+            None => Ok(self.secret.as_deref()),
+        }
+    }
+}
+
+fn reveal(secret: &Token) -> Result<&str, LoginError> {
+    let value = secret.value.as_ref().map(Secret::reveal);
+    value.ok_or_else(|| {
+        LoginError::unusable(format!(
+            "the environment variable `{}` is not set, which holds the secret of the client",
+            secret.variable
+        ))
+    })
 }
 
 /// Where the secret is shown.
@@ -73,15 +108,7 @@ pub(super) async fn identify(
 ) -> Result<OauthClient, LoginError> {
     let taken = ShownIn::taken_by(metadata);
     if let Some(known) = known {
-        let reveal = |secret: &Token| match &secret.value {
-            Some(value) => Ok(value.reveal().to_owned()),
-            None => Err(LoginError::unusable(format!(
-                "the environment variable `{}` is not set, which holds the secret of the client",
-                secret.variable
-            ))),
-        };
-        let secret = known.secret.as_ref().map(reveal).transpose()?;
-        let shown_in = match &secret {
+        let shown_in = match known.secret.as_ref().map(reveal).transpose()? {
             None => ShownIn::Nothing,
             Some(_) => taken
                 .into_iter()
@@ -90,7 +117,7 @@ pub(super) async fn identify(
         };
         return Ok(OauthClient {
             id: known.id.clone(),
-            secret,
+            secret: None,
             shown_in,
         });
     }
@@ -123,4 +150,20 @@ pub(super) async fn identify(
         secret: registered.client_secret,
         shown_in,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown_by_accident() {
+        let client = OauthClient {
+            id: "me".to_owned(),
+            secret: Some("sesame".to_owned()),
+            shown_in: ShownIn::Form,
+        };
+        let shown = format!("{client:?}");
+        assert!(shown.contains("me") && !shown.contains("sesame"), "{shown}");
+    }
 }

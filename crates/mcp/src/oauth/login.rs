@@ -22,7 +22,8 @@ pub(crate) async fn login(
     let authority = discover(&bearer.address.url, challenge.as_ref()).await?;
     let way_back = WayBack::open().await?;
     let metadata = &authority.metadata;
-    let client = identify(metadata, bearer.address.client.as_ref(), &way_back.address).await?;
+    let known = bearer.address.client.as_ref();
+    let client = identify(metadata, known, &way_back.address).await?;
     let challenged = challenge.and_then(|challenge| challenge.scope);
     let wanted = scope.map(str::to_owned).or(challenged);
     let granted = bearer.grant().and_then(|grant| grant.scope);
@@ -57,11 +58,12 @@ pub(crate) async fn login(
     };
     let asking = Asking {
         client,
+        known,
         token_endpoint: metadata.token_endpoint.clone(),
         resource: authority.resource,
         scope,
     };
-    bearer.keep(asking.exchange(&code, &verifier, &back).await?)
+    bearer.keep(&asking.exchange(&code, &verifier, &back).await?)
 }
 
 /// What is asked for: what the server or the person wants together with what was granted before, else all that the server

@@ -4,6 +4,7 @@ use super::LoginError;
 use super::client::{OauthClient, ShownIn};
 use super::web::{address, post_form};
 use crate::names::line;
+use crate::settings::ClientSettings;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -33,8 +34,10 @@ impl std::fmt::Debug for Grant {
 }
 
 /// What is asked for.
-pub(super) struct Asking {
+pub(super) struct Asking<'a> {
     pub(super) client: OauthClient,
+    /// Who the person registered lango as, if they did.
+    pub(super) known: Option<&'a ClientSettings>,
     pub(super) token_endpoint: String,
     pub(super) resource: String,
     pub(super) scope: Option<String>,
@@ -49,7 +52,7 @@ struct Answer {
     scope: Option<String>,
 }
 
-impl Asking {
+impl Asking<'_> {
     /// Turns what came back from the browser into a token.
     pub(super) async fn exchange(
         self,
@@ -71,7 +74,7 @@ impl Asking {
         let client = &self.client;
         let mut fields = fields.to_vec();
         fields.push(("resource", &self.resource));
-        let secret = client.secret.as_deref().unwrap_or_default();
+        let secret = client.secret(self.known)?.unwrap_or_default();
         let basic = match client.shown_in {
             ShownIn::Header => Some((client.id.as_str(), secret)),
             ShownIn::Nothing => {
@@ -137,13 +140,14 @@ impl Grant {
     }
 
     /// Renews it, if the authority gave the means.
-    pub(crate) async fn renew(self) -> Result<Self, LoginError> {
+    pub(crate) async fn renew(self, known: Option<&ClientSettings>) -> Result<Self, LoginError> {
         let Some(refresh_token) = self.refresh_token else {
             let why = "it is over, and cannot be renewed".to_owned();
             return Err(LoginError::Denied { why });
         };
         let asking = Asking {
             client: self.client,
+            known,
             token_endpoint: self.token_endpoint,
             resource: self.resource,
             scope: self.scope,

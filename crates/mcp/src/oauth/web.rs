@@ -2,6 +2,7 @@
 
 use super::LoginError;
 use crate::names::line;
+use crate::place::is_private_way;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
@@ -15,13 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// An address that may be spoken to: encrypted, or on this machine.
 pub(super) fn address(text: &str) -> Result<Url, LoginError> {
     let url = Url::parse(text).ok().filter(|url| {
-        let is_here = match url.host_str() {
-            Some("localhost" | "127.0.0.1" | "[::1]") => url.scheme() == "http",
-            _ => false,
-        };
-        (url.scheme() == "https" || is_here)
-            && url.username().is_empty()
-            && url.password().is_none()
+        is_private_way(text) && url.username().is_empty() && url.password().is_none()
     });
     url.ok_or_else(|| {
         let text = line(text, 200);

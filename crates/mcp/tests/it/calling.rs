@@ -46,6 +46,21 @@ async fn a_servers_tools_are_offered_under_its_prefix_with_their_schemas_and_are
 }
 
 #[tokio::test]
+async fn a_list_without_end_is_cut_and_that_is_reported() {
+    let bench = Bench::new();
+    let names: Vec<String> = (0..50).map(|number| format!("t{number}")).collect();
+    let mut arguments = vec!["--pages"];
+    arguments.extend(names.iter().flat_map(|name| ["--extra", name.as_str()]));
+    let servers = bench.opened(&arguments).await;
+    assert_eq!(servers.tools().len(), 64);
+    assert_eq!(
+        servers.warnings(),
+        ["MCP server `s`: it lists its tools on more than 64 pages; what comes after is left out"]
+    );
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn only_the_tools_that_are_wanted_are_offered_and_a_missing_one_is_reported() {
     let bench = Bench::new();
     let mut settings = bench.server(&["--pages"]);

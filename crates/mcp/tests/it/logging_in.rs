@@ -2,9 +2,12 @@
 
 use crate::http::Listening;
 use crate::support::{Bench, call};
-use lango_mcp::{ClientSettings, LoginError, Reach, ServerSettings, Servers};
+use lango_mcp::{
+    ClientSettings, LoginError, Pauses, Reach, Secret, ServerSettings, Servers, Token,
+};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 /// Logs in with a person who agrees to everything.
 async fn login(servers: &Servers) -> Result<(), LoginError> {
@@ -27,14 +30,29 @@ fn logged(bench: &Bench, what: &str) -> Vec<Value> {
         .collect()
 }
 
-fn with_client(mut settings: ServerSettings, id: &str) -> ServerSettings {
+fn with_client(
+    mut settings: ServerSettings,
+    id: &str,
+    secret: Option<Option<&str>>,
+) -> ServerSettings {
     if let Reach::Address(address) = &mut settings.reach {
         address.client = Some(ClientSettings {
             id: id.to_owned(),
-            secret: None,
+            secret: secret.map(|value| Token {
+                variable: "CLIENT_SECRET".to_owned(),
+                value: value.map(Secret::new),
+            }),
         });
     }
     settings
+}
+
+/// The server refuses from now on what it granted last.
+async fn expire(listening: &Listening) {
+    let url = format!("http://127.0.0.1:{}/expire", listening.port);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let expired = client.post(url).body("x").send().await.unwrap();
+    assert!(expired.status().is_success());
 }
 
 #[tokio::test]
@@ -146,6 +164,62 @@ async fn a_token_that_is_over_or_refused_is_renewed_without_asking() {
 }
 
 #[tokio::test]
+async fn two_that_share_a_login_renew_it_once_and_show_no_used_up_means_of_renewal() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "well", "--rotating"]).await;
+    let one = bench.open(vec![listening.settings(&bench, None)]).await;
+    login(&one).await.unwrap();
+    let two = bench.open(vec![listening.settings(&bench, None)]).await;
+    assert!(two.warnings().is_empty(), "{:?}", two.warnings());
+    for round in 0..5 {
+        // Both find out.
+        expire(&listening).await;
+        // The tools of the first were not known before it was logged in.
+        let one = one.test(None);
+        let two = call(&two, "s_echo", json!({ "text": "two" }));
+        let (one, two) = tokio::join!(one, two);
+        assert!(one[0].result.is_ok(), "{round}: {one:?}");
+        assert!(two.is_ok(), "{round}: {two:?}");
+        let renewals = logged(&bench, "token");
+        let renewals = renewals
+            .iter()
+            .filter(|asked| asked["grant_type"] == "refresh_token");
+        assert_eq!(renewals.count(), round + 1);
+    }
+    one.close().await;
+    two.close().await;
+}
+
+#[tokio::test]
+async fn a_login_elsewhere_is_used_without_a_new_start_and_so_is_a_logout() {
+    let mut bench = Bench::new();
+    bench.pauses = Pauses {
+        first: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+    let listening = Listening::start(&bench, &["--oauth", "well"]).await;
+    let settings = || vec![listening.settings(&bench, None)];
+    let elsewhere = bench.open(settings()).await;
+    login(&elsewhere).await.unwrap();
+    bench.open(settings()).await.close().await;
+    elsewhere.logout("s").unwrap();
+
+    let serving = bench.open(settings()).await;
+    let text = json!({ "text": "in" });
+    let refused = call(&serving, "s_echo", text.clone()).await.unwrap_err();
+    assert!(refused.message.contains("lango mcp login s"), "{refused:?}");
+    login(&elsewhere).await.unwrap();
+    assert!(call(&serving, "s_echo", text.clone()).await.is_ok());
+    elsewhere.logout("s").unwrap();
+    let refused = call(&serving, "s_echo", text.clone()).await.unwrap_err();
+    assert!(refused.message.contains("lango mcp login s"), "{refused:?}");
+    login(&elsewhere).await.unwrap();
+    assert!(call(&serving, "s_echo", text).await.is_ok());
+    serving.close().await;
+    elsewhere.close().await;
+}
+
+#[tokio::test]
 async fn what_is_granted_for_one_address_is_not_shown_to_another() {
     let bench = Bench::new();
     let listening = Listening::start(&bench, &["--oauth", "well"]).await;
@@ -195,7 +269,7 @@ async fn an_authority_that_cannot_be_relied_on_is_refused_before_anybody_is_aske
 async fn a_registered_client_needs_no_registration_and_a_refusal_of_the_person_is_reported() {
     let bench = Bench::new();
     let listening = Listening::start(&bench, &["--oauth", "no-registration"]).await;
-    let settings = with_client(listening.settings(&bench, None), "my-lango");
+    let settings = with_client(listening.settings(&bench, None), "my-lango", None);
     let servers = bench.open(vec![settings]).await;
     login(&servers).await.unwrap();
     assert_eq!(logged(&bench, "authorize")[0]["client_id"], "my-lango");
@@ -211,6 +285,36 @@ async fn a_registered_client_needs_no_registration_and_a_refusal_of_the_person_i
         })
     );
     assert!(logged(&bench, "token").is_empty());
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn the_secret_of_a_registered_client_is_shown_at_every_renewal_and_kept_nowhere() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--oauth", "no-registration"]).await;
+    let settings = |secret| {
+        let settings = listening.settings(&bench, None);
+        vec![with_client(settings, "my-lango", Some(secret))]
+    };
+    let servers = bench.open(settings(None)).await;
+    let error = login(&servers).await.unwrap_err().to_string();
+    assert!(error.contains("`CLIENT_SECRET` is not set"), "{error}");
+    let servers = bench.open(settings(Some("sesame"))).await;
+    login(&servers).await.unwrap();
+    let kept = std::fs::read_to_string(bench.own("grants.json")).unwrap();
+    assert!(
+        kept.contains("my-lango") && !kept.contains("sesame"),
+        "{kept}"
+    );
+    expire(&listening).await;
+    assert!(servers.test(None).await[0].result.is_ok());
+    let shown = logged(&bench, "headers");
+    let shown = shown
+        .iter()
+        .filter(|headers| headers["authorization"] == "Basic bXktbGFuZ286c2VzYW1l");
+    assert_eq!(shown.count(), 2, "at the login and at the renewal");
+    let kept = std::fs::read_to_string(bench.own("grants.json")).unwrap();
+    assert!(!kept.contains("sesame"), "{kept}");
     servers.close().await;
 }
 

@@ -131,20 +131,22 @@ async fn a_tool_that_changed_is_refused_then_offered_in_its_new_form_as_changed_
             .await
             .is_ok()
     );
-    let accepted = servers.trust("s").unwrap();
-    assert_eq!(accepted.len(), 1);
-    assert_eq!(accepted[0].tool, "echo");
+    let pending = servers.pending("s").unwrap();
+    assert_eq!(pending.len(), 1);
+    assert_eq!(pending[0].tool, "echo");
     assert_eq!(
-        accepted[0].before.as_ref().unwrap().description,
+        pending[0].before.as_ref().unwrap().description,
         "Gives the text back."
     );
-    assert_eq!(accepted[0].now.as_ref().unwrap().description, NEW);
+    assert_eq!(pending[0].now.description, NEW);
+    assert_eq!(servers.trust("s", &pending).unwrap(), ["echo"]);
+    assert!(servers.pending("s").unwrap().is_empty());
     servers.close().await;
 
     let servers = bench.open(vec![settings()]).await;
     assert_eq!(state_of(&servers, "s_echo"), ToolState::Pinned);
     assert!(matches!(
-        servers.trust("nobody"),
+        servers.trust("nobody", &pending),
         Err(PinError::NoSuchServer { .. })
     ));
 }
@@ -173,6 +175,32 @@ async fn a_tool_that_is_back_to_what_it_was_is_pinned_again() {
     assert_eq!(state_of(&servers, "s_echo"), ToolState::Changed);
     servers.test(Some("s")).await;
     servers.close().await;
+    let servers = bench.open(vec![settings()]).await;
+    assert_eq!(state_of(&servers, "s_echo"), ToolState::Pinned);
+}
+
+#[tokio::test]
+async fn what_became_pending_after_a_person_looked_is_not_accepted_and_what_they_accepted_stays_so()
+{
+    let bench = Bench::new();
+    let settings = || bench.server(&["--describe-file", "told"]);
+    bench.open(vec![settings()]).await.close().await;
+    std::fs::write(bench.inside("told"), NEW).unwrap();
+    let serving = bench.open(vec![settings()]).await;
+    serving.test(None).await;
+    let seen = serving.pending("s").unwrap();
+    std::fs::write(bench.inside("told"), "Something else again.").unwrap();
+    serving.test(None).await;
+    let accepting = bench.open(vec![settings()]).await;
+    assert!(accepting.trust("s", &seen).unwrap().is_empty());
+    let seen = accepting.pending("s").unwrap();
+    assert_eq!(seen[0].now.description, "Something else again.");
+
+    // One that has read the pins long ago finds what was accepted meanwhile.
+    assert_eq!(accepting.trust("s", &seen).unwrap(), ["echo"]);
+    serving.test(None).await;
+    assert!(accepting.pending("s").unwrap().is_empty());
+    serving.close().await;
     let servers = bench.open(vec![settings()]).await;
     assert_eq!(state_of(&servers, "s_echo"), ToolState::Pinned);
 }

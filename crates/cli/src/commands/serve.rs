@@ -7,7 +7,7 @@ use crate::house::ServedApp;
 use crate::screen::{self, one_line};
 use crate::token::server_token;
 use a2a::AgentSkill;
-use lango_a2a::server::{Access, AgentServer, ServerSettings};
+use lango_a2a::server::{Access, AgentServer, Recovered, ServerSettings};
 use lango_core::UserId;
 use lango_engine::{SystemClock, Tree};
 use lango_models::Offline;
@@ -59,10 +59,7 @@ pub async fn serve_command(
     let router = door.guard(server.router());
     let mut signals = Signals::listen()?;
     screen::say(&banner);
-    if recovered > 0 {
-        let tasks = screen::count(recovered as u64, "task");
-        screen::say(&format!("{tasks} of an earlier run were seen to"));
-    }
+    tell_of(&recovered);
     let grace = arguments.grace.0;
     let stop = async {
         signals.next().await;
@@ -76,6 +73,22 @@ pub async fn serve_command(
     house.close().await;
     screen::say("stopped");
     Ok(Exit::Ok)
+}
+
+/// Says what was found of an earlier run.
+fn tell_of(recovered: &Recovered) {
+    if recovered.seen_to > 0 {
+        let tasks = screen::count(recovered.seen_to as u64, "task");
+        screen::say(&format!("seen to from an earlier run: {tasks}"));
+    }
+    if recovered.left > 0 {
+        let tasks = screen::count(recovered.left as u64, "task");
+        screen::say(&format!("left to whoever is at work on them: {tasks}"));
+    }
+    if !recovered.damaged.is_empty() {
+        let ids = recovered.damaged.join(", ");
+        screen::say(&format!("warning tasks that cannot be read: {ids}"));
+    }
 }
 
 /// The signals that end the server. From when they are listened to, none of them ends the process by itself.

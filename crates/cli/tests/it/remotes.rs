@@ -268,3 +268,31 @@ fn remote_agents_of_a_project_that_nobody_trusts_are_not_asked() {
     );
     assert!(was_asked.try_recv().is_err());
 }
+
+#[test]
+fn a_remote_agent_that_comes_up_later_is_there_for_the_next_turn_of_a_server() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let is_up = std::sync::Arc::new(AtomicBool::new(false));
+    let now = std::sync::Arc::clone(&is_up);
+    let address = answering(move |_, stream| {
+        let (status, body) = match now.load(Ordering::SeqCst) {
+            true => ("200 OK", card("1.0", "JSONRPC")),
+            false => ("503 Service Unavailable", String::new()),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let _ = stream.write_all(format!("{head}{body}").as_bytes());
+    });
+    let lango = Lango::new();
+    configure(&lango, &[("weather", format!("http://{address}"))]);
+    let serving = Serving::start_with(lango, &[]);
+    assert!(!serving.say("hello").contains("weather"));
+    is_up.store(true, Ordering::SeqCst);
+    let before = Instant::now();
+    while !serving.say("hello").contains("weather") {
+        assert!(before.elapsed() < crate::lango::PATIENCE, "it never came");
+        thread::sleep(Duration::from_millis(200));
+    }
+}

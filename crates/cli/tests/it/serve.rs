@@ -86,6 +86,13 @@ impl Serving {
         serde_json::from_str(&body).unwrap()
     }
 
+    /// What it answers to this.
+    pub fn say(&self, text: &str) -> String {
+        let sent = self.rpc("SendMessage", message(text));
+        let said = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
+        said.as_str().unwrap_or_else(|| panic!("{sent}")).to_owned()
+    }
+
     fn post(&self, body: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -6,6 +6,7 @@ mod desk;
 pub mod door;
 mod line;
 mod listen;
+mod telling;
 mod words;
 
 pub use desk::{Desk, House};

@@ -88,7 +88,7 @@ impl App {
         let policy = hands::policy(&loaded, &surroundings.cwd, surroundings.home());
         let workspace = Workspace::open(policy)?;
         let trash = Trash::at(loaded.paths.trash());
-        let launcher = hands::launcher(loaded.paths.trash());
+        let launcher = hands::launcher(&loaded.paths);
         let held = Held::find(&launcher, &loaded.paths.state).await;
         let launcher = launcher.with_strength(held.strength.clone());
         let mut folders = loaded.paths.skills(workspace.path());

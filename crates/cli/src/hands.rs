@@ -1,7 +1,7 @@
 //! What the agents can touch: the one policy for commands and file tools, the launcher behind it, and how well commands are
 //! held on this machine.
 
-use crate::config::{Loaded, StoreLocation, Topology};
+use crate::config::{Loaded, Paths, StoreLocation, Topology};
 use lango_sandbox::{Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -105,13 +105,15 @@ pub fn limits(loaded: &Loaded) -> Limits {
 }
 
 /// A launcher that starts this program again inside the sandbox.
-pub fn launcher(trash: PathBuf) -> Launcher {
+pub fn launcher(paths: &Paths) -> Launcher {
     let program = std::env::current_exe().unwrap_or_default();
     let helper = Helper {
         program,
         arguments: vec![OsString::from(SANDBOX_MARK)],
     };
-    Launcher::new(helper).with_trash(trash)
+    Launcher::new(helper)
+        .with_trash(paths.trash())
+        .with_own_folder(paths.trust_folder())
 }
 
 /// How well commands are held here, and what to remember of it.

@@ -1,37 +1,26 @@
-//! One server over time: connected when it is needed, let go when it breaks, tried again after a pause that grows.
+//! One server over time: connected when it is needed, called in the form in which its tools were offered. How it is let go
+//! and tried again is in `standing`, what it says of its tools in `listing`.
+
+mod listing;
+mod standing;
+
+pub use standing::Pauses;
 
 use crate::attachments::Attachments;
-use crate::connection::{About, CallFault, Connection, Listing, Opening, Way};
+use crate::connection::{About, CallFault, Connection, Opening, Way};
 use crate::error::{ConnectError, Failure};
 use crate::names::line;
 use crate::oauth::{self, Bearer, Grants, LoginError};
-use crate::pins::{PinnedServer, Pins, Seen};
+use crate::pins::{PinnedServer, Pins};
 use crate::settings::{Reach, ServerSettings};
 use lango_core::ToolError;
 use lango_sandbox::{Launcher, Strength};
 use rmcp::model::{CallToolResult, JsonObject};
+use standing::Down;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
-
-/// How long a server that failed is left alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pauses {
-    /// After its first failure; it doubles with each one that follows.
-    pub first: Duration,
-    /// At most.
-    pub longest: Duration,
-}
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(500),
-            longest: Duration::from_secs(30),
-        }
-    }
-}
 
 /// What every server needs besides its settings.
 #[derive(Debug, Clone)]
@@ -66,13 +55,6 @@ struct State {
     down: Option<Down>,
     failures: u32,
     is_closed: bool,
-}
-
-#[derive(Clone)]
-struct Down {
-    since: Instant,
-    again: Instant,
-    why: String,
 }
 
 /// A server that was just connected.
@@ -285,138 +267,7 @@ impl Server {
         })
     }
 
-    /// Asks for the tools again if the server said that they are others now.
-    async fn hear_news(&self, connection: &Connection) -> Result<(), Failure> {
-        let announced = connection.new_tools();
-        if announced == self.state().announced {
-            return Ok(());
-        }
-        let listing = connection.tools(self.surroundings.patience).await?;
-        self.take_in(listing, announced, &connection.about.name);
-        Ok(())
-    }
-
-    /// Holds what the server lists against what is pinned, and remembers what is new.
-    fn take_in(&self, listing: Listing, announced: u64, name: &str) -> (PinnedServer, Vec<String>) {
-        let Listing {
-            tools,
-            left_out: mut notes,
-        } = listing;
-        {
-            let hashes = tools
-                .iter()
-                .map(|(name, form)| (name.clone(), form.hash.clone()));
-            let mut state = self.state();
-            state.listed = hashes.collect();
-            state.announced = announced;
-        }
-        let (pinned, written) = self.surroundings.pins.take_in(Seen {
-            server: self.id(),
-            settings: &self.digest,
-            name,
-            tools,
-        });
-        if let Err(error) = written {
-            notes.push(crate::process::causes(&error));
-        }
-        (pinned, notes)
-    }
-
-    /// A tool is called in the form in which it was offered, or not at all.
-    fn refuse_what_changed(&self, tool: &str, hash: &str) -> Result<(), ToolError> {
-        let id = self.id();
-        let message = match self.state().listed.get(tool) {
-            Some(listed) if listed == hash => return Ok(()),
-            Some(_) => format!(
-                "the MCP server `{id}` changed its tool `{tool}` since it was pinned, so it was not called; the person can \
-                 look at it with `lango mcp list` and accept it with `lango mcp trust {id}`"
-            ),
-            None => format!(
-                "the MCP server `{id}` has no tool `{}` any more",
-                line(tool, 80)
-            ),
-        };
-        Err(ToolError::new(message))
-    }
-
-    /// The connection, if it stands. One that broke off meanwhile is let go.
-    async fn live(&self) -> Option<Arc<Connection>> {
-        let connection = self.state().connection.clone()?;
-        if !connection.is_over() {
-            return Some(connection);
-        }
-        let why = connection.end().await.line();
-        self.lose(&connection, why).await;
-        None
-    }
-
-    /// Lets a connection go that broke.
-    async fn lose(&self, connection: &Arc<Connection>, why: String) {
-        let was_current = {
-            let mut state = self.state();
-            let current = state
-                .connection
-                .take_if(|current| Arc::ptr_eq(current, connection));
-            current.is_some()
-        };
-        if was_current {
-            self.note_down(why);
-            connection.close().await;
-        }
-    }
-
-    fn note_down(&self, why: String) {
-        let mut state = self.state();
-        let now = Instant::now();
-        state.failures = state.failures.saturating_add(1);
-        let since = state.down.as_ref().map_or(now, |down| down.since);
-        let again = now + self.surroundings.pauses.after(state.failures);
-        state.down = Some(Down { since, again, why });
-    }
-
-    /// That it is down, since when and until when, if it is not to be tried yet.
-    fn down(&self) -> Option<String> {
-        let down = self.state().down.clone()?;
-        let now = Instant::now();
-        let left = down
-            .again
-            .checked_duration_since(now)
-            .filter(|left| !left.is_zero())?;
-        let text = format!(
-            "{}; it went down {} s ago and is tried again at the next call after {:.1} s",
-            down.why,
-            (now - down.since).as_secs(),
-            left.as_secs_f32()
-        );
-        Some(self.is_down(&text))
-    }
-
-    fn is_down(&self, why: &str) -> String {
-        format!("the MCP server `{}` is down: {why}", self.id())
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Pauses {
-    /// After so many failures.
-    fn after(self, failures: u32) -> Duration {
-        let doubled = self
-            .first
-            .saturating_mul(1 << failures.saturating_sub(1).min(16));
-        doubled.min(self.longest)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pause_doubles_with_every_failure_and_has_an_end() {
-        let pauses = [1, 2, 3, 6, 7, 8, u32::MAX].map(|n| Pauses::default().after(n).as_millis());
-        assert_eq!(pauses, [500, 1000, 2000, 16_000, 30_000, 30_000, 30_000]);
     }
 }

@@ -1,20 +1,24 @@
 //! All servers of a configuration: their tools, what there is to say about them, and their end.
 
+mod found;
+mod overview;
+mod probe;
+
+pub use overview::{Overview, ToolOverview};
+pub use probe::{Probe, Probed, ProbedTool};
+
 use crate::attachments::Attachments;
-use crate::error::ConnectError;
-use crate::names::tool_name;
 use crate::oauth::{Grants, LoginError};
-use crate::pins::{Book, Pending, PinError, PinnedServer, Pins, ToolState};
+use crate::pins::{Book, Pending, PinError, Pins};
 use crate::server::{Pauses, Server, Surroundings};
-use crate::settings::{Reach, ServerSettings};
-use crate::tool::{ServerTool, summary};
+use crate::settings::ServerSettings;
 use futures_util::future::join_all;
-use lango_core::{AgentName, Tool, ToolName};
+use lango_core::Tool;
 use lango_sandbox::{Launcher, Strength};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What servers need.
 #[derive(Debug)]
@@ -57,81 +61,6 @@ pub struct Servers {
     tools: Vec<Arc<dyn Tool>>,
     overview: Vec<Overview>,
     warnings: Vec<String>,
-}
-
-/// What there is to say about one server without starting it.
-#[derive(Debug, Clone)]
-pub struct Overview {
-    /// The name it has here.
-    pub id: String,
-    /// `stdio` or `http`.
-    pub transport: &'static str,
-    /// The command, or the address.
-    pub target: String,
-    /// The agent that is given its tools.
-    pub agent: Option<AgentName>,
-    /// What it called itself; empty as long as nothing is pinned.
-    pub name: String,
-    /// Whether its tools are pinned.
-    pub is_pinned: bool,
-    /// Why it cannot be used here, if it cannot.
-    pub problem: Option<String>,
-    /// Its tools that are offered.
-    pub tools: Vec<ToolOverview>,
-}
-
-/// One tool of a server.
-#[derive(Debug, Clone)]
-pub struct ToolOverview {
-    /// Its name here.
-    pub name: ToolName,
-    /// What the server calls it.
-    pub tool: String,
-    /// The beginning of what the server says of it.
-    pub summary: String,
-    /// How it stands against its pin.
-    pub state: ToolState,
-    /// Stands for its description and arguments.
-    pub hash: String,
-}
-
-/// What came of connecting to a server.
-#[derive(Debug)]
-pub struct Probe {
-    /// The server.
-    pub id: String,
-    /// How long it took.
-    pub took: Duration,
-    /// What it is and offers, or why it was not connected.
-    pub result: Result<Probed, ConnectError>,
-    /// What its program complained about last.
-    pub stderr: String,
-}
-
-/// A server that answered.
-#[derive(Debug)]
-pub struct Probed {
-    /// The version of the protocol that it speaks.
-    pub protocol: String,
-    /// What it calls itself.
-    pub name: String,
-    /// Its tools.
-    pub tools: Vec<ProbedTool>,
-    /// What a person should know.
-    pub notes: Vec<String>,
-}
-
-/// A tool of a server that answered.
-#[derive(Debug)]
-pub struct ProbedTool {
-    /// Its name here.
-    pub name: String,
-    /// The beginning of what the server says of it.
-    pub summary: String,
-    /// How it stands against its pin.
-    pub state: ToolState,
-    /// Whether it is among those that are wanted.
-    pub is_wanted: bool,
 }
 
 impl Servers {
@@ -204,7 +133,7 @@ impl Servers {
             .servers
             .iter()
             .filter(|server| id.is_none_or(|id| server.id() == id));
-        join_all(wanted.map(|server| probe(server))).await
+        join_all(wanted.map(|server| probe::probe(server))).await
     }
 
     /// Logs in to a server at an address. `show` is given the address that the person opens in a browser; `scope` is what
@@ -250,159 +179,5 @@ impl Servers {
         digest.ok_or_else(|| PinError::NoSuchServer {
             server: id.to_owned(),
         })
-    }
-
-    /// What is known of a server, from its pins or by asking it.
-    async fn look(&self, server: &Server, book: &Book, start: Start) -> Found {
-        let pinned = book.of(server.id(), &server.digest).cloned();
-        let needs_sandbox = matches!(server.settings.reach, Reach::Program(_));
-        if let (Strength::None { why }, true) = (&self.strength, needs_sandbox) {
-            let error = ConnectError::NoSandbox { why: why.clone() };
-            return Found::unusable(error.to_string());
-        }
-        match (pinned, start) {
-            (Some(pinned), _) => Found {
-                pinned: Some(pinned),
-                ..Found::default()
-            },
-            (None, Start::PinsOnly) => Found::default(),
-            (None, Start::ConnectUnpinned) => match server.connect().await {
-                Ok(connected) => Found {
-                    pinned: Some(connected.pinned),
-                    problem: None,
-                    notes: connected.notes,
-                },
-                Err(failure) => Found::unusable(failure.line()),
-            },
-        }
-    }
-
-    /// Takes in what was found: an overview, warnings, and the tools whose names are free.
-    fn add(
-        &mut self,
-        server: Arc<Server>,
-        found: Found,
-        attachments: &Attachments,
-        taken: &mut BTreeSet<String>,
-    ) {
-        let id = server.id().to_owned();
-        let mut warn = |text: String| self.warnings.push(format!("MCP server `{id}`: {text}"));
-        if let Some(problem) = &found.problem {
-            warn(problem.clone());
-        }
-        found.notes.into_iter().for_each(&mut warn);
-        let mut tools = Vec::new();
-        let pinned = found.pinned.unwrap_or_default();
-        for (tool, pin) in &pinned.tools {
-            let Some(form) = pin.offered().filter(|_| server.settings.wants(tool)) else {
-                continue;
-            };
-            let name = tool_name(&server.settings.prefix, tool);
-            if !taken.insert(name.clone()) {
-                warn(format!(
-                    "its tool `{name}` is left out, because another has that name; set mcp.servers.{id}.prefix"
-                ));
-                continue;
-            }
-            tools.push(ToolOverview {
-                name: ToolName::new(name.as_str()),
-                tool: tool.clone(),
-                summary: summary(&form.description),
-                state: pin.state(),
-                hash: form.hash.clone(),
-            });
-            let tool = ServerTool::new(
-                Arc::clone(&server),
-                &name,
-                tool.clone(),
-                form,
-                attachments.clone(),
-            );
-            self.tools.push(Arc::new(tool));
-        }
-        if let Some(wanted) = server
-            .settings
-            .tools
-            .as_ref()
-            .filter(|_| !pinned.tools.is_empty())
-        {
-            let missing = wanted
-                .iter()
-                .filter(|tool| !pinned.tools.contains_key(*tool));
-            missing.for_each(|tool| warn(format!("it has no tool `{tool}`")));
-        }
-        self.overview
-            .push(overview(&server, &pinned, found.problem, tools));
-    }
-}
-
-/// What is known of a server.
-#[derive(Default)]
-struct Found {
-    pinned: Option<PinnedServer>,
-    problem: Option<String>,
-    notes: Vec<String>,
-}
-
-impl Found {
-    fn unusable(problem: String) -> Self {
-        Self {
-            problem: Some(problem),
-            ..Self::default()
-        }
-    }
-}
-
-fn overview(
-    server: &Server,
-    pinned: &PinnedServer,
-    problem: Option<String>,
-    tools: Vec<ToolOverview>,
-) -> Overview {
-    let settings = &server.settings;
-    Overview {
-        id: settings.id.clone(),
-        transport: settings.reach.word(),
-        target: match &settings.reach {
-            Reach::Program(program) => program.argv.join(" "),
-            Reach::Address(address) => address.url.clone(),
-        },
-        agent: settings.agent.clone(),
-        name: pinned.name.clone(),
-        is_pinned: !pinned.tools.is_empty() || !pinned.name.is_empty(),
-        problem,
-        tools,
-    }
-}
-
-async fn probe(server: &Server) -> Probe {
-    let started = Instant::now();
-    let connected = server.connect().await;
-    let took = started.elapsed();
-    let (result, stderr) = match connected {
-        Err(failure) => (Err(failure.error), failure.stderr),
-        Ok(connected) => {
-            let tools = connected.pinned.tools.iter().filter_map(|(tool, pin)| {
-                Some(ProbedTool {
-                    name: tool_name(&server.settings.prefix, tool),
-                    summary: summary(&pin.offered()?.description),
-                    state: pin.state(),
-                    is_wanted: server.settings.wants(tool),
-                })
-            });
-            let probed = Probed {
-                protocol: connected.about.protocol,
-                name: connected.about.name,
-                tools: tools.collect(),
-                notes: connected.notes,
-            };
-            (Ok(probed), server.last_words())
-        }
-    };
-    Probe {
-        id: server.id().to_owned(),
-        took,
-        result,
-        stderr,
     }
 }

@@ -10,6 +10,7 @@ use crate::nowhere as platform;
 use crate::layers::Layers;
 use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 /// How to start this program again as the inner helper. Its `main` hands over to [`enter`](crate::enter).
@@ -28,6 +29,7 @@ pub struct Launcher {
     pub(crate) helper: Helper,
     pub(crate) strength: Strength,
     pub(crate) trash: Option<PathBuf>,
+    own_folder: Option<PathBuf>,
     pub(crate) layers: Layers,
     /// The program that makes the outer layer.
     pub(crate) outer_program: Option<PathBuf>,
@@ -40,6 +42,7 @@ impl Launcher {
             helper,
             strength: Strength::Full,
             trash: None,
+            own_folder: None,
             layers: Layers::default(),
             outer_program: platform::find(),
         }
@@ -54,6 +57,13 @@ impl Launcher {
     /// Where things go that commands made where nothing may be made. Without it they are deleted.
     pub fn with_trash(mut self, folder: PathBuf) -> Self {
         self.trash = Some(folder);
+        self
+    }
+
+    /// A folder of the caller's own that is made before a command starts. What is not there cannot be hidden, and would be
+    /// seen by a command that runs already when it is made later.
+    pub fn with_own_folder(mut self, folder: PathBuf) -> Self {
+        self.own_folder = Some(folder);
         self
     }
 
@@ -73,6 +83,11 @@ impl Launcher {
     ///
     /// It looks through the writable folders first, which takes a few milliseconds if they are large.
     pub fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, LaunchError> {
+        if let Some(folder) = &self.own_folder {
+            // Where it cannot be made now, it cannot be made while the command runs either.
+            let mut folders = std::fs::DirBuilder::new();
+            let _ = folders.recursive(true).mode(0o700).create(folder);
+        }
         platform::spawn(self, policy, command)
     }
 }

@@ -14,6 +14,10 @@ use super::problem::{Problem, Problems};
 /// The name of a configuration file, the project's and the user's.
 const FILE_NAME: &str = "lango.toml";
 
+/// The folder of the list of trusted files, and its name there.
+const TRUST_FOLDER: &str = "trust";
+const TRUST_FILE: &str = "trusted.json";
+
 /// Everything outside of files that has a say.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -109,7 +113,7 @@ impl Paths {
         if self.user_file.parent() != Some(&self.data) {
             return vec![self.data.clone(), self.state.clone()];
         }
-        const OURS: [&str; 11] = [
+        const OURS: [&str; 13] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -121,9 +125,10 @@ impl Paths {
             "server-token",
             "attachments",
             "mcp",
+            TRUST_FOLDER,
+            TRUST_FILE,
         ];
-        let ours = OURS.iter().map(|name| self.data.join(name));
-        ours.chain([self.trust_file()]).collect()
+        OURS.iter().map(|name| self.data.join(name)).collect()
     }
 
     /// The token that callers of the server have to know.
@@ -133,7 +138,18 @@ impl Paths {
 
     /// The list of projects' files that are trusted.
     pub fn trust_file(&self) -> PathBuf {
-        self.data.join("trusted.json")
+        self.trust_folder().join(TRUST_FILE)
+    }
+
+    /// The folder of that list. It has one of its own, because a file that is replaced comes out from under its cover in a
+    /// command that runs already, and what is in a hidden folder does not.
+    pub fn trust_folder(&self) -> PathBuf {
+        self.data.join(TRUST_FOLDER)
+    }
+
+    /// Where that list was before.
+    pub fn former_trust_file(&self) -> PathBuf {
+        self.data.join(TRUST_FILE)
     }
 
     /// The folders with skills: the person's own, and the project's.

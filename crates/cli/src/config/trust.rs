@@ -12,17 +12,25 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     file: PathBuf,
+    /// Where it was before; it is read as long as nothing is at the new place.
+    former: PathBuf,
     digests: BTreeMap<String, String>,
 }
 
 impl Trust {
     /// Reads what was trusted before. A file that is not there, or that makes no sense, trusts nothing.
     pub fn read(paths: &Paths) -> Self {
-        let file = paths.trust_file();
-        let digests = std::fs::read(&file).ok();
-        let digests = digests.and_then(|text| serde_json::from_slice(&text).ok());
+        let (file, former) = (paths.trust_file(), paths.former_trust_file());
+        let text = match std::fs::read(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => std::fs::read(&former),
+            read => read,
+        };
+        let digests = text
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok());
         Self {
             file,
+            former,
             digests: digests.unwrap_or_default(),
         }
     }
@@ -64,7 +72,11 @@ impl Trust {
             .open(&new)?;
         serde_json::to_writer_pretty(&mut file, &self.digests)?;
         file.sync_all()?;
-        std::fs::rename(&new, &self.file)
+        std::fs::rename(&new, &self.file)?;
+        match std::fs::remove_file(&self.former) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 

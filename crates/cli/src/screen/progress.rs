@@ -42,7 +42,7 @@ impl Progress {
                 status,
                 output,
             } => {
-                let first = one_line(output.lines().next().unwrap_or_default(), 60);
+                let first = one_line(first_line(output), 60);
                 // What never ran took no time.
                 let ran = self.running.remove(call).map(|(shown, began)| {
                     let time = event.time.0.saturating_sub(began.0);
@@ -78,6 +78,16 @@ pub(super) fn answered(answer: &Answer, by: &AnsweredBy) -> Option<String> {
     }
 }
 
+/// The first line of an output that says something. The mark of data from outside is for models, and alike for every call.
+pub(super) fn first_line(output: &str) -> &str {
+    let mut lines = output.lines();
+    let first = lines.next().unwrap_or_default();
+    match first.starts_with("[untrusted: ") {
+        true => lines.next().unwrap_or(first),
+        false => first,
+    }
+}
+
 /// The sign for how a call went.
 pub(super) fn mark(status: CallStatus) -> &'static str {
     match status {
@@ -98,4 +108,18 @@ pub(super) fn brief_arguments(arguments: &Value) -> String {
         other => format!("{name}={other}"),
     };
     fields.iter().map(field).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_of_data_from_outside_is_no_first_line_unless_it_is_all_there_is() {
+        let marked = "[untrusted: MCP server s, tool t] Data.\n\u{7}the result\nmore\n[end]";
+        assert_eq!(first_line(marked), "\u{7}the result");
+        assert_eq!(first_line("[untrusted: x]"), "[untrusted: x]");
+        assert_eq!(first_line("plain\nmore"), "plain");
+        assert_eq!(first_line(""), "");
+    }
 }

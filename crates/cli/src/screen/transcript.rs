@@ -1,6 +1,6 @@
 //! A stored session for reading: every message under its author, delegations and tools between them.
 
-use super::progress::{brief_arguments, mark};
+use super::progress::{brief_arguments, first_line, mark};
 use super::{one_line, subject_line};
 use crate::markdown::sanitize;
 use lango_core::{AnsweredBy, Event, EventBody, Outcome};
@@ -50,8 +50,8 @@ impl Transcript {
                 )]
             }
             EventBody::ToolReturned { status, output, .. } => {
-                let first = output.lines().next().unwrap_or_default();
-                vec![format!("{who} {} {}", mark(*status), one_line(first, 100))]
+                let first = one_line(first_line(output), 100);
+                vec![format!("{who} {} {first}", mark(*status))]
             }
             EventBody::ApprovalRequested(request) => {
                 vec![format!("waits: {} {}", request.id, subject_line(request))]

@@ -2,6 +2,7 @@
 
 use crate::lango::{Lango, text};
 use serde_json::{Value, json};
+use std::fs;
 
 const SCOUT: &str = "---\ndescription: Looks around\nprefixes: [fs_]\n---\nLook.\n";
 
@@ -65,6 +66,23 @@ fn t18_a_projects_agents_are_heard_once_they_are_trusted_and_as_they_were_then()
     unheard(json!([]));
     lango.run(&["config", "trust", "--revoke"]).ok();
     unheard(json!([in_project(&lango, "other.md"), path]));
+}
+
+#[test]
+fn t18_what_was_trusted_at_the_former_place_of_the_list_holds_until_it_is_written_anew() {
+    let lango = Lango::new();
+    lango.file(".lango/agents/scout.md", SCOUT);
+    lango.run(&["config", "trust"]).ok();
+    let (now, former) = (
+        lango.home().join("trust/trusted.json"),
+        lango.home().join("trusted.json"),
+    );
+    fs::rename(&now, &former).unwrap();
+    assert_eq!(tree(&lango)["unheard_files"], json!([]));
+    lango.run(&["config", "trust", "--revoke"]).ok();
+    assert!(now.exists() && !former.exists());
+    let path = in_project(&lango, "scout.md");
+    assert_eq!(tree(&lango)["unheard_files"], json!([path]));
 }
 
 #[test]

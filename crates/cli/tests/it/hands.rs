@@ -1,10 +1,13 @@
 //! Commands, skills and deleted files through the real binary, in the real sandbox.
 
-use crate::lango::{Lango, finish, of_type, text};
+use crate::lango::{Lango, PATIENCE, finish, finish_child, of_type, text};
 use crate::models::{self, Provider, flags};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::json;
 use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
 
@@ -62,6 +65,37 @@ fn a_home_inside_of_the_workspace_is_hidden_all_the_same() {
     let mut read = lango.command(&["run", "-q", "read `inner/lango.db`"]);
     let printed = finish(read.env("LANGO_HOME", &inside), b"").ok().stdout;
     assert!(printed.contains("does not exist"), "{printed}");
+}
+
+#[test]
+fn what_is_trusted_while_a_command_runs_does_not_come_into_its_sight() {
+    let lango = Lango::new();
+    let inside = lango.workspace().join("inner");
+    lango.file("lango.toml", "agent.maxToolCalls = 7\n");
+    let trust = || {
+        let mut command = lango.command(&["config", "trust"]);
+        finish(command.env("LANGO_HOME", &inside), b"").ok()
+    };
+    trust();
+    let line = "touch started; while [ ! -e go ]; do sleep 0.05; done; ls inner; find inner -name trusted* -exec cat {} +";
+    let question = format!("run `{line}`");
+    let mut command = lango.command(&["-c", ALLOW, "run", "-q", &question]);
+    let command = command.env("LANGO_HOME", &inside);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    let since = Instant::now();
+    while !lango.workspace().join("started").exists() {
+        assert!(since.elapsed() < PATIENCE, "the command did not start");
+        thread::sleep(Duration::from_millis(20));
+    }
+    // The list is written anew.
+    trust();
+    let list = inside.join("trust/trusted.json");
+    assert!(fs::read_to_string(list).unwrap().contains("lango.toml"));
+    lango.file("go", "");
+    let printed = finish_child(running, b"").ok().stdout;
+    assert!(printed.contains("\ntrust\n"), "{printed}");
+    assert!(!printed.contains("lango.toml\":"), "{printed}");
 }
 
 #[test]

@@ -85,7 +85,8 @@ fn an_orchestrated_turn_calls_a_servers_tool_through_the_agent_that_was_given_it
         json!({ "text": "across" }),
         &["-c", ALLOW],
     );
-    assert_eq!(ran.ok().json()["answer"], "It is done.");
+    let ran = ran.ok();
+    assert_eq!(ran.json()["answer"], "It is done.");
     let called = of_type(&events, "tool.called");
     assert_eq!(
         (text(&called[0]["author"]), text(&called[0]["tool"])),
@@ -97,6 +98,9 @@ fn an_orchestrated_turn_calls_a_servers_tool_through_the_agent_that_was_given_it
         "{returned}"
     );
     assert!(returned.contains("\nacross\n"), "{returned}");
+    let session = ran.json()["session"].clone();
+    let shown = lango.run(&["sessions", "show", text(&session)]).ok().stdout;
+    assert!(shown.contains("navigator ✓ across\n"), "{shown}");
     assert!(!is_running(&lango), "the server outlived the command");
 }
 

@@ -288,3 +288,40 @@ fn none_of(server: &str) -> PinError {
         server: server.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::thread;
+
+    #[test]
+    fn what_is_listed_and_accepted_at_the_same_time_undoes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = Pins::at(folder.path().join("own/pins.json"));
+        let listed = |server: &str, description: &str| {
+            let form = Form::new(description.to_owned(), json!({}));
+            let (_, written) = pins.take_in(Seen {
+                server,
+                settings: "x",
+                name: "n",
+                tools: BTreeMap::from([("t".to_owned(), form)]),
+            });
+            written.unwrap();
+        };
+        const ROUNDS: usize = 40;
+        listed("b", "first");
+        thread::scope(|scope| {
+            scope.spawn(|| (0..ROUNDS).for_each(|round| listed("a", &round.to_string())));
+            for round in 0..ROUNDS {
+                listed("b", &format!("form {round}"));
+                let seen = pins.pending("b", "x").unwrap();
+                assert_eq!(pins.accept("b", "x", &seen).unwrap(), ["t"], "{round}");
+                assert!(pins.pending("b", "x").unwrap().is_empty(), "{round}");
+            }
+        });
+        let seen = pins.pending("a", "x").unwrap();
+        assert_eq!(seen[0].now.description, (ROUNDS - 1).to_string());
+        assert_eq!(seen[0].before.as_ref().unwrap().description, "0");
+    }
+}

@@ -106,10 +106,11 @@ pub(super) fn by_name(name: &str) -> Option<Found> {
     })
 }
 
-/// The key a `LANGO_*` variable means; `words` is what follows `LANGO_`, underscores and case do not matter.
+/// The key a `LANGO_*` variable means; `words` is what follows `LANGO_`, underscores and case do not matter. Where it could
+/// be several, as `clientSecretEnv` could be the `env` of something, the one whose own words are the most is meant.
 pub(super) fn by_variable(words: &str) -> Option<Found> {
     let words = folded(words);
-    KEYS.iter().find_map(|key| {
+    let found = KEYS.iter().filter_map(|key| {
         let id = match key.name.split_once(ID) {
             None => (folded(key.name) == words).then_some("")?,
             Some((before, after)) => words
@@ -120,7 +121,8 @@ pub(super) fn by_variable(words: &str) -> Option<Found> {
             key,
             id: id.to_owned(),
         })
-    })
+    });
+    found.min_by_key(|found| found.id.len())
 }
 
 /// Whether some key lies below `name`, as `agent.model` lies below `agent`.

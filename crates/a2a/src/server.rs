@@ -18,6 +18,7 @@ mod refusal;
 mod report;
 mod request;
 mod routes;
+mod said;
 mod settings;
 mod shared;
 mod shown;

@@ -5,6 +5,7 @@ use super::keeper::{Begin, Command, Watching};
 use super::ledger::{Ledger, is_settled};
 use super::refusal::{Kind, Refusal};
 use super::request::{ListRequest, Operation, SendRequest, page_token};
+use super::said::Said;
 use super::shared::{Key, Shared};
 use super::shown::{self, View};
 use super::stream::{Closing, Updates};
@@ -84,11 +85,7 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         return Ok(Sent::Message(shown::json(&reply)));
     }
     let id = a2a::new_task_id();
-    let opener = (
-        user.clone(),
-        message.context_id.clone(),
-        message.message_id.clone(),
-    );
+    let opener = (user.clone(), message.context_id.clone(), Said::of(&message));
     let key = (user, id.clone());
     let now = shared.clock.now();
     let limits = shared.settings.limits;

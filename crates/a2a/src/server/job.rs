@@ -3,6 +3,7 @@
 use super::keeper::{Begin, Command, Keeper};
 use super::ledger::Ledger;
 use super::refusal::{Kind, Refusal};
+use super::said::Said;
 use super::shared::{Opener, Shared, answer_of};
 use super::shown::word;
 use super::{Cancelled, Job, Piece, Report, ReportError, StopReason, Words};
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 pub(super) struct Running {
     pub number: u64,
     /// The message it is for. The same message again joins it.
-    message: Option<String>,
+    message: Option<Said>,
     work: JoinHandle<()>,
     stop: watch::Sender<Option<StopReason>>,
     /// When it is ended if it has not returned.
@@ -74,12 +75,9 @@ impl Keeper {
     /// Begins a job, or says why not.
     pub async fn begin(&mut self, ledger: &mut Ledger, begin: Box<Begin>) {
         self.catch_up(ledger).await;
-        let message_id = begin
-            .message
-            .as_ref()
-            .map(|message| message.message_id.as_str());
         if let Some(job) = &self.job {
-            if message_id.is_some() && job.message.as_deref() == message_id {
+            let said = begin.message.as_ref().map(Said::of);
+            if said.is_some() && job.message == said {
                 let watching = self.watching(ledger, begin.view);
                 let _ = begin.reply.send(Ok(watching));
                 return;
@@ -122,10 +120,7 @@ impl Keeper {
         let (stop, cancelled) = watch::channel(None);
         self.jobs += 1;
         self.lost = None;
-        let message = begin
-            .message
-            .as_ref()
-            .map(|message| message.message_id.clone());
+        let message = begin.message.as_ref().map(Said::of);
         let job = Job {
             user: self.key.0.clone(),
             task: self.key.1.clone(),

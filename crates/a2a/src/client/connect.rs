@@ -5,6 +5,7 @@ use super::card::Card;
 use super::fault::{CardFault, SkippedRemote};
 use super::fetch;
 use super::http::{Clients, Token};
+use super::origin;
 use super::settings::{Patience, RemoteSettings};
 use super::wire::Wire;
 use futures_util::future::join_all;
@@ -70,6 +71,13 @@ async fn agent(
     means: &Means,
 ) -> Result<A2aAgent, CardFault> {
     let home = fetch::card_url(&settings.card_url)?;
+    let has_token = settings.token.as_ref().is_some_and(|it| !it.is_empty());
+    if has_token && home.scheme() != "https" && !origin::is_this_machine(&home) {
+        return Err(CardFault::OpenToken {
+            url: origin::shown(&home),
+            source_of_token: settings.token_source.clone(),
+        });
+    }
     let token = Token::new(settings, home).map_err(|_| CardFault::BadToken {
         source_of_token: settings.token_source.clone(),
     })?;

@@ -277,7 +277,7 @@ async fn r02_what_cannot_be_reached_or_asked_is_said() {
         card: Duration::from_millis(300),
         ..patience()
     };
-    let nowhere = connect(&settings("http://nowhere.invalid"), &hasty)
+    let nowhere = connect(&settings("https://nowhere.invalid"), &hasty)
         .await
         .err()
         .unwrap();
@@ -403,6 +403,34 @@ async fn the_token_goes_to_the_origin_of_the_configured_url_and_nowhere_else() {
         seen.iter()
             .all(|one| one.header("a2a-version") == Some("1.0"))
     );
+}
+
+#[tokio::test]
+async fn a_token_does_not_leave_this_machine_in_the_open() {
+    // Names under `.invalid` never resolve: without the rule the fault would be another one.
+    for url in ["http://agents.invalid", "http://box.invalid:8080/card.json"] {
+        let skipped = connect(&settings(url), &patience()).await.err().unwrap();
+        let fault = skipped.to_string();
+        assert!(
+            fault.starts_with(
+                "remote agent `helper` is left out: a token is not sent over http:// to another machine; use https:// for `http://"
+            ),
+            "{fault}"
+        );
+        assert!(fault.contains("`HELPER_TOKEN`") && !fault.contains("s3cret"));
+        for token in [None, Some(String::new())] {
+            let without = RemoteSettings {
+                token,
+                ..settings(url)
+            };
+            let fault = connect(&without, &patience())
+                .await
+                .err()
+                .unwrap()
+                .to_string();
+            assert!(!fault.contains("token is not sent"), "{fault}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -32,18 +32,11 @@ pub async fn connect(
 }
 
 /// Reads all cards at once. The results are in the order of the settings, and all are there after `patience.card`.
-pub async fn connect_all(
-    settings: &[RemoteSettings],
-    patience: &Patience,
-) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
-    connect_all_with(settings, patience, &Means::default()).await
-}
-
-pub(crate) async fn connect_all_with(
+pub(crate) async fn connect_all(
     settings: &[RemoteSettings],
     patience: &Patience,
     means: &Means,
-) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
+) -> Vec<Connected> {
     let all = settings.iter();
     join_all(all.map(|one| connect_with(one, patience, means))).await
 }

@@ -138,8 +138,8 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
         ]
     );
     let jobs = server.agent.jobs.lock().unwrap();
-    assert!(jobs[0].is_new_task && jobs[0].is_new_context);
-    assert!(!jobs[1].is_new_task && !jobs[1].is_new_context);
+    assert!(jobs[0].is_new_task);
+    assert!(!jobs[1].is_new_task);
 }
 
 #[tokio::test]
@@ -225,7 +225,6 @@ async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
         .result("SendMessage", json!({ "message": second }))
         .await;
     let jobs = server.agent.jobs.lock().unwrap();
-    assert!(jobs[0].is_new_context && !jobs[1].is_new_context);
     assert!(jobs[1].is_new_task);
     assert_ne!(jobs[0].task, jobs[1].task);
 }
@@ -375,7 +374,7 @@ async fn nobody_reaches_the_task_of_another() {
             .unwrap()
             .last()
             .unwrap()
-            .is_new_context
+            .is_new_task
     );
     assert_eq!(server.task(&json!(id)).await, task);
 }

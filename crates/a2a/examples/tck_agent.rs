@@ -38,10 +38,7 @@ impl AgentBehind for ScriptedAgent {
 }
 
 async fn act(mut job: Job, reports: &Reports) -> Result<(), ReportError> {
-    let message = job.message.take();
-    let id = message
-        .map(|message| message.message_id)
-        .unwrap_or_default();
+    let id = std::mem::take(&mut job.message.message_id);
     // Longer beginnings before those they begin with.
     let scripts = [
         "tck-artifact-file-url",

@@ -1,9 +1,9 @@
 //! Agents elsewhere, as sub-agents here.
 //!
-//! A remote agent is known by its card, a JSON document that it publishes. [`connect_all`] reads the cards of all that are
+//! A remote agent is known by its card, a JSON document that it publishes. [`Remotes`] reads the cards of all that are
 //! configured at once and within one short time-out; what is usable becomes an [`A2aAgent`], which is a
 //! [`RemoteAgent`](lango_core::RemoteAgent), what is not is [left out](SkippedRemote) with the reason in plain words.
-//! [`Remotes`] keeps both, and tries again in the background for as long as it lives.
+//! It keeps both, and tries again in the background for as long as it lives.
 //!
 //! Everything here was written by strangers: cards, answers, errors. All of it is read with bounds, nothing of it decides
 //! where a token goes, and a field that is new or odd does not fail a call.
@@ -32,7 +32,7 @@ mod words;
 
 pub use agent::A2aAgent;
 pub use card::Binding;
-pub use connect::{connect, connect_all};
+pub use connect::connect;
 pub use fault::{CardFault, SkippedRemote};
 pub use remotes::Remotes;
 pub use settings::{Patience, RemoteSettings};

@@ -18,6 +18,7 @@ mod refusal;
 mod report;
 mod request;
 mod routes;
+mod said;
 mod settings;
 mod shared;
 mod shown;
@@ -30,15 +31,13 @@ pub use report::{Piece, Report, ReportError, Words};
 pub use routes::Route;
 pub use settings::{Access, ServerLimits, ServerSettings};
 
-use a2a::{AgentCard, Task};
+use a2a::Task;
 use axum::Router;
 use axum::routing::any;
 use futures_util::StreamExt;
-use keeper::{Begin, Command};
-use lango_core::{Clock, StoreError, TaskRecord, TaskStore, UserId};
-use refusal::Kind;
+use keeper::Command;
+use lango_core::{Clock, StoreError, TaskRecord, TaskStore};
 use shared::{Phase, Shared};
-use shown::View;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,33 +46,6 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct AgentServer {
     shared: Arc<Shared>,
-}
-
-/// Why a task was not resumed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResumeError {
-    /// There is none under this id for this user.
-    #[error("there is no task `{id}`")]
-    NotFound {
-        /// The task.
-        id: String,
-    },
-    /// It has ended, or somebody is at work on it.
-    #[error("task `{id}` does not wait for anything")]
-    NotWaiting {
-        /// The task.
-        id: String,
-    },
-    /// The server is full, or stops.
-    #[error("no new work is taken at the moment; try again later")]
-    Busy,
-    /// The store failed.
-    #[error("task `{id}` cannot be read or kept; look at the database")]
-    Store {
-        /// The task.
-        id: String,
-    },
 }
 
 /// What [`AgentServer::recover`] found.
@@ -104,11 +76,6 @@ impl AgentServer {
         Self {
             shared: Arc::new(Shared::new(behind, tasks, clock, settings)),
         }
-    }
-
-    /// What the server says of itself.
-    pub fn card(&self) -> &AgentCard {
-        &self.shared.card.card
     }
 
     /// The card, JSON-RPC and HTTP+JSON as one router. It answers every path; another router's own paths win when the two
@@ -179,32 +146,6 @@ impl AgentServer {
                 let detail = format!("task `{}` cannot be seen to after a stop", key.1);
                 Err(StoreError::Failed { detail })
             }
-        }
-    }
-
-    /// Goes on with a task that waits, without a message from the client: what it waited for was settled elsewhere. Streams
-    /// that are open on it see what follows.
-    pub async fn resume(&self, user: &UserId, task: &str) -> Result<(), ResumeError> {
-        let key = (user.clone(), task.to_owned());
-        let begin = |reply| {
-            Command::Begin(Box::new(Begin {
-                message: None,
-                accepted_output_modes: Vec::new(),
-                is_new_context: false,
-                view: View::default(),
-                opener: None,
-                reply,
-            }))
-        };
-        let id = task.to_owned();
-        match self.shared.ask(&key, begin).await {
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(match refusal.kind {
-                Kind::TaskNotFound => ResumeError::NotFound { id },
-                Kind::UnsupportedOperation => ResumeError::NotWaiting { id },
-                Kind::Busy | Kind::Stopping => ResumeError::Busy,
-                _ => ResumeError::Store { id },
-            }),
         }
     }
 

@@ -35,6 +35,8 @@ pub struct TaskQuery {
     pub after: Option<(Timestamp, Text)>,
     /// How many at most.
     pub limit: usize,
+    /// Whether the whole list is counted, which takes longer the longer it is.
+    pub is_counted: bool,
 }
 
 /// Some tasks of a list.
@@ -42,8 +44,8 @@ pub struct TaskQuery {
 pub struct TaskPage {
     /// The tasks: the latest change first, of those at one time the one with the greatest id.
     pub tasks: Vec<TaskRecord>,
-    /// How many the whole list has.
-    pub total: u64,
+    /// How many the whole list has, if that was asked for.
+    pub total: Option<u64>,
 }
 
 /// Where tasks are kept.

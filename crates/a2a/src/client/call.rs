@@ -3,7 +3,7 @@
 use super::agent::A2aAgent;
 use super::draft::Draft;
 use super::read::{self, Item, Names, State, Status};
-use super::refusal::Refusal;
+use super::refusal::{Kind, Refusal};
 use super::stream::{Events, StreamEnd};
 use super::verdict::{Ending, Verdict, bounded};
 use lango_core::{RemoteAnswer, RemoteError, RemoteEvent, RemoteThread, Text};
@@ -220,7 +220,7 @@ impl<'a> Call<'a> {
         }
         Step::Over(Err(Failure {
             detail: refusal.detail,
-            is_unknown: self.task.is_some(),
+            is_unknown: self.task.is_some() || refusal.kind == Kind::Lost,
         }))
     }
 

@@ -208,6 +208,9 @@ fn description(card: &Value) -> String {
         .take(SKILLS)
         .collect();
     if !told.is_empty() {
+        if !line.ends_with(['.', '!', '?', '…', ':', ';', '。']) {
+            line.push('.');
+        }
         line.push_str(" Skills: ");
         line.push_str(&told.join("; "));
         if skills.len() > SKILLS {
@@ -255,5 +258,17 @@ mod tests {
         }
         let elsewhere = "https://api.example/a2a";
         assert_eq!(interface(card, elsewhere), Ok(elsewhere.to_owned()));
+    }
+
+    #[test]
+    fn a_description_and_its_skills_are_two_sentences() {
+        let line = |text: &str, skills: Value| {
+            description(&json!({ "description": text, "skills": skills }))
+        };
+        let skills = json!([{ "name": "Summing" }]);
+        assert_eq!(line("Adds", skills.clone()), "Adds. Skills: Summing");
+        assert_eq!(line("Adds. ", skills.clone()), "Adds. Skills: Summing");
+        assert_eq!(line("Adds!", skills), "Adds! Skills: Summing");
+        assert_eq!(line("Adds", json!([])), "Adds");
     }
 }

@@ -5,6 +5,7 @@ use super::card::Card;
 use super::fault::{CardFault, SkippedRemote};
 use super::fetch;
 use super::http::{Clients, Token};
+use super::origin;
 use super::settings::{Patience, RemoteSettings};
 use super::wire::Wire;
 use futures_util::future::join_all;
@@ -31,18 +32,11 @@ pub async fn connect(
 }
 
 /// Reads all cards at once. The results are in the order of the settings, and all are there after `patience.card`.
-pub async fn connect_all(
-    settings: &[RemoteSettings],
-    patience: &Patience,
-) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
-    connect_all_with(settings, patience, &Means::default()).await
-}
-
-pub(crate) async fn connect_all_with(
+pub(crate) async fn connect_all(
     settings: &[RemoteSettings],
     patience: &Patience,
     means: &Means,
-) -> Vec<Result<Arc<A2aAgent>, SkippedRemote>> {
+) -> Vec<Connected> {
     let all = settings.iter();
     join_all(all.map(|one| connect_with(one, patience, means))).await
 }
@@ -70,6 +64,13 @@ async fn agent(
     means: &Means,
 ) -> Result<A2aAgent, CardFault> {
     let home = fetch::card_url(&settings.card_url)?;
+    let has_token = settings.token.as_ref().is_some_and(|it| !it.is_empty());
+    if has_token && home.scheme() != "https" && !origin::is_this_machine(&home) {
+        return Err(CardFault::OpenToken {
+            url: origin::shown(&home),
+            source_of_token: settings.token_source.clone(),
+        });
+    }
     let token = Token::new(settings, home).map_err(|_| CardFault::BadToken {
         source_of_token: settings.token_source.clone(),
     })?;

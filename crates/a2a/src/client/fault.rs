@@ -30,6 +30,16 @@ pub enum CardFault {
         /// Where the token comes from.
         source_of_token: String,
     },
+    /// The token would be readable on the way.
+    #[error(
+        "a token is not sent over http:// to another machine; use https:// for `{url}`, or leave out {source_of_token}"
+    )]
+    OpenToken {
+        /// Where the card would be asked for.
+        url: String,
+        /// Where the token comes from.
+        source_of_token: String,
+    },
     /// No connection: refused, no such name, no trusted certificate.
     #[error("`{url}` cannot be reached: {detail}")]
     Unreachable {

@@ -79,13 +79,15 @@ pub(crate) fn of_status(status: u16, wait: Option<Duration>, body: &[u8]) -> Ref
     };
     let kind = match (status, code(error)) {
         (401 | 403, _) => Kind::Unauthorised,
-        (429 | 503, _) => Kind::Busy { wait },
+        (429, _) => Kind::Busy { wait },
+        // Whoever says when to come back has put it off. Without that it may be a gateway that lost the agent half-way.
+        (503, _) if wait.is_some() => Kind::Busy { wait },
         (415, _) => Kind::MediaType,
         (_, Some(error_code::TASK_NOT_FOUND)) => Kind::NotFound,
         (_, Some(error_code::UNSUPPORTED_OPERATION)) => Kind::Unsupported,
         (405 | 501, _) => Kind::NoSuchMethod,
         (404 | 410, _) => Kind::NotFound,
-        (408 | 500.., None) if error.is_null() => Kind::Lost,
+        (408 | 500.., code) if !code.is_some_and(was_not_taken) => Kind::Lost,
         _ => Kind::Refused,
     };
     Refusal { detail, kind }
@@ -104,9 +106,31 @@ pub(crate) fn of_error(error: &Value) -> Refusal {
         Some(error_code::TASK_NOT_FOUND) => Kind::NotFound,
         Some(error_code::UNSUPPORTED_OPERATION) => Kind::Unsupported,
         Some(error_code::METHOD_NOT_FOUND) => Kind::NoSuchMethod,
+        Some(code) if is_half_way(code) => Kind::Lost,
         _ => Kind::Refused,
     };
     Refusal { detail, kind }
+}
+
+/// Whether the protocol has this error for requests that are refused before anything is done.
+fn was_not_taken(code: i32) -> bool {
+    let before = [
+        error_code::PARSE_ERROR,
+        error_code::INVALID_REQUEST,
+        error_code::METHOD_NOT_FOUND,
+        error_code::INVALID_PARAMS,
+    ];
+    let is_of_protocol = (-32009..=-32001).contains(&code);
+    before.contains(&code) || (is_of_protocol && !is_half_way(code))
+}
+
+/// Whether an error says that the agent failed at it, which may have been after it had done something.
+fn is_half_way(code: i32) -> bool {
+    [
+        error_code::INTERNAL_ERROR,
+        error_code::INVALID_AGENT_RESPONSE,
+    ]
+    .contains(&code)
 }
 
 /// The protocol's own number of an error: as it stands, or by the reason in its details.
@@ -182,12 +206,43 @@ mod tests {
     }
 
     #[test]
-    fn a_gateways_error_leaves_it_open_and_the_agents_own_does_not() {
-        assert_eq!(of_status(502, None, b"<html>").kind, Kind::Lost);
-        assert_eq!(of_status(500, None, b"").kind, Kind::Lost);
-        let own = br#"{"error":{"code":-32603,"message":"Internal error"}}"#;
-        assert_eq!(of_status(500, None, own).kind, Kind::Refused);
-        assert_eq!(of_status(503, None, b"").kind, Kind::Busy { wait: None });
-        assert_eq!(of_status(400, None, b"").kind, Kind::Refused);
+    fn an_error_leaves_it_open_unless_it_says_that_nothing_was_taken() {
+        let of = |status, body: &Value| of_status(status, None, body.to_string().as_bytes()).kind;
+        let gateway = json!({ "error": { "code": 504, "message": "upstream timed out" } });
+        let gateway_flat = json!({ "message": "upstream timed out", "request_id": "7" });
+        let gateway_words = json!({ "error": "Gateway Timeout" });
+        let internal = json!({ "error": { "code": -32603, "message": "Internal error" } });
+        let bad_agent = json!({ "error": { "code": 500, "message": "x",
+            "details": [{ "reason": "INVALID_AGENT_RESPONSE" }] } });
+        for status in [408, 500, 502, 503, 504, 522] {
+            assert_eq!(of_status(status, None, b"<html>").kind, Kind::Lost);
+            assert_eq!(of_status(status, None, b"").kind, Kind::Lost);
+            for body in [
+                &gateway,
+                &gateway_flat,
+                &gateway_words,
+                &internal,
+                &bad_agent,
+            ] {
+                assert_eq!(of(status, body), Kind::Lost, "{status} {body}");
+            }
+        }
+        for code in [-32700, -32600, -32602, -32005, -32009] {
+            let own = json!({ "error": { "code": code, "message": "no" } });
+            assert_eq!(of(500, &own), Kind::Refused, "{code}");
+        }
+        let named = json!({ "error": { "code": 500, "message": "no",
+            "details": [{ "reason": "VERSION_NOT_SUPPORTED" }] } });
+        assert_eq!(of(500, &named), Kind::Refused);
+        assert_eq!(of(400, &Value::Null), Kind::Refused);
+        assert_eq!(of_error(&internal["error"]).kind, Kind::Lost);
+    }
+
+    #[test]
+    fn whoever_says_when_to_come_back_has_taken_nothing() {
+        let wait = Some(Duration::from_secs(3));
+        assert_eq!(of_status(503, wait, b"").kind, Kind::Busy { wait });
+        assert_eq!(of_status(429, None, b"").kind, Kind::Busy { wait: None });
+        assert_eq!(of_status(504, wait, b"").kind, Kind::Lost);
     }
 }

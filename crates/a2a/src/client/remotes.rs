@@ -1,12 +1,11 @@
 //! All remote agents of a configuration: those that are there, those that are not, and another try for the latter.
 
 use super::agent::A2aAgent;
-use super::connect::{Connected, Means, connect_all_with};
+use super::connect::{Connected, Means, connect_all};
 use super::fault::SkippedRemote;
 use super::settings::{Patience, RemoteSettings};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
@@ -21,20 +20,18 @@ struct Shared {
     patience: Patience,
     means: Means,
     slots: Mutex<Vec<Connected>>,
-    generation: watch::Sender<u64>,
 }
 
 impl Remotes {
     /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`.
     pub async fn connect(settings: Vec<RemoteSettings>, patience: Patience) -> Self {
         let means = Means::default();
-        let slots = connect_all_with(&settings, &patience, &means).await;
+        let slots = connect_all(&settings, &patience, &means).await;
         let shared = Shared {
             settings,
             patience,
             means,
             slots: Mutex::new(slots),
-            generation: watch::Sender::new(0),
         };
         Self {
             shared: Arc::new(shared),
@@ -58,16 +55,6 @@ impl Remotes {
             .iter()
             .filter_map(|slot| slot.as_ref().err().cloned())
             .collect()
-    }
-
-    /// Grows whenever what is connected has changed. Cheap: nothing is copied and nobody is waited for.
-    pub fn generation(&self) -> u64 {
-        *self.shared.generation.borrow()
-    }
-
-    /// The same, to wait for.
-    pub fn watch(&self) -> watch::Receiver<u64> {
-        self.shared.generation.subscribe()
     }
 
     /// From now on reads again the cards of those that are not connected, and of those whose interface seems to have
@@ -116,10 +103,8 @@ impl Shared {
                 .iter()
                 .map(|&place| self.settings[place].clone())
                 .collect();
-            let results = connect_all_with(&settings, &self.patience, &self.means).await;
-            if self.take(open.into_iter().zip(results)) {
-                self.generation.send_modify(|generation| *generation += 1);
-            }
+            let results = connect_all(&settings, &self.patience, &self.means).await;
+            self.take(open.into_iter().zip(results));
         }
     }
 
@@ -142,24 +127,17 @@ impl Shared {
         }
     }
 
-    /// Takes new results, and says whether what is connected has changed.
-    fn take(&self, results: impl Iterator<Item = (usize, Connected)>) -> bool {
+    /// Takes new results.
+    fn take(&self, results: impl Iterator<Item = (usize, Connected)>) {
         let mut slots = self.slots();
-        let mut is_changed = false;
         for (place, result) in results {
             match (&slots[place], &result) {
                 // It stays, and is looked after again: its calls say for themselves what is wrong.
-                (Ok(old), Err(_)) => {
-                    old.set_doubt(true);
-                    continue;
-                }
-                (Ok(old), Ok(new)) if old.is_like(new) => continue,
-                (_, Ok(_)) => is_changed = true,
-                (Err(_), Err(_)) => {}
+                (Ok(old), Err(_)) => old.set_doubt(true),
+                (Ok(old), Ok(new)) if old.is_like(new) => {}
+                _ => slots[place] = result,
             }
-            slots[place] = result;
         }
-        is_changed
     }
 }
 

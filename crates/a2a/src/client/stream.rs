@@ -49,12 +49,13 @@ impl Events {
                 if data.trim().is_empty() {
                     continue;
                 }
-                let value = serde_json::from_str(&data)
+                let value: Value = serde_json::from_str(&data)
                     .map_err(|_| StreamEnd::Cut("it sent an event that is not JSON".to_owned()))?;
+                let is_error = value["error"].is_object();
                 match unwrapped(self.binding, value) {
                     Ok(value) => return Ok(value),
                     // An envelope with nothing in it: some servers keep a stream alive so.
-                    Err(refusal) if refusal.kind == Kind::Lost => continue,
+                    Err(refusal) if refusal.kind == Kind::Lost && !is_error => continue,
                     Err(refusal) => return Err(StreamEnd::Error(refusal)),
                 }
             }

@@ -69,14 +69,10 @@ pub struct Job {
     pub task: String,
     /// The conversation it is part of.
     pub context: String,
-    /// Whether this is the first task of its conversation.
-    pub is_new_context: bool,
     /// Whether the task was made for this job. If not, the task waited, and this is what it waited for.
     pub is_new_task: bool,
-    /// What the client said. There is nothing when the server was told to [resume](super::AgentServer::resume) the task.
-    pub message: Option<Message>,
-    /// The media types that the client takes; none means any.
-    pub accepted_output_modes: Vec<String>,
+    /// What the client said.
+    pub message: Message,
     /// Says when to stop.
     pub cancelled: Cancelled,
 }

@@ -23,7 +23,6 @@ const HTTP_TIME: &str = "%a, %d %b %Y %H:%M:%S GMT";
 
 /// The card, ready to be served.
 pub(super) struct ServedCard {
-    pub card: AgentCard,
     json: String,
     tag: String,
     since: DateTime<Utc>,
@@ -31,12 +30,10 @@ pub(super) struct ServedCard {
 
 impl ServedCard {
     pub fn new(settings: &ServerSettings, since: DateTime<Utc>) -> Self {
-        let card = card(settings);
-        let json = super::shown::json(&card);
+        let json = super::shown::json(&card(settings));
         let mut hasher = DefaultHasher::new();
         json.hash(&mut hasher);
         Self {
-            card,
             tag: format!("\"{:016x}\"", hasher.finish()),
             json,
             since,

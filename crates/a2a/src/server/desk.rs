@@ -5,11 +5,12 @@ use super::keeper::{Begin, Command, Watching};
 use super::ledger::{Ledger, is_settled};
 use super::refusal::{Kind, Refusal};
 use super::request::{ListRequest, Operation, SendRequest, page_token};
+use super::said::Said;
 use super::shared::{Key, Shared};
 use super::shown::{self, View};
 use super::stream::{Closing, Updates};
 use a2a::{Message, Role, Task};
-use lango_core::{TaskQuery, TaskRecord, UserId};
+use lango_core::{TaskRecord, UserId};
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
@@ -50,19 +51,12 @@ enum Sent {
 
 /// Hands a message to the agent.
 async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<Sent, Refusal> {
-    let SendRequest {
-        message,
-        view,
-        accepted_output_modes,
-        ..
-    } = request;
+    let SendRequest { message, view, .. } = request;
     if let Some(id) = message.task_id.clone() {
         let key = (user, id);
         let begin = |reply| {
             Command::Begin(Box::new(Begin {
-                message: Some(message.clone()),
-                accepted_output_modes: accepted_output_modes.clone(),
-                is_new_context: false,
+                message: message.clone(),
                 view,
                 opener: None,
                 reply,
@@ -71,7 +65,6 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         let watching = shared.ask(&key, begin).await?;
         return Ok(Sent::Task(key, watching));
     }
-    let is_new_context = is_new(shared, &user, message.context_id.as_deref()).await?;
     let context = message.context_id.clone();
     let context = context.unwrap_or_else(a2a::new_context_id);
     let answer = shared.behind.answer_at_once(&user, &context, &message);
@@ -84,20 +77,14 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         return Ok(Sent::Message(shown::json(&reply)));
     }
     let id = a2a::new_task_id();
-    let opener = (
-        user.clone(),
-        message.context_id.clone(),
-        message.message_id.clone(),
-    );
+    let opener = (user.clone(), message.context_id.clone(), Said::of(&message));
     let key = (user, id.clone());
     let now = shared.clock.now();
     let limits = shared.settings.limits;
     let ledger = Ledger::open(id, context, message.clone(), now, limits);
     let (reply, answer) = oneshot::channel();
     let begin = Begin {
-        message: Some(message),
-        accepted_output_modes,
-        is_new_context,
+        message,
         view,
         opener: Some(opener.clone()),
         reply,
@@ -113,21 +100,6 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         .await
         .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;
     Ok(Sent::Task(key, watching))
-}
-
-/// Whether no task of this user has the context yet.
-async fn is_new(shared: &Shared, user: &UserId, context: Option<&str>) -> Result<bool, Refusal> {
-    let Some(context) = context else {
-        return Ok(true);
-    };
-    let query = TaskQuery {
-        context: Some(context.into()),
-        limit: 1,
-        ..TaskQuery::default()
-    };
-    let page = shared.tasks.list(user, query).await;
-    let page = page.map_err(|error| Refusal::store(&error))?;
-    Ok(page.tasks.is_empty())
 }
 
 async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {
@@ -241,17 +213,20 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
     let mut bytes = 0;
     let mut next = String::new();
     // One more than is shown says whether there is a next page.
-    let total = 'pages: loop {
+    let mut total = None;
+    'pages: loop {
         query.limit = (size + 1 - shown.len()).min(BATCH);
+        query.is_counted = total.is_none();
         let page = shared.tasks.list(user, query.clone()).await;
         let page = page.map_err(|error| Refusal::store(&error))?;
         let is_last = page.tasks.len() < query.limit;
+        total = total.or(page.total);
         for record in &page.tasks {
             if shown.len() == size || bytes > PAGE_BYTES {
                 if let Some((updated, id)) = &query.after {
                     next = page_token(*updated, id);
                 }
-                break 'pages page.total;
+                break 'pages;
             }
             let task = read(record, view)?;
             bytes += task.len();
@@ -259,11 +234,13 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
             query.after = Some((record.updated, Arc::clone(&record.id)));
         }
         if is_last {
-            break page.total;
+            break;
         }
-    };
+    }
     let tasks = shown.join(",");
-    let total = total.min(i32::MAX.unsigned_abs().into());
+    let total = total
+        .unwrap_or_default()
+        .min(i32::MAX.unsigned_abs().into());
     let next = shown::json(&next);
     Ok(format!(
         "{{\"tasks\":[{tasks}],\"nextPageToken\":{next},\"pageSize\":{size},\"totalSize\":{total}}}"

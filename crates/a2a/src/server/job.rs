@@ -3,6 +3,7 @@
 use super::keeper::{Begin, Command, Keeper};
 use super::ledger::Ledger;
 use super::refusal::{Kind, Refusal};
+use super::said::Said;
 use super::shared::{Opener, Shared, answer_of};
 use super::shown::word;
 use super::{Cancelled, Job, Piece, Report, ReportError, StopReason, Words};
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 pub(super) struct Running {
     pub number: u64,
     /// The message it is for. The same message again joins it.
-    message: Option<String>,
+    message: Said,
     work: JoinHandle<()>,
     stop: watch::Sender<Option<StopReason>>,
     /// When it is ended if it has not returned.
@@ -74,12 +75,8 @@ impl Keeper {
     /// Begins a job, or says why not.
     pub async fn begin(&mut self, ledger: &mut Ledger, begin: Box<Begin>) {
         self.catch_up(ledger).await;
-        let message_id = begin
-            .message
-            .as_ref()
-            .map(|message| message.message_id.as_str());
         if let Some(job) = &self.job {
-            if message_id.is_some() && job.message.as_deref() == message_id {
+            if job.message == Said::of(&begin.message) {
                 let watching = self.watching(ledger, begin.view);
                 let _ = begin.reply.send(Ok(watching));
                 return;
@@ -122,18 +119,13 @@ impl Keeper {
         let (stop, cancelled) = watch::channel(None);
         self.jobs += 1;
         self.lost = None;
-        let message = begin
-            .message
-            .as_ref()
-            .map(|message| message.message_id.clone());
+        let message = Said::of(&begin.message);
         let job = Job {
             user: self.key.0.clone(),
             task: self.key.1.clone(),
             context: ledger.task.context_id.clone(),
-            is_new_context: begin.is_new_context,
             is_new_task,
             message: begin.message,
-            accepted_output_modes: begin.accepted_output_modes,
             cancelled: Cancelled(cancelled),
         };
         let reports = Reports {
@@ -158,14 +150,12 @@ impl Keeper {
     /// Whether a job may begin now.
     fn admit(&self, ledger: &Ledger, begin: &Begin) -> Result<OwnedSemaphorePermit, Refusal> {
         let id = &self.key.1;
-        if let Some(message) = &begin.message {
-            let context = message.context_id.as_ref();
-            if context.is_some_and(|context| *context != ledger.task.context_id) {
-                return Err(Refusal::field(
-                    "message.contextId",
-                    "is not that of the task; leave it out, or name the task's own",
-                ));
-            }
+        let context = begin.message.context_id.as_ref();
+        if context.is_some_and(|context| *context != ledger.task.context_id) {
+            return Err(Refusal::field(
+                "message.contextId",
+                "is not that of the task; leave it out, or name the task's own",
+            ));
         }
         let state = ledger.state();
         if state.is_terminal() {
@@ -178,10 +168,7 @@ impl Keeper {
         if !self.is_new && (self.job.is_some() || !ledger.is_settled()) {
             return Err(at_work(id));
         }
-        if let Some(message) = &begin.message
-            && !self.is_new
-            && !ledger.has_room_for(message)
-        {
+        if !self.is_new && !ledger.has_room_for(&begin.message) {
             return Err(Refusal::field(
                 "message",
                 "does not fit into the task any more; open another task",
@@ -233,11 +220,6 @@ impl Reports {
     /// The client must say something before it can go on. The job should return then.
     pub async fn ask(&self, words: impl Into<Words>) -> Result<(), ReportError> {
         self.tell(Report::InputRequired(words.into())).await
-    }
-
-    /// Somebody must allow something before it can go on. The job should return then.
-    pub async fn needs_authorisation(&self, words: impl Into<Words>) -> Result<(), ReportError> {
-        self.tell(Report::AuthRequired(words.into())).await
     }
 
     /// Done.

@@ -40,9 +40,7 @@ pub(super) type Reply = oneshot::Sender<Result<Watching, Refusal>>;
 
 /// What is needed to begin a job.
 pub(super) struct Begin {
-    pub message: Option<Message>,
-    pub accepted_output_modes: Vec<String>,
-    pub is_new_context: bool,
+    pub message: Message,
     pub view: View,
     /// What is to be forgotten when the job has ended.
     pub opener: Option<Opener>,

@@ -99,12 +99,10 @@ impl Ledger {
         self.bytes + length(message) <= self.limits.task_bytes
     }
 
-    /// Takes up a message of the client, or goes on without one: work begins again.
-    pub fn take_up(&mut self, message: Option<Message>, now: Timestamp) -> Update {
+    /// Takes up a message of the client: work begins again.
+    pub fn take_up(&mut self, message: Message, now: Timestamp) -> Update {
         self.retire_status();
-        if let Some(message) = message {
-            self.remember(message);
-        }
+        self.remember(message);
         self.enter(TaskState::Working, None, HashMap::new(), now)
     }
 
@@ -323,7 +321,7 @@ mod tests {
         let now = Timestamp(1);
         let mut ledger = Ledger::open("t".into(), "c".into(), said("one"), now, limits);
         for text in ["two", "three"] {
-            ledger.take_up(Some(said(text)), now);
+            ledger.take_up(said(text), now);
         }
         let words = Words::none().with("round", json!(1));
         ledger.apply(Report::Working(words), now).unwrap();

@@ -25,7 +25,6 @@ pub(super) struct SendRequest {
     pub message: Message,
     pub view: View,
     pub returns_at_once: bool,
-    pub accepted_output_modes: Vec<String>,
 }
 
 /// Which tasks to list.
@@ -118,8 +117,9 @@ fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
             ..View::default()
         },
         returns_at_once: configuration.flag("returnImmediately")?,
-        accepted_output_modes: configuration.texts("acceptedOutputModes")?,
     };
+    // Whatever the client takes, it is given what the card says; what is no list of texts is still refused.
+    configuration.texts("acceptedOutputModes")?;
     fits(&request.message, rules)?;
     Ok(request)
 }
@@ -247,6 +247,7 @@ fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
             since: fields.time("statusTimestampAfter")?,
             after,
             limit: usize::try_from(size).unwrap_or(1),
+            is_counted: true,
         },
         view: View {
             history: fields.history()?,

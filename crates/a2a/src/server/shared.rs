@@ -5,6 +5,7 @@ use super::card::ServedCard;
 use super::keeper::{Command, Keeper, Start};
 use super::ledger::Ledger;
 use super::refusal::{Kind, Refusal};
+use super::said::Said;
 use super::{AgentBehind, ServerSettings, shown};
 use lango_core::{Clock, TaskStore, UserId};
 use std::collections::HashMap;
@@ -25,8 +26,8 @@ pub(super) enum Phase {
 /// A task is found by its user and its id, so that nobody reaches another's.
 pub(super) type Key = (UserId, String);
 
-/// A message that opens a task: its user, its context if it names one, its id.
-pub(super) type Opener = (UserId, Option<String>, String);
+/// A message that opens a task: its user, its context if it names one, and what it is recognised by.
+pub(super) type Opener = (UserId, Option<String>, Said);
 
 pub(super) struct Shared {
     pub behind: Arc<dyn AgentBehind>,

@@ -51,7 +51,7 @@ impl TaskStore for MemoryStore {
                     && query.since.is_none_or(|since| task.updated >= since)
             };
             let mut tasks: Vec<TaskRecord> = self.tasks().values().filter(fits).cloned().collect();
-            let total = tasks.len() as u64;
+            let total = query.is_counted.then_some(tasks.len() as u64);
             if let Some((updated, id)) = &query.after {
                 tasks.retain(|task| (task.updated, &task.id) < (*updated, id));
             }

@@ -96,10 +96,13 @@ fn list(connection: &Connection, user: &UserId, query: &TaskQuery) -> Result<Tas
         record,
     )?;
     let tasks = found.collect::<Result<_, _>>()?;
-    let total = connection.prepare_cached(COUNT)?.query_row(
-        params![user.as_str(), query.context, query.state, since],
-        |row| unsigned(row, 0),
-    )?;
+    let count = || {
+        connection.prepare_cached(COUNT)?.query_row(
+            params![user.as_str(), query.context, query.state, since],
+            |row| unsigned(row, 0),
+        )
+    };
+    let total = query.is_counted.then(count).transpose()?;
     Ok(TaskPage { tasks, total })
 }
 

@@ -51,10 +51,12 @@ pub async fn tasks_are_listed_page_by_page_the_latest_first(subject: Subject) {
         let query = TaskQuery {
             after: seen.last().cloned(),
             limit: 4,
+            is_counted: seen.len().is_multiple_of(8),
             ..TaskQuery::default()
         };
+        let is_counted = query.is_counted;
         let (found, total) = list(&subject, query).await;
-        assert_eq!(total, 23);
+        assert_eq!(total, is_counted.then_some(23), "counted if asked for");
         if found.is_empty() {
             break;
         }
@@ -92,11 +94,12 @@ pub async fn tasks_are_found_by_conversation_state_and_time(subject: Subject) {
             since: since.map(Timestamp),
             after: None,
             limit: 10,
+            is_counted: true,
         };
         let (found, total) = list(&subject, query).await;
         let ids: Vec<&str> = found.iter().map(|task| &*task.id).collect();
         assert_eq!(ids.join(" "), expected);
-        assert_eq!(total, ids.len() as u64);
+        assert_eq!(total, Some(ids.len() as u64));
     }
 }
 
@@ -133,7 +136,7 @@ fn task(id: &str, user: &str, context: &str, state: &str, time: u64) -> TaskReco
     }
 }
 
-async fn list(subject: &Subject, query: TaskQuery) -> (Vec<TaskRecord>, u64) {
+async fn list(subject: &Subject, query: TaskQuery) -> (Vec<TaskRecord>, Option<u64>) {
     let page = subject.tasks.list(&UserId::from("ann"), query).await;
     let page = page.expect("tasks can be listed");
     (page.tasks, page.total)

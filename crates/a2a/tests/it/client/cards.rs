@@ -2,9 +2,7 @@
 
 use super::script::{card, patience, settings};
 use super::support::{Act, Answer, Seen, Server, head, json as answer, response};
-use lango_a2a::client::{
-    A2aAgent, Binding, CardFault, Patience, RemoteSettings, connect, connect_all,
-};
+use lango_a2a::client::{A2aAgent, Binding, CardFault, Patience, RemoteSettings, Remotes, connect};
 use lango_core::RemoteAgent;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -277,7 +275,7 @@ async fn r02_what_cannot_be_reached_or_asked_is_said() {
         card: Duration::from_millis(300),
         ..patience()
     };
-    let nowhere = connect(&settings("http://nowhere.invalid"), &hasty)
+    let nowhere = connect(&settings("https://nowhere.invalid"), &hasty)
         .await
         .err()
         .unwrap();
@@ -332,18 +330,16 @@ async fn r02_slow_cards_delay_the_start_by_one_time_out_and_not_by_one_each() {
     }
     let settings: Vec<_> = servers.iter().map(|server| settings(&server.url)).collect();
     let began = Instant::now();
-    let results = connect_all(&settings, &Patience::default()).await;
+    let remotes = Remotes::connect(settings, Patience::default()).await;
     assert!(
         began.elapsed() < Duration::from_millis(3100),
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(results.len(), 30);
-    for result in results {
-        assert_eq!(
-            result.err().unwrap().reason,
-            CardFault::Slow { after_ms: 3000 }
-        );
+    let skipped = remotes.skipped();
+    assert_eq!(skipped.len(), 30);
+    for one in skipped {
+        assert_eq!(one.reason, CardFault::Slow { after_ms: 3000 });
     }
 }
 
@@ -403,6 +399,34 @@ async fn the_token_goes_to_the_origin_of_the_configured_url_and_nowhere_else() {
         seen.iter()
             .all(|one| one.header("a2a-version") == Some("1.0"))
     );
+}
+
+#[tokio::test]
+async fn a_token_does_not_leave_this_machine_in_the_open() {
+    // Names under `.invalid` never resolve: without the rule the fault would be another one.
+    for url in ["http://agents.invalid", "http://box.invalid:8080/card.json"] {
+        let skipped = connect(&settings(url), &patience()).await.err().unwrap();
+        let fault = skipped.to_string();
+        assert!(
+            fault.starts_with(
+                "remote agent `helper` is left out: a token is not sent over http:// to another machine; use https:// for `http://"
+            ),
+            "{fault}"
+        );
+        assert!(fault.contains("`HELPER_TOKEN`") && !fault.contains("s3cret"));
+        for token in [None, Some(String::new())] {
+            let without = RemoteSettings {
+                token,
+                ..settings(url)
+            };
+            let fault = connect(&without, &patience())
+                .await
+                .err()
+                .unwrap()
+                .to_string();
+            assert!(!fault.contains("token is not sent"), "{fault}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -51,12 +51,30 @@ async fn statuses_say_whether_the_task_may_have_been_done() {
         (502, "", "it answered 502", true),
         (504, "", "it answered 504", true),
         (408, "", "it answered 408", true),
-        (503, "", "it answered 503", false),
+        (503, "", "it answered 503", true),
         (
             500,
             r#"{"error":{"code":-32603,"message":"oops"}}"#,
             "it answered 500: oops",
+            true,
+        ),
+        (
+            500,
+            r#"{"error":{"code":-32602,"message":"no parts"}}"#,
+            "it answered 500: no parts",
             false,
+        ),
+        (
+            504,
+            r#"{"error":{"code":504,"message":"upstream timed out"}}"#,
+            "it answered 504: upstream timed out",
+            true,
+        ),
+        (
+            504,
+            r#"{"message":"Endpoint request timed out"}"#,
+            "it answered 504: Endpoint request timed out",
+            true,
         ),
         (
             422,
@@ -80,12 +98,12 @@ async fn statuses_say_whether_the_task_may_have_been_done() {
             );
         }
     }
-    let wait = Said::Raw(response(429, &[("retry-after", "7")], ""));
-    let error = error_of(Binding::JsonRpc, true, wait).await;
-    assert_eq!(
-        (error.detail.as_str(), error.is_unknown),
-        ("it answered 429; it asks to wait 7 s", false)
-    );
+    for status in [429, 503] {
+        let wait = Said::Raw(response(status, &[("retry-after", "7")], ""));
+        let error = error_of(Binding::JsonRpc, true, wait).await;
+        let expected = format!("it answered {status}; it asks to wait 7 s");
+        assert_eq!((error.detail, error.is_unknown), (expected, false));
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! An agent that does what the text of a message says, and that waits for the test where the text says so.
 
 use a2a::{Message, Part, Task};
-use lango_a2a::server::{AgentBehind, Job, Piece, ReportError, Reports, Standing, Unfit, Words};
+use lango_a2a::server::{
+    AgentBehind, Job, Piece, Report, ReportError, Reports, Standing, Unfit, Words,
+};
 use lango_core::{BoxFuture, UserId};
 use serde_json::json;
 use std::sync::Mutex;
@@ -44,9 +46,7 @@ impl ScriptedAgent {
     }
 
     async fn act(&self, mut job: Job, reports: &Reports) -> Result<(), ReportError> {
-        let text = job.message.take().map_or("resumed".to_owned(), |message| {
-            message.text().unwrap_or_default().to_owned()
-        });
+        let text = job.message.text().unwrap_or_default().to_owned();
         let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
         let number = rest.parse().unwrap_or(0);
         match word {
@@ -56,7 +56,7 @@ impl ScriptedAgent {
                 self.wait().await;
                 Ok(())
             }
-            "authorise" => reports.needs_authorisation("may I?").await,
+            "authorise" => reports.tell(Report::AuthRequired("may I?".into())).await,
             "fail" => reports.failed(rest).await,
             "mark" => {
                 reports

@@ -38,7 +38,11 @@ async fn the_card_says_what_is_served() {
     let mut open = settings();
     open.access = Access::Open;
     let server = TestServer::with(open).await;
-    assert!(server.server.card().security_schemes.is_none());
+    let response = server.client.get(format!("{}{PATH}", server.base));
+    let card: Value = super::support::read(response.send().await.unwrap()).await;
+    assert_eq!(card["name"], "Test agent");
+    assert!(card.get("securitySchemes").is_none());
+    assert!(card.get("securityRequirements").is_none());
 }
 
 #[tokio::test]

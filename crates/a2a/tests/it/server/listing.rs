@@ -5,6 +5,7 @@ use super::support::{TestServer, message, reason, settings};
 use lango_core::{Clock, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 fn ids(list: &Value) -> Vec<&str> {
@@ -231,4 +232,17 @@ async fn what_a_list_cannot_be_asked_for_is_refused_by_name() {
         server.result("ListTasks", json!({ "pageSize": "5" })).await["pageSize"],
         5
     );
+}
+
+#[tokio::test]
+async fn a_list_is_counted_once_however_many_reads_it_takes() {
+    let server = TestServer::start().await;
+    for _ in 0..40 {
+        server.send("one").await;
+    }
+    let before = server.tasks.counts.load(Ordering::SeqCst);
+    let list = server.result("ListTasks", json!({ "pageSize": 35 })).await;
+    assert_eq!(ids(&list).len(), 35);
+    assert_eq!(list["totalSize"], 40);
+    assert_eq!(server.tasks.counts.load(Ordering::SeqCst), before + 1);
 }

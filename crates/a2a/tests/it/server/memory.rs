@@ -13,6 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct MemoryTasks {
     tasks: Mutex<HashMap<String, TaskRecord>>,
     pub writes: AtomicUsize,
+    /// How often a whole list was counted.
+    pub counts: AtomicUsize,
     pub fails: AtomicBool,
     /// How often it did.
     pub failures: AtomicUsize,
@@ -75,7 +77,9 @@ impl TaskStore for MemoryTasks {
                 })
                 .collect();
             fitting.sort_by_key(|task| Reverse((task.updated, task.id.clone())));
-            let total = fitting.len() as u64;
+            let total = query.is_counted.then_some(fitting.len() as u64);
+            self.counts
+                .fetch_add(usize::from(query.is_counted), Ordering::SeqCst);
             let tasks = fitting
                 .into_iter()
                 .filter(|task| {

@@ -2,8 +2,8 @@
 
 use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, reply, settings, soon};
-use lango_a2a::server::{Piece, Report, ResumeError, Standing};
-use lango_core::{TaskStore, UserId};
+use lango_a2a::server::{Piece, Report, Standing};
+use lango_core::TaskStore;
 use lango_store::SqliteStore;
 use serde_json::json;
 use std::sync::Arc;
@@ -129,21 +129,6 @@ async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
         server.task(&id).await["status"]["state"],
         "TASK_STATE_COMPLETED"
     );
-}
-
-#[tokio::test]
-async fn only_what_waits_is_resumed() {
-    let server = TestServer::start().await;
-    let user = UserId::new("ann");
-    let ended = server.send("one").await["id"].clone();
-    let resumed = server.server.resume(&user, ended.as_str().unwrap()).await;
-    assert!(matches!(resumed, Err(ResumeError::NotWaiting { .. })));
-    let waiting = server.send("authorise").await["id"].clone();
-    let waiting = waiting.as_str().unwrap();
-    let resumed = server.server.resume(&UserId::new("bob"), waiting).await;
-    assert!(matches!(resumed, Err(ResumeError::NotFound { .. })));
-    server.server.resume(&user, waiting).await.unwrap();
-    server.until(&json!(waiting), "TASK_STATE_COMPLETED").await;
 }
 
 #[tokio::test]

@@ -138,8 +138,8 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
         ]
     );
     let jobs = server.agent.jobs.lock().unwrap();
-    assert!(jobs[0].is_new_task && jobs[0].is_new_context);
-    assert!(!jobs[1].is_new_task && !jobs[1].is_new_context);
+    assert!(jobs[0].is_new_task);
+    assert!(!jobs[1].is_new_task);
 }
 
 #[tokio::test]
@@ -225,7 +225,6 @@ async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
         .result("SendMessage", json!({ "message": second }))
         .await;
     let jobs = server.agent.jobs.lock().unwrap();
-    assert!(jobs[0].is_new_context && !jobs[1].is_new_context);
     assert!(jobs[1].is_new_task);
     assert_ne!(jobs[0].task, jobs[1].task);
 }
@@ -297,6 +296,48 @@ async fn a_message_sent_again_while_it_is_worked_on_joins_its_task() {
 }
 
 #[tokio::test]
+async fn the_id_of_a_message_that_is_worked_on_with_other_words_is_another_message() {
+    let server = TestServer::start().await;
+    let params = |text: &str, task: Option<&Value>| {
+        let mut message = message(text);
+        message["messageId"] = json!("m-1");
+        if let Some(task) = task {
+            message["taskId"] = task.clone();
+        }
+        json!({ "message": message, "configuration": { "returnImmediately": true } })
+    };
+    let begun = |text: &'static str| {
+        let params = params(text, None);
+        async { server.result("SendMessage", params).await["task"]["id"].clone() }
+    };
+    let first = begun("hold one").await;
+    let other = begun("hold two").await;
+    assert_ne!(first, other);
+    assert_eq!(begun("hold one").await, first);
+    assert_eq!(begun("hold two").await, other);
+    server.agent.gate.add_permits(2);
+    server.until(&first, "TASK_STATE_COMPLETED").await;
+    server.until(&other, "TASK_STATE_COMPLETED").await;
+
+    // Also where the message is for a task.
+    let waiting = server.send("ask what?").await["id"].clone();
+    let held = server
+        .result("SendMessage", params("hold", Some(&waiting)))
+        .await;
+    assert_eq!(held["task"]["id"], waiting);
+    let joined = server
+        .result("SendMessage", params("hold", Some(&waiting)))
+        .await;
+    assert_eq!(joined["task"]["id"], waiting);
+    let error = server
+        .error("SendMessage", params("something else", Some(&waiting)))
+        .await;
+    assert_eq!(error["code"], -32004);
+    server.agent.gate.add_permits(1);
+    server.until(&waiting, "TASK_STATE_COMPLETED").await;
+}
+
+#[tokio::test]
 async fn nobody_reaches_the_task_of_another() {
     let server = TestServer::start().await;
     let task = server.send("ask what?").await;
@@ -333,7 +374,7 @@ async fn nobody_reaches_the_task_of_another() {
             .unwrap()
             .last()
             .unwrap()
-            .is_new_context
+            .is_new_task
     );
     assert_eq!(server.task(&json!(id)).await, task);
 }

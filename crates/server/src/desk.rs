@@ -78,9 +78,9 @@ impl Desk {
 
     async fn run(&self, job: &mut Job, reports: &Reports) -> Result<(), ReportError> {
         let session = Self::session_of(&job.user, &job.context);
-        let Some(message) = job.message.take().filter(|_| job.is_new_task) else {
+        if !job.is_new_task {
             return self.answer_impatience(job, &session, reports).await;
-        };
+        }
         let place = tokio::select! {
             place = self.lines.wait(&session) => place,
             reason = job.cancelled.wait() => return stopped(reports, reason).await,
@@ -97,7 +97,7 @@ impl Desk {
             Ok(conversation) => conversation,
             Err(error) => return reports.failed(self.said_outside(&error)).await,
         };
-        let question = words::question(&message);
+        let question = words::question(&job.message);
         let ended = self.turn(job, &mut conversation, &question, reports).await;
         // Whoever is next need not wait for what follows.
         drop((held, place));
@@ -122,7 +122,7 @@ impl Desk {
             TaskStanding::Reports(ended) => tell_all(reports, ended).await,
             TaskStanding::Held => {
                 let words = "it was allowed and goes on elsewhere; look again later";
-                reports.needs_authorisation(words).await
+                reports.tell(Report::AuthRequired(words.into())).await
             }
             TaskStanding::Unknown => {
                 let words = "nothing is known of this task any more";

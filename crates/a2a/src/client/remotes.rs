@@ -4,6 +4,7 @@ use super::agent::A2aAgent;
 use super::connect::{Connected, Means, connect_all};
 use super::fault::SkippedRemote;
 use super::settings::{Patience, RemoteSettings};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::AbortHandle;
@@ -20,6 +21,7 @@ struct Shared {
     patience: Patience,
     means: Means,
     slots: Mutex<Vec<Connected>>,
+    generation: AtomicU64,
 }
 
 impl Remotes {
@@ -32,6 +34,7 @@ impl Remotes {
             patience,
             means,
             slots: Mutex::new(slots),
+            generation: AtomicU64::new(0),
         };
         Self {
             shared: Arc::new(shared),
@@ -55,6 +58,11 @@ impl Remotes {
             .iter()
             .filter_map(|slot| slot.as_ref().err().cloned())
             .collect()
+    }
+
+    /// Grows whenever what is connected has changed.
+    pub fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
     }
 
     /// From now on reads again the cards of those that are not connected, and of those whose interface seems to have
@@ -135,7 +143,11 @@ impl Shared {
                 // It stays, and is looked after again: its calls say for themselves what is wrong.
                 (Ok(old), Err(_)) => old.set_doubt(true),
                 (Ok(old), Ok(new)) if old.is_like(new) => {}
-                _ => slots[place] = result,
+                (Err(_), Err(_)) => slots[place] = result,
+                (_, Ok(_)) => {
+                    slots[place] = result;
+                    self.generation.fetch_add(1, Ordering::Release);
+                }
             }
         }
     }

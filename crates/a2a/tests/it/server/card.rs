@@ -39,7 +39,7 @@ async fn the_card_says_what_is_served() {
     open.access = Access::Open;
     let server = TestServer::with(open).await;
     let response = server.client.get(format!("{}{PATH}", server.base));
-    let card: Value = super::support::read(response.send().await.unwrap()).await;
+    let card = read(response.send().await.unwrap()).await;
     assert_eq!(card["name"], "Test agent");
     assert!(card.get("securitySchemes").is_none());
     assert!(card.get("securityRequirements").is_none());

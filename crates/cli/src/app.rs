@@ -332,7 +332,7 @@ impl App {
 
     /// Ends what was started.
     pub async fn close(&self) {
-        self.mcp.servers.close().await;
+        self.mcp.close().await;
     }
 
     /// A runner over this store with this model.

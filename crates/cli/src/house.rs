@@ -48,7 +48,7 @@ impl ServedApp {
 
     /// Ends what was started.
     pub async fn close(&self) {
-        self.mcp.servers.close().await;
+        self.mcp.close().await;
     }
 }
 

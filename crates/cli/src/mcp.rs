@@ -5,6 +5,7 @@ use crate::app::Keeping;
 use crate::config::{Loaded, McpServer};
 use crate::exit::{Exit, Failure};
 use crate::hands;
+use crate::screen;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
 use lango_mcp::{
@@ -45,6 +46,13 @@ pub struct Surrounding<'a> {
 }
 
 impl Mcp {
+    /// Ends the servers that were started, and says what a person should hear of.
+    pub async fn close(&self) {
+        for said in self.servers.close().await {
+            screen::say(&format!("warning: {said}"));
+        }
+    }
+
     /// Builds the tools. Servers of which nothing is pinned are connected only by whoever is about to use them, and where
     /// something may be kept.
     pub async fn open(here: Surrounding<'_>, start: Start) -> Result<Self, Failure> {

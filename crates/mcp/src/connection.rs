@@ -20,6 +20,7 @@ use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::AuthRequiredError;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -333,8 +334,8 @@ impl Connection {
         }
     }
 
-    /// Ends it, and what was started for it.
-    pub(crate) async fn close(&self) {
+    /// Ends it, and what was started for it; gives the files that came to be meanwhile and that a person should look at.
+    pub(crate) async fn close(&self) -> Vec<PathBuf> {
         let service = {
             let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
             service.take()
@@ -343,8 +344,12 @@ impl Connection {
             // One that does not take leave in time is left.
             let _ = service.close_with_timeout(FAREWELL).await;
         }
-        if let Some(process) = &self.ends.process {
-            process.end().await;
+        match &self.ends.process {
+            Some(process) => {
+                process.end().await;
+                process.new_names()
+            }
+            None => Vec::new(),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::error::ConnectError;
 use crate::settings::Program;
-use lango_sandbox::{Child, Command, Ended, ExitKind, Launcher, Stdin, Stopped};
+use lango_sandbox::{Child, Command, Ended, ExitKind, Launcher, NewNames, Stdin, Stopped};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -52,6 +53,8 @@ impl Process {
         command.stdin = Stdin::Piped;
         command.limits = program.limits;
         command.limits.time = None;
+        // Whoever works in the folder meanwhile makes such files too.
+        command.new_names = NewNames::Reported;
         let not_started = |why: String| ConnectError::NotStarted { why };
         let mut child = launcher
             .spawn(&program.policy, command)
@@ -87,6 +90,14 @@ impl Process {
         }
         self.stop.notify_one();
         self.end_within(PATIENCE).await;
+    }
+
+    /// Files that came to be while it ran and that decide what other programs do; whoever made them.
+    pub(crate) fn new_names(&self) -> Vec<PathBuf> {
+        match self.ended.borrow().as_ref() {
+            Some(Ok(ended)) => ended.left.clone(),
+            _ => Vec::new(),
+        }
     }
 
     /// What it complained about last.

@@ -178,16 +178,22 @@ impl Server {
             .unwrap_or_default()
     }
 
-    /// Ends it for good.
-    pub(crate) async fn close(&self) {
+    /// Ends it for good; says what a person should look at.
+    pub(crate) async fn close(&self) -> Option<String> {
         let connection = {
             let mut state = self.state();
             state.is_closed = true;
             state.connection.take()
         };
-        if let Some(connection) = connection {
-            connection.close().await;
-        }
+        let made = connection?.close().await;
+        let made: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
+        (!made.is_empty()).then(|| {
+            format!(
+                "while the MCP server `{}` ran these came to be, by it or by somebody else: {}; look at them before you use them",
+                self.id(),
+                made.join(", ")
+            )
+        })
     }
 
     /// The connection, made if there is none; an error says that it is down.

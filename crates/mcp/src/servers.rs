@@ -168,9 +168,10 @@ impl Servers {
         self.pins.accept(id, self.digest(id)?, seen)
     }
 
-    /// Ends every server that was started.
-    pub async fn close(&self) {
-        join_all(self.servers.iter().map(|server| server.close())).await;
+    /// Ends every server that was started; gives what a person should hear.
+    pub async fn close(&self) -> Vec<String> {
+        let said = join_all(self.servers.iter().map(|server| server.close())).await;
+        said.into_iter().flatten().collect()
     }
 
     fn digest(&self, id: &str) -> Result<&str, PinError> {

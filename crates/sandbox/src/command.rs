@@ -18,6 +18,8 @@ pub struct Command {
     pub stdin: Stdin,
     /// What it may use up.
     pub limits: Limits,
+    /// What becomes of kept names that come to be while it runs.
+    pub new_names: NewNames,
 }
 
 impl Command {
@@ -29,8 +31,19 @@ impl Command {
             env: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
+            new_names: NewNames::default(),
         }
     }
+}
+
+/// What becomes of [kept names](crate::is_kept_name) that come to be in writable folders while a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NewNames {
+    /// They are taken away once it is gone: nobody else makes any in so short a time.
+    #[default]
+    TakenAway,
+    /// They are left, and named in [`Ended::left`](crate::Ended::left): it runs so long that a person makes some meanwhile.
+    Reported,
 }
 
 /// What a command reads.

@@ -124,6 +124,14 @@ impl Snapshot {
         Swept { removed, left }
     }
 
+    /// The same, but all of it is left where it is.
+    pub(crate) fn look(&self, policy: &Policy) -> Swept {
+        Swept {
+            removed: Vec::new(),
+            left: self.made_since(policy),
+        }
+    }
+
     fn record(&mut self, path: PathBuf) {
         if let Some(identity) = identity(&path) {
             self.entries.insert(path, identity);

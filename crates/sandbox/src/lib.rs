@@ -60,7 +60,7 @@ mod seatbelt;
 mod strength;
 
 pub use child::Child;
-pub use command::{Command, Limits, Stdin};
+pub use command::{Command, Limits, NewNames, Stdin};
 pub use ended::{Ended, ExitKind, Stopped};
 pub use error::LaunchError;
 #[cfg(target_os = "linux")]

@@ -123,6 +123,7 @@ fn spawn_in(
         group,
         scratch,
         limits,
+        new_names: command.new_names,
     };
     Ok(keeper::keep(&runtime, started, aftermath))
 }

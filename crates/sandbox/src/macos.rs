@@ -7,7 +7,9 @@ use crate::child::Outcome;
 use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::scratch::Scratch;
-use crate::{Check, Child, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Policy};
+use crate::{
+    Check, Child, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, NewNames, Policy,
+};
 use crate::{SelfTest, Stdin, Stopped, Strength, check, seatbelt};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -80,11 +82,15 @@ pub(crate) fn spawn(
     let (sender, ended) = oneshot::channel();
     let (lifeline, cut) = oneshot::channel::<()>();
     let (policy, trash) = (policy.clone(), launcher.trash.clone());
+    let new_names = command.new_names;
     runtime.spawn(async move {
         let outcome = keep(process, limits, cut).await;
         let clean = tokio::task::spawn_blocking(move || {
             drop(scratch);
-            found.sweep(&policy, trash.as_deref())
+            match new_names {
+                NewNames::TakenAway => found.sweep(&policy, trash.as_deref()),
+                NewNames::Reported => found.look(&policy),
+            }
         });
         let swept = clean.await.unwrap_or_default();
         let _ = sender.send(outcome.map(|ended| Ended {

@@ -5,7 +5,7 @@ use super::start::Started;
 use crate::kept::Snapshot;
 use crate::report::Outcome;
 use crate::scratch::Scratch;
-use crate::{Child, Ended, Limits, Policy, Stopped};
+use crate::{Child, Ended, Limits, NewNames, Policy, Stopped};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -26,6 +26,7 @@ pub(super) struct Aftermath {
     pub(super) group: Option<Group>,
     pub(super) scratch: Option<Scratch>,
     pub(super) limits: Limits,
+    pub(super) new_names: NewNames,
 }
 
 /// Looks after what was started.
@@ -94,7 +95,10 @@ async fn read(reports: impl AsyncRead + Unpin, said: &mut Vec<u8>) {
 
 impl Aftermath {
     fn clean(self, said: &[u8]) -> Result<Ended, String> {
-        let swept = self.found.sweep(&self.policy, self.trash.as_deref());
+        let swept = match self.new_names {
+            NewNames::TakenAway => self.found.sweep(&self.policy, self.trash.as_deref()),
+            NewNames::Reported => self.found.look(&self.policy),
+        };
         let out_of_memory = self.group.as_ref().is_some_and(Group::ran_out_of_memory);
         drop((self.group, self.scratch));
         match Outcome::of(said) {

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::report;
 use super::request::Request;
 use lango_core::{Caller, ToolError};
-use lango_sandbox::{Child, Command, Ended, Limits, Stdin};
+use lango_sandbox::{Child, Command, Ended, Limits, NewNames, Stdin};
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -82,6 +82,7 @@ impl Commands {
                 time: Some(request.time),
                 ..inner.limits.command
             },
+            new_names: NewNames::TakenAway,
         };
         match inner.launcher.spawn(&request.policy, command) {
             Ok(child) => Ok((job, child)),

@@ -367,7 +367,10 @@ impl App {
             return Err(Failure::new(Exit::Usage, "the id of the session is empty")
                 .next("`lango sessions list` shows the sessions"));
         }
-        let found = sessions.catalog.find(&self.user(), prefix, 3).await?;
+        let mut found = Vec::new();
+        for user in self.users() {
+            found.extend(sessions.catalog.find(&user, prefix, 3).await?);
+        }
         let exact = found.iter().find(|summary| summary.id == prefix);
         match (exact, found.as_slice()) {
             (Some(summary), _) | (None, [summary]) => Ok(summary.id.clone()),

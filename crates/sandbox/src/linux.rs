@@ -92,6 +92,7 @@ fn spawn_in(
         scratch: scratch.as_ref(),
         memory_group: group.as_ref().is_some_and(|group| group.bounds_memory),
     };
+    let new_names = command.new_names;
     let plan = surroundings.plan(command, work)?;
     let program = match bubblewrap {
         None => Program::Helper,
@@ -123,7 +124,7 @@ fn spawn_in(
         group,
         scratch,
         limits,
-        new_names: command.new_names,
+        new_names,
     };
     Ok(keeper::keep(&runtime, started, aftermath))
 }

@@ -48,6 +48,7 @@ pub(crate) fn spawn(
     }
     check::policy(policy)?;
     let found = Snapshot::take(policy)?;
+    let new_names = command.new_names;
     let scratch = Scratch::make()?;
     let limits = command.limits;
     let mut process = tokio::process::Command::new(program);
@@ -82,7 +83,6 @@ pub(crate) fn spawn(
     let (sender, ended) = oneshot::channel();
     let (lifeline, cut) = oneshot::channel::<()>();
     let (policy, trash) = (policy.clone(), launcher.trash.clone());
-    let new_names = command.new_names;
     runtime.spawn(async move {
         let outcome = keep(process, limits, cut).await;
         let clean = tokio::task::spawn_blocking(move || {

@@ -42,7 +42,7 @@ pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
         Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(said.into())],
         Outcome::Cancelled => vec![Report::Cancelled(Words::none())],
         Outcome::Interrupted => vec![Report::Failed(
-            "the server stopped in the middle of the work; send the message again if it should be done".into(),
+            "the process that worked on it ended in the middle; what was under way may have happened, so look before you send it again".into(),
         )],
     }
 }

@@ -228,9 +228,11 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
                 }
                 break 'pages;
             }
-            let task = read(record, view)?;
-            bytes += task.len();
-            shown.push(task);
+            // One that cannot be read is left out, so that the others can be.
+            if let Ok(task) = read(record, view) {
+                bytes += task.len();
+                shown.push(task);
+            }
             query.after = Some((record.updated, Arc::clone(&record.id)));
         }
         if is_last {

@@ -100,6 +100,10 @@ fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
     let message = fields
         .object("message")?
         .ok_or_else(|| Refusal::field("message", "is needed"))?;
+    if !is_nested_within(message.values(), DEEPEST) {
+        let problem = format!("must not be nested more than {DEEPEST} levels deep");
+        return Err(Refusal::field("message", problem));
+    }
     let message = read_message(&Fields::new(message, "message"))?;
     let empty = Map::new();
     let configuration = fields.object("configuration")?.unwrap_or(&empty);
@@ -122,6 +126,18 @@ fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
     configuration.texts("acceptedOutputModes")?;
     fits(&request.message, rules)?;
     Ok(request)
+}
+
+/// How deep a message may be nested: what is kept of it has more around it, and must be readable again.
+const DEEPEST: usize = 64;
+
+fn is_nested_within<'a>(values: impl IntoIterator<Item = &'a Value>, levels: usize) -> bool {
+    values.into_iter().all(|value| match value {
+        Value::Array(_) | Value::Object(_) if levels == 0 => false,
+        Value::Array(items) => is_nested_within(items, levels - 1),
+        Value::Object(map) => is_nested_within(map.values(), levels - 1),
+        _ => true,
+    })
 }
 
 fn read_message(fields: &Fields) -> Result<Message, Refusal> {

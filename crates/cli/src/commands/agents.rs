@@ -75,6 +75,13 @@ fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Fail
         config::Topology::Named(name) => Topology::built_in(name).ok(),
         config::Topology::File(_) => None,
     };
+    if built_in
+        .as_ref()
+        .is_some_and(|topology| topology.root == agent)
+    {
+        let message = format!("`{agent}` is the name of the orchestrator");
+        return Err(Failure::new(Exit::Usage, message).next("lango agents new researcher"));
+    }
     let mut specs = built_in.iter().flat_map(|topology| &topology.agents);
     let text = AgentFile::template(&agent, specs.find(|spec| spec.name == agent));
     let written = std::fs::create_dir_all(&folder).and_then(|()| {

@@ -83,8 +83,13 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
     }
     let now = SystemClock.now();
     for waiting in &approvals.waiting {
+        let user = sessions.store.open(&waiting.session).await?.user;
+        let whose = match user == app.user() {
+            true => String::new(),
+            false => format!(", asked for by {}", one_line(user.as_str(), 40)),
+        };
         screen::print(&format!(
-            "waits    {}  {}  ({}, in {}, session {})",
+            "waits    {}  {}  ({}, in {}, session {}{whose})",
             waiting.request.id,
             subject_line(&waiting.request),
             age(waiting.asked, now),

@@ -328,6 +328,9 @@ fn a_new_file_is_written_once_and_is_an_agent_at_once() {
     lango
         .run(&["agents", "new", "user"])
         .refused(2, &["the person's name"]);
+    lango
+        .run(&["agents", "new", "lango-orchestrator"])
+        .refused(2, &["is the name of the orchestrator"]);
     // One of a built-in agent says what that one is.
     let before = agents(&lango, &[]);
     lango.run(&["agents", "new", "librarian"]).ok();

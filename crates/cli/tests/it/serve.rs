@@ -197,6 +197,10 @@ fn what_a_caller_wants_written_waits_for_the_person_at_this_machine() {
             .unwrap()
             .contains(&id)
     );
+    let shown = serving.lango.run(&["approvals"]).ok().stdout;
+    assert!(shown.contains("asked for by a2a"), "{shown}");
+    let session = listed["waiting"][0]["session"].as_str().unwrap();
+    serving.lango.run(&["sessions", "show", session]).ok();
     let file = serving.lango.workspace().join("notes/a.md");
     assert!(!file.exists());
     serving.lango.run(&["approvals", "answer", &id, "yes"]).ok();

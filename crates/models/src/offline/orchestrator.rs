@@ -59,7 +59,7 @@ fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
     let mut answers: Vec<String> = Vec::new();
     for (at, returned) in request.results.iter().enumerate() {
         match (Asked::read(returned), returned.failed) {
-            (_, false) => answers.push(returned.text.to_owned()),
+            (_, false) => answers.push(unmarked(returned.text).to_owned()),
             // Another agent took it over.
             (Some(failed), true)
                 if asked
@@ -70,11 +70,19 @@ fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
                     && at + 1 < request.results.len() => {}
             (_, true) => answers.push(format!(
                 "This could not be done: {}.",
-                returned.text.trim_end_matches('.')
+                unmarked(returned.text).trim_end_matches('.')
             )),
         }
     }
     Decision::Say(answers.join("\n\n"))
+}
+
+/// What a remote agent said, without the line before it that tells a model not to obey it. Rules obey nobody.
+fn unmarked(text: &str) -> &str {
+    match text.split_once('\n') {
+        Some((mark, said)) if mark.starts_with("[from the remote agent ") => said,
+        _ => text,
+    }
 }
 
 /// A delegation as it was made.

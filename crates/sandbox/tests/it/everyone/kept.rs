@@ -1,7 +1,7 @@
 //! What is kept stays, and what comes to be in its place is taken away, without ever reaching out of the workspace.
 
 use crate::world::World;
-use lango_sandbox::ExitKind;
+use lango_sandbox::{ExitKind, NewNames};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -31,6 +31,19 @@ async fn what_was_made_goes_to_the_trash_and_is_named() {
         names[0].starts_with(".ENV") && names[1].starts_with(".git"),
         "{names:?}"
     );
+}
+
+#[tokio::test]
+async fn what_came_to_be_while_a_server_ran_is_left_and_named() {
+    let world = World::new();
+    let mut command = world.shell("mkdir new && git init -q new && echo y > .ENV");
+    command.new_names = NewNames::Reported;
+    let done = world.run(command).await;
+    let mut left = done.ended.left;
+    left.sort();
+    let made = [".ENV", "new/.git"].map(|name| world.path("workspace").join(name));
+    assert_eq!((left.as_slice(), done.ended.removed.len()), (&made[..], 0));
+    assert!(made.iter().all(|path| path.exists()));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::mcp::Mcp;
 use crate::screen;
 use crate::sessions::Sessions;
-use lango_core::{BoxFuture, Model, SessionId, UserId};
+use lango_core::{BoxFuture, Model, SessionId, StoreError, UserId};
 use lango_engine::Runner;
 use lango_knowledge::Memory;
 use lango_server::House;
@@ -67,6 +67,10 @@ impl House for ServedApp {
     fn hold(&self, session: &SessionId) -> Option<Box<dyn Any + Send>> {
         let hold = self.sessions.hold(session).ok()?;
         Some(Box::new(hold))
+    }
+
+    fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {
+        Box::pin(async move { Ok(self.sessions.catalog.approvals(user).await?.waiting.len()) })
     }
 
     fn trouble(&self, what: &dyn Display) {

@@ -34,6 +34,9 @@ pub trait House: Send + Sync + 'static {
     /// Does what is to be done after a turn, such as remembering. It can be dropped anywhere.
     fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()>;
 
+    /// How many calls of this user wait for a person.
+    fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>>;
+
     /// Hears of a fault here, which callers are not told more of than that there is one.
     fn trouble(&self, what: &dyn Display);
 }
@@ -50,6 +53,9 @@ const SHOWN_AHEAD: usize = 64;
 /// How long a new task waits for a session in which another process runs a turn, and how often it looks.
 const BUSY_FOR: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Calls that may wait for a person before no new task is begun: what nobody can read through nobody answers.
+const MOST_WAITING: usize = 100;
 
 /// What callers are told of a fault here.
 const TROUBLE: &str = "something is wrong on the server's side; whoever runs it can see what";
@@ -80,6 +86,16 @@ impl Desk {
         let session = Self::session_of(&job.user, &job.context);
         if !job.is_new_task {
             return self.answer_impatience(job, &session, reports).await;
+        }
+        match self.house.waiting(&job.user).await {
+            Ok(waiting) if waiting >= MOST_WAITING => {
+                let words = format!(
+                    "{waiting} calls wait for somebody to allow them; nothing new is begun before some are answered"
+                );
+                return reports.rejected(words).await;
+            }
+            Ok(_) => {}
+            Err(error) => return reports.failed(self.said_outside(&error.into())).await,
         }
         let place = tokio::select! {
             place = self.lines.wait(&session) => place,

@@ -273,3 +273,27 @@ async fn a_file_is_refused_with_the_reason_and_nothing_is_kept() {
     assert_eq!(listed["result"]["totalSize"], 0);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn nothing_new_is_begun_while_a_hundred_calls_wait_for_a_person() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
+    let model = ScriptedModel::from_fn(|request| {
+        let offers = |name: &str| request.functions.iter().any(|f| &*f.name == name);
+        match offers("delegate") {
+            true => delegate_and_finish("operator", "write it"),
+            false => call("fs_write", json!({ "path": "a" })),
+        }
+    });
+    let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
+    for number in 0..100 {
+        let sent = server
+            .rpc("SendMessage", message(&format!("m-{number}"), "write"))
+            .await;
+        assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_AUTH_REQUIRED");
+    }
+    let sent = server.rpc("SendMessage", message("m-x", "write")).await;
+    let task = &sent["result"]["task"];
+    assert_eq!(state(task), "TASK_STATE_REJECTED", "{task}");
+    server.stop().await;
+}

@@ -4,7 +4,8 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    BoxFuture, Clock, Ids, Limits, Model, SessionId, SessionStore, TaskStore, Tool, UserId,
+    BoxFuture, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore, StoreError,
+    TaskStore, Tool, UserId,
 };
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
@@ -30,6 +31,7 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A house with one runner, in which nobody else is.
 pub struct TestHouse {
     runner: Runner,
+    store: Arc<SqliteStore>,
     is_busy: Arc<AtomicBool>,
 }
 
@@ -40,6 +42,10 @@ impl House for TestHouse {
 
     fn hold(&self, _: &SessionId) -> Option<Box<dyn Any + Send>> {
         (!self.is_busy.load(Ordering::SeqCst)).then(|| Box::new(()) as Box<dyn Any + Send>)
+    }
+
+    fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {
+        Box::pin(async move { Ok(self.store.approvals(user).await?.waiting.len()) })
     }
 
     fn trouble(&self, what: &dyn Display) {
@@ -93,6 +99,7 @@ impl TestServer {
         let is_busy = Arc::new(AtomicBool::new(false));
         let house = TestHouse {
             runner: runner.clone(),
+            store: Arc::clone(&store),
             is_busy: Arc::clone(&is_busy),
         };
         let mut settings = ServerSettings::new(

@@ -227,8 +227,7 @@ async fn drive(
     tokio::pin!(deadline);
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
-    // What steps tell before they are done.
-    let (news, mut heard) = mpsc::channel(Runner::STEPS_AT_ONCE);
+    let mut news = remote::News::default();
     let mut at_work = remote::AtWork::default();
     let mut batch = first;
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
@@ -239,13 +238,14 @@ async fn drive(
         grants::use_grants(parts, turn, &batch, shown).await?;
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
+                let told = news.sender_for(&step);
                 under_way.push(perform::perform(
                     parts,
                     turn,
                     user,
                     step,
                     shown.clone(),
-                    news.clone(),
+                    told,
                 ));
             }
         }
@@ -256,14 +256,14 @@ async fn drive(
             biased;
             () = stop.stopped() => crate::turn::Input::Cancelled,
             () = &mut deadline => crate::turn::Input::TimeSpent,
-            Some(input) = heard.recv() => input,
+            input = news.next() => input,
             Some((key, input)) = under_way.next() => {
                 keys.remove(&key);
                 input
             }
         };
         // What a step told on its way comes before its result.
-        let told = std::iter::from_fn(|| heard.try_recv().ok());
+        let told = std::iter::from_fn(|| news.try_next());
         let mut events = Vec::new();
         for input in told.chain([input]) {
             at_work.note(&input);

@@ -15,7 +15,7 @@ pub(super) fn perform<'a>(
     user: &UserId,
     step: Step,
     shown: mpsc::Sender<Shown>,
-    news: mpsc::Sender<Input>,
+    news: Option<mpsc::Sender<Input>>,
 ) -> impl Future<Output = (StepKey, Input)> + Send + use<'a> {
     let request = match &step {
         Step::CallModel(step) => Some(turn.request(step)),

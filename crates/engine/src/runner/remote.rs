@@ -15,6 +15,42 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
+/// What steps tell before they are done. Only calls of remote agents do, so it costs nothing without one.
+#[derive(Default)]
+pub(super) struct News {
+    channel: Option<(mpsc::Sender<Input>, mpsc::Receiver<Input>)>,
+}
+
+impl News {
+    /// Where this step tells, if it is one that does.
+    pub fn sender_for(&mut self, step: &Step) -> Option<mpsc::Sender<Input>> {
+        let Step::CallRemote(_) = step else {
+            return None;
+        };
+        let channel = || mpsc::channel(Runner::STEPS_AT_ONCE);
+        let (sender, _) = self.channel.get_or_insert_with(channel);
+        Some(sender.clone())
+    }
+
+    /// Waits for the next.
+    pub async fn next(&mut self) -> Input {
+        match &mut self.channel {
+            // One sender is here, so there is always another to wait for.
+            Some((_, heard)) => match heard.recv().await {
+                Some(input) => input,
+                None => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The next that is there.
+    pub fn try_next(&mut self) -> Option<Input> {
+        let (_, heard) = self.channel.as_mut()?;
+        heard.try_recv().ok()
+    }
+}
+
 /// Tasks that remote agents took and have not answered.
 #[derive(Default)]
 pub(super) struct AtWork {
@@ -78,20 +114,26 @@ pub(super) async fn call(
     call: Result<RemoteCall, RemoteError>,
     time: Duration,
     mut draft: Draft,
-    news: mpsc::Sender<Input>,
+    news: Option<mpsc::Sender<Input>>,
 ) -> Input {
     let remote = find(parts, &step.agent);
     let mut accepted = step.accepted.clone();
     if let Some(thread) = accepted.clone() {
         // It is at work again, and has to be told when the turn ends.
-        let step = step.clone();
-        let _ = news.send(Input::RemoteAccepted { step, thread }).await;
+        tell(news.as_ref(), &step, thread).await;
     }
     let result = match (remote, call) {
         (_, Err(error)) => Err(error),
         (None, _) => Err(failed(&step, "it is not connected".to_owned())),
         (Some(remote), Ok(call)) => {
-            let listening = listen(remote, call, &step, &mut accepted, &mut draft, &news);
+            let listening = listen(
+                remote,
+                call,
+                &step,
+                &mut accepted,
+                &mut draft,
+                news.as_ref(),
+            );
             match tokio::time::timeout(time, listening).await {
                 Ok(result) => result,
                 Err(_elapsed) => {
@@ -125,10 +167,9 @@ pub(super) async fn hear(parts: &RunnerParts, turn: &Turn) -> Vec<Input> {
     });
     let each = steps.map(|step| async {
         let (nobody, _) = mpsc::channel(1);
-        let (news, _) = mpsc::channel(1);
         let call = what_to_ask(parts, turn.session(), turn.id(), &step).await;
         let draft = Draft::new(step.agent.clone(), nobody, false);
-        self::call(parts, step, call, Runner::HEARING, draft, news).await
+        self::call(parts, step, call, Runner::HEARING, draft, None).await
     });
     join_all(each).await
 }
@@ -140,16 +181,14 @@ async fn listen(
     step: &RemoteStep,
     accepted: &mut Option<RemoteThread>,
     draft: &mut Draft,
-    news: &mpsc::Sender<Input>,
+    news: Option<&mpsc::Sender<Input>>,
 ) -> Result<RemoteAnswer, RemoteError> {
     let mut stream = remote.call(call);
     while let Some(event) = stream.next().await {
         match event? {
             RemoteEvent::Accepted(thread) => {
                 *accepted = Some(thread.clone());
-                let step = step.clone();
-                // The other end is there as long as the turn is.
-                let _ = news.send(Input::RemoteAccepted { step, thread }).await;
+                tell(news, step, thread).await;
             }
             RemoteEvent::Text(text) => draft.push(&text).await,
             RemoteEvent::Withdrawn => draft.withdraw().await,
@@ -160,6 +199,15 @@ async fn listen(
         is_unknown: true,
         ..failed(step, "it ended without an answer".to_owned())
     })
+}
+
+/// Tells the turn under which names a task was taken; whoever asks after a crash knows them.
+async fn tell(news: Option<&mpsc::Sender<Input>>, step: &RemoteStep, thread: RemoteThread) {
+    if let Some(news) = news {
+        let step = step.clone();
+        // The other end is there as long as the turn is.
+        let _ = news.send(Input::RemoteAccepted { step, thread }).await;
+    }
 }
 
 /// Tells a remote agent to stop, if it took a task.

@@ -3,15 +3,13 @@
 use lango_core::{
     BoxFuture, Clock, StoreError, TaskPage, TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
 };
-use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::sync::Mutex;
+use lango_store::MemoryStore;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Default)]
 pub struct MemoryTasks {
-    tasks: Mutex<HashMap<String, TaskRecord>>,
+    tasks: MemoryStore,
     pub writes: AtomicUsize,
     /// How often a whole list was counted.
     pub counts: AtomicUsize,
@@ -35,14 +33,8 @@ impl TaskStore for MemoryTasks {
     fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             self.check()?;
-            let mut tasks = self.tasks.lock().unwrap();
-            let known = tasks.get(&*task.id);
-            if known.is_some_and(|known| known.user != task.user) {
-                let detail = format!("task `{}` is another user's", task.id);
-                return Err(StoreError::Failed { detail });
-            }
+            self.tasks.put(task).await?;
             self.writes.fetch_add(1, Ordering::SeqCst);
-            tasks.insert(task.id.to_string(), task);
             Ok(())
         })
     }
@@ -54,8 +46,7 @@ impl TaskStore for MemoryTasks {
     ) -> BoxFuture<'a, Result<Option<TaskRecord>, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            let tasks = self.tasks.lock().unwrap();
-            Ok(tasks.get(id).filter(|task| task.user == *user).cloned())
+            self.tasks.get(user, id).await
         })
     }
 
@@ -66,39 +57,16 @@ impl TaskStore for MemoryTasks {
     ) -> BoxFuture<'a, Result<TaskPage, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            let tasks = self.tasks.lock().unwrap();
-            let mut fitting: Vec<&TaskRecord> = tasks
-                .values()
-                .filter(|task| {
-                    task.user == *user
-                        && query.context.as_ref().is_none_or(|it| *it == task.context)
-                        && query.state.as_ref().is_none_or(|it| *it == task.state)
-                        && query.since.is_none_or(|since| task.updated >= since)
-                })
-                .collect();
-            fitting.sort_by_key(|task| Reverse((task.updated, task.id.clone())));
-            let total = query.is_counted.then_some(fitting.len() as u64);
-            self.counts
-                .fetch_add(usize::from(query.is_counted), Ordering::SeqCst);
-            let tasks = fitting
-                .into_iter()
-                .filter(|task| {
-                    let place = (task.updated, task.id.clone());
-                    query.after.as_ref().is_none_or(|after| place < *after)
-                })
-                .take(query.limit)
-                .cloned()
-                .collect();
-            Ok(TaskPage { tasks, total })
+            let counts = usize::from(query.is_counted);
+            self.counts.fetch_add(counts, Ordering::SeqCst);
+            self.tasks.list(user, query).await
         })
     }
 
     fn running<'a>(&'a self, limit: usize) -> BoxFuture<'a, Result<Vec<TaskRecord>, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            let tasks = self.tasks.lock().unwrap();
-            let running = tasks.values().filter(|task| task.is_running);
-            Ok(running.take(limit).cloned().collect())
+            self.tasks.running(limit).await
         })
     }
 }

@@ -47,7 +47,7 @@ pub async fn serve_command(
         Some(_) => Access::Bearer,
         None => Access::Open,
     };
-    let banner = banner(&app, &place, &url, model.name());
+    let banner = banner(&app, &place, address, model.name());
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
@@ -230,7 +230,8 @@ fn skills(tree: &Tree) -> Vec<AgentSkill> {
 }
 
 /// Where it is, how to call it, who answers, and how to end it.
-fn banner(app: &App, place: &Place, url: &str, model: &str) -> String {
+fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String {
+    let url = place.url(address);
     let mut lines = vec![
         format!(
             "lango {} serves A2A 1.0 at {url}",
@@ -238,6 +239,9 @@ fn banner(app: &App, place: &Place, url: &str, model: &str) -> String {
         ),
         format!("card    {url}/.well-known/agent-card.json"),
     ];
+    if place.public_url.is_some() {
+        lines.push(format!("listens at http://{address}"));
+    }
     lines.push(match &place.token {
         Some(token) => format!(
             "token   in {} (send it as `Authorization: Bearer …`)",

@@ -418,3 +418,26 @@ fn what_lango_keeps_of_servers_is_hidden_from_their_programs() {
     let seen = text(&of_type(&events, "tool.returned")[0]["output"]).to_owned();
     assert!(seen.contains(r#""found": null"#), "{seen}");
 }
+
+#[test]
+fn a_server_that_never_answers_is_given_up_after_the_time_that_is_set() {
+    let lango = Lango::new();
+    let settings = "[mcp]\nstartTimeout = '1s'\n[mcp.servers.mute]\ncommand = ['sleep', '600']\n";
+    lango.home_file("lango.toml", settings);
+    let ran = lango.run(&["mcp", "test", "mute"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("did not answer within 1 s"), "{said}");
+}
+
+#[test]
+fn forms_are_offered_to_a_server_only_where_its_defaults_are_taken() {
+    for (more, offers) in [("", false), ("formDefaults = true", true)] {
+        let lango = with_toy(more);
+        lango.run(&["mcp", "test", "toy"]).ok();
+        let log = fs::read_to_string(lango.workspace().join("log")).unwrap();
+        let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        let offered = first["params"]["capabilities"]["elicitation"].is_object();
+        assert_eq!(offered, offers, "{first}");
+    }
+}

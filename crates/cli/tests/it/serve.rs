@@ -262,3 +262,33 @@ fn a_server_that_is_told_to_stop_ends_soon_with_nothing_to_do() {
     assert_eq!(code, Some(0), "{said}");
     assert!(before.elapsed() < PATIENCE);
 }
+
+#[test]
+fn a_server_answers_under_the_names_it_is_given_and_its_card_says_where_it_is_reached() {
+    let more = [
+        "-c",
+        "server.hosts=lango.lan",
+        "-c",
+        "server.publicUrl=https://lango.example/a2a",
+    ];
+    let serving = Serving::start_with(Lango::new(), &more);
+    let status = |host: &str| {
+        let mut stream = TcpStream::connect(&serving.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let path = "/.well-known/agent-card.json";
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    };
+    for host in ["lango.lan", "lango.example", "127.0.0.1"] {
+        let reply = status(host);
+        assert!(reply.starts_with("HTTP/1.1 200"), "{host}: {reply}");
+        assert!(
+            reply.contains("\"url\":\"https://lango.example/a2a\""),
+            "{reply}"
+        );
+    }
+    assert!(status("other.lan").starts_with("HTTP/1.1 403"));
+}

@@ -32,11 +32,32 @@ pub struct ApprovalRequest {
     pub effect: Effect,
     /// How much harm it can do.
     pub risk: Risk,
+    /// What is asked.
+    #[serde(default, skip_serializing_if = "Asks::is_permission")]
+    pub asks: Asks,
     /// What asked: the rule, or the risk.
     pub reason: Text,
     /// The pattern that is offered for an answer which shall hold for longer; none if every call has to be asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Text>,
+}
+
+/// What a person is asked about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Whether it may run.
+    #[default]
+    Permission,
+    /// What became of it: its process ended before a result was stored, it may have had its effect, and nobody here can
+    /// know.
+    Fate,
+}
+
+impl Asks {
+    fn is_permission(&self) -> bool {
+        *self == Self::Permission
+    }
 }
 
 /// What a person says to a request.
@@ -63,12 +84,42 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
     },
+    /// A call of unknown fate is to run again, under the same key.
+    Retry,
+    /// A call of unknown fate is left as it is, and the model is told that nobody knows.
+    Skip,
+    /// The person knows what became of a call.
+    Happened {
+        /// What the model is told.
+        text: Text,
+    },
 }
 
 impl Answer {
     /// Whether the call may run.
     pub fn allows(&self) -> bool {
-        !matches!(self, Self::No { .. })
+        match self {
+            Self::Once | Self::Session { .. } | Self::Always { .. } | Self::Retry => true,
+            Self::No { .. } | Self::Skip | Self::Happened { .. } => false,
+        }
+    }
+
+    /// The pattern of an answer that holds for longer, and the folder if it holds beyond its session.
+    pub fn grant(&self) -> Option<(&Text, Option<&Text>)> {
+        match self {
+            Self::Session { pattern } => Some((pattern, None)),
+            Self::Always { pattern, folder } => Some((pattern, Some(folder))),
+            Self::Once | Self::No { .. } | Self::Retry | Self::Skip | Self::Happened { .. } => None,
+        }
+    }
+
+    /// Whether it answers what is asked. A no without more fits everything: nobody could be asked, or the turn ends.
+    pub fn fits(&self, asks: Asks) -> bool {
+        match self {
+            Self::No { .. } => true,
+            Self::Once | Self::Session { .. } | Self::Always { .. } => asks == Asks::Permission,
+            Self::Retry | Self::Skip | Self::Happened { .. } => asks == Asks::Fate,
+        }
     }
 
     /// The one word for it in JSON and on the screen.
@@ -78,6 +129,9 @@ impl Answer {
             Self::Session { .. } => "session",
             Self::Always { .. } => "always",
             Self::No { .. } => "no",
+            Self::Retry => "retry",
+            Self::Skip => "skip",
+            Self::Happened { .. } => "happened",
         }
     }
 }

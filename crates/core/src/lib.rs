@@ -11,6 +11,7 @@ mod approval;
 mod declaration;
 mod embedder;
 mod event;
+mod hold;
 mod ids;
 mod limits;
 mod model;
@@ -24,10 +25,11 @@ mod task;
 mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
-pub use approval::{Answer, AnsweredBy, ApprovalRequest, Grant, Waiting};
+pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
 pub use declaration::{Declaration, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
+pub use hold::{Held, Hold, Patience};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use limits::{Limit, Limits};
 pub use model::{
@@ -41,7 +43,7 @@ pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent
 pub use source::{Source, Trust};
 pub use store::{
     Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
-    SessionStore, SessionSummary, StoreError,
+    SessionStore, SessionSummary, StoreError, UnfinishedTurn,
 };
 pub use task::{TaskPage, TaskQuery, TaskRecord, TaskStore};
 pub use tool::{Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};

@@ -1,8 +1,8 @@
 //! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
 
 use crate::{
-    AgentName, ApprovalId, BoxFuture, Event, Grant, RemoteThread, SessionId, Text, Timestamp,
-    TurnId, UserId, Waiting,
+    AgentName, ApprovalId, BoxFuture, Event, Grant, Hold, Patience, RemoteThread, SessionId, Text,
+    Timestamp, TurnId, UserId, Waiting,
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -19,7 +19,16 @@ pub trait SessionStore: Send + Sync {
     /// What a new turn has to know of a session: where its log ends, and the exchanges of the look back.
     fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>>;
 
-    /// Appends events of one session. The first one's `seq` must follow the log's end, else [`StoreError::Conflict`].
+    /// Takes hold of a session, which need not be made yet. Where somebody else holds it, in this process or another, it is
+    /// waited for in the order of coming, or [`StoreError::Busy`].
+    fn hold(
+        &self,
+        session: &SessionId,
+        patience: Patience,
+    ) -> BoxFuture<'_, Result<Hold, StoreError>>;
+
+    /// Appends events of one session. The first one's `seq` must follow the log's end, else [`StoreError::Conflict`]. A
+    /// session that is held elsewhere takes none: [`StoreError::Lost`].
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Events of a session in their order.
@@ -72,6 +81,14 @@ pub trait SessionCatalog: Send + Sync {
 
     /// What waits for a user, and what they granted, the oldest first.
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
+
+    /// Turns of all users that have no outcome, those that wait for a person included, in the order of their sessions.
+    /// Those whose session is known to be held elsewhere are left out.
+    fn unfinished(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>>;
 
     /// Takes a user's grant back; one that does not hold is [`StoreError::NotGranted`].
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -177,6 +194,19 @@ pub struct SessionSummary {
     pub turns: u64,
 }
 
+/// A turn that has no outcome: somebody is at work on it, it waits for a person, or its process is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedTurn {
+    /// The session.
+    pub session: SessionId,
+    /// Whose it is.
+    pub user: UserId,
+    /// The turn.
+    pub turn: TurnId,
+    /// Whether a person is asked for something.
+    pub is_waiting: bool,
+}
+
 /// Why storage could not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -203,6 +233,30 @@ pub enum StoreError {
     Conflict {
         /// The session.
         id: SessionId,
+    },
+    /// Somebody else holds it.
+    #[error("session `{id}` is busy with another turn{}", in_line(.waiting))]
+    Busy {
+        /// The session.
+        id: SessionId,
+        /// How many wait for it already, if that is why.
+        waiting: Option<usize>,
+    },
+    /// It is not held here any more: it was too long without word from the database, and somebody else may be at it.
+    #[error(
+        "session `{id}` is not held here any more; what was under way goes on where it is held now"
+    )]
+    Lost {
+        /// The session.
+        id: SessionId,
+    },
+    /// The database does not answer.
+    #[error("the database {place} does not answer: {detail}")]
+    Unreachable {
+        /// Where it should be, without secrets.
+        place: String,
+        /// What the system said.
+        detail: String,
     },
     /// The file is there and is not ours.
     #[error("`{}` is not a lango database: {detail}", path.display())]
@@ -260,4 +314,11 @@ pub enum StoreError {
         /// What it said.
         detail: String,
     },
+}
+
+fn in_line(waiting: &Option<usize>) -> String {
+    match waiting {
+        Some(waiting) => format!(", and {waiting} wait for it already"),
+        None => String::new(),
+    }
 }

@@ -22,6 +22,7 @@
 mod batch;
 pub mod graph;
 mod library;
+mod line;
 mod memory;
 mod recollection;
 mod sqlite;

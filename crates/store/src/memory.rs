@@ -5,20 +5,23 @@
 mod tasks;
 
 use crate::batch::target_of;
+use crate::line::{Lines, Place};
 use crate::title::title_of;
 use lango_core::{
-    AgentName, Answer, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange,
-    ExchangeAnswer, FrameId, Grant, NewSession, Page, RemoteThread, SessionCatalog, SessionHead,
-    SessionId, SessionStore, SessionSummary, StoreError, TaskRecord, Text, TurnId, UserId, Waiting,
+    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer,
+    FrameId, Grant, Held, Hold, NewSession, Page, Patience, RemoteThread, SessionCatalog,
+    SessionHead, SessionId, SessionStore, SessionSummary, StoreError, TaskRecord, Text, TurnId,
+    UnfinishedTurn, UserId, Waiting,
 };
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
     tasks: Mutex<BTreeMap<Text, TaskRecord>>,
+    lines: Arc<Lines>,
 }
 
 impl MemoryStore {
@@ -79,6 +82,18 @@ impl SessionStore for MemoryStore {
     fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
         let session = session.clone();
         Box::pin(async move { self.with_session(&session, MemorySession::head) })
+    }
+
+    fn hold(
+        &self,
+        session: &SessionId,
+        patience: Patience,
+    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let place = self.lines.join(&session, patience).await?;
+            Ok(Box::new(HeldHere { _place: place }) as Hold)
+        })
     }
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -196,6 +211,22 @@ impl SessionCatalog for MemoryStore {
         Box::pin(async move { Ok(self.approvals_of(&user)) })
     }
 
+    fn unfinished(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>> {
+        let after = after.cloned();
+        Box::pin(async move {
+            let sessions = self.sessions();
+            let unfinished = sessions.values().filter_map(MemorySession::unfinished);
+            let after = after.as_ref();
+            let unfinished =
+                unfinished.filter(|turn| after.is_none_or(|after| turn.session > *after));
+            Ok(unfinished.take(limit).collect())
+        })
+    }
+
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
         let (user, id) = (user.clone(), grant.clone());
         Box::pin(async move {
@@ -214,6 +245,21 @@ impl SessionCatalog for MemoryStore {
                 _ => Ok(()),
             }
         })
+    }
+}
+
+/// A session that somebody in this process holds.
+struct HeldHere {
+    _place: Place,
+}
+
+impl Held for HeldHere {
+    fn is_had(&self) -> bool {
+        true
+    }
+
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
     }
 }
 
@@ -297,6 +343,17 @@ impl MemorySession {
         self.events.push(event.clone());
     }
 
+    fn unfinished(&self) -> Option<UnfinishedTurn> {
+        let turn = self.turns.last().filter(|turn| !turn.finished)?;
+        let is_of_turn = |waiting: &Waiting| waiting.turn == turn.turn;
+        Some(UnfinishedTurn {
+            session: self.summary.id.clone(),
+            user: self.summary.user.clone(),
+            turn: turn.turn.clone(),
+            is_waiting: self.approvals.waiting.iter().any(is_of_turn),
+        })
+    }
+
     fn note_approval(&mut self, event: &Event) {
         match &event.body {
             EventBody::ApprovalRequested(request) => self.approvals.waiting.push(Waiting {
@@ -315,10 +372,8 @@ impl MemorySession {
                 let Some(waiting) = found.map(|at| waiting.remove(at)) else {
                     return;
                 };
-                let (pattern, folder) = match answer {
-                    Answer::Session { pattern } => (pattern, None),
-                    Answer::Always { pattern, folder } => (pattern, Some(folder.clone())),
-                    Answer::Once | Answer::No { .. } => return,
+                let Some((pattern, folder)) = answer.grant() else {
+                    return;
                 };
                 self.approvals.granted.push(Grant {
                     id: waiting.request.id,
@@ -326,7 +381,7 @@ impl MemorySession {
                     agent: waiting.request.agent,
                     tool: waiting.request.tool,
                     pattern: pattern.clone(),
-                    folder,
+                    folder: folder.cloned(),
                     given: event.time,
                 });
             }

@@ -10,6 +10,7 @@ mod chain;
 mod connection;
 mod failure;
 mod graph;
+mod hold;
 mod library;
 mod log;
 mod look_back;
@@ -26,11 +27,12 @@ mod statements;
 mod tasks;
 mod writer;
 
+use crate::line::Lines;
 pub use graph::Graph;
 use lango_core::{
-    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, NewSession, Page,
-    RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary, StoreError,
-    TurnId, UserId,
+    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
+    Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
+    StoreError, TurnId, UnfinishedTurn, UserId,
 };
 pub use library::{LibraryRows, Ranked, Removal, Wanted};
 pub use memory::{Recollections, TurnsToRead, Which};
@@ -48,6 +50,8 @@ pub struct SqliteStore {
     writer: Arc<Writer>,
     /// The signs of vectors that were searched.
     bits: Arc<library::BitsInMemory>,
+    /// Those of this process who want to hold a session.
+    lines: Arc<Lines>,
 }
 
 impl SqliteStore {
@@ -74,6 +78,7 @@ impl SqliteStore {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
             bits: Arc::default(),
+            lines: Arc::default(),
         })
     }
 
@@ -102,6 +107,17 @@ impl SessionStore for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| look_back::head(reader, &session)),
+        )
+    }
+
+    fn hold(
+        &self,
+        session: &SessionId,
+        patience: Patience,
+    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
+        let session = session.clone();
+        Box::pin(
+            async move { hold::hold(self.writer.path(), &self.lines, &session, patience).await },
         )
     }
 
@@ -189,6 +205,18 @@ impl SessionCatalog for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| approvals::all(reader.connection, &user)),
+        )
+    }
+
+    fn unfinished(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>> {
+        let after = after.map_or_else(String::new, ToString::to_string);
+        Box::pin(
+            self.readers
+                .read(move |reader| rows::unfinished(reader, &after, limit)),
         )
     }
 

@@ -11,6 +11,7 @@
 
 mod approvals;
 mod catalog;
+mod holds;
 mod log;
 mod look_back;
 mod remote;
@@ -19,6 +20,7 @@ mod tasks;
 
 pub use approvals::*;
 pub use catalog::*;
+pub use holds::*;
 pub use log::*;
 pub use look_back::*;
 pub use remote::*;
@@ -127,6 +129,11 @@ macro_rules! session_store_contract {
             a_grant_that_is_taken_back_holds_no_more
             nobody_sees_or_uses_the_approvals_of_another
             a_conversation_with_a_remote_agent_stands_where_its_last_event_left_it
+            a_session_is_held_by_one_at_a_time
+            those_who_wait_hold_a_session_in_the_order_of_coming
+            one_more_than_may_wait_is_refused
+            the_holder_of_a_session_appends_to_it
+            turns_without_an_outcome_are_found
             a_task_is_kept_whole_and_for_its_user_alone
             tasks_are_listed_page_by_page_the_latest_first
             tasks_are_found_by_conversation_state_and_time

@@ -7,8 +7,8 @@ use super::frame::Frame;
 use super::steps::ModelStep;
 use crate::gate::{Admitted, Decision, call_digest, digest};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, CallId, CallStatus, EventBody,
-    Fault, FrameId, Text, ToolSpec, Waiting,
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, CallStatus,
+    EventBody, Fault, FrameId, Text, ToolSpec, Waiting,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -65,6 +65,7 @@ impl Turn {
                             arguments,
                             digest,
                             folder: Text::clone(self.rules.folder()),
+                            asks: Asks::Permission,
                             reason,
                             pattern,
                         };

@@ -4,8 +4,8 @@ use super::failure::Failure;
 use super::rows::{damaged, unsigned};
 use super::statements::{APPROVALS, DELETE_APPROVAL, GRANT, GRANTS, INSERT_APPROVAL, REVOKE};
 use lango_core::{
-    Answer, ApprovalId, ApprovalRequest, Approvals, Event, EventBody, Grant, SessionId, StoreError,
-    Text, Timestamp, TurnId, UserId, Waiting,
+    ApprovalId, ApprovalRequest, Approvals, Event, EventBody, Grant, SessionId, StoreError, Text,
+    Timestamp, TurnId, UserId, Waiting,
 };
 use rusqlite::{Connection, Params, Row, params};
 
@@ -29,12 +29,7 @@ pub(super) fn note(connection: &Connection, event: &Event, time: i64) -> Result<
         EventBody::ApprovalAnswered {
             request, answer, ..
         } => {
-            let grant = match answer {
-                Answer::Session { pattern } => Some((pattern, None)),
-                Answer::Always { pattern, folder } => Some((pattern, Some(folder))),
-                Answer::Once | Answer::No { .. } => None,
-            };
-            match grant {
+            match answer.grant() {
                 Some((pattern, folder)) => connection.prepare_cached(GRANT)?.execute(params![
                     session,
                     request.as_str(),

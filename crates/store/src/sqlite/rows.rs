@@ -2,10 +2,10 @@
 
 use super::failure::Failure;
 use super::readers::Reader;
-use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS};
+use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS, UNFINISHED};
 use lango_core::{
     AgentName, Event, EventBody, FrameId, Page, SessionId, SessionSummary, StoreError, Text,
-    Timestamp, TurnId, UserId,
+    Timestamp, TurnId, UnfinishedTurn, UserId,
 };
 use rusqlite::{OptionalExtension as _, Params, Row, params};
 
@@ -51,6 +51,24 @@ pub(super) fn turn_events(
         events.push(event(row, session, reader.root_agent)?);
     }
     Ok(events)
+}
+
+/// Turns without an outcome.
+pub(super) fn unfinished(
+    reader: Reader<'_>,
+    after: &str,
+    most: usize,
+) -> Result<Vec<UnfinishedTurn>, Failure> {
+    let mut statement = reader.connection.prepare_cached(UNFINISHED)?;
+    let turns = statement.query_map(params![after, limit(most)], |row| {
+        Ok(UnfinishedTurn {
+            session: SessionId::new(row.get::<_, Text>(0)?),
+            user: UserId::new(row.get::<_, Text>(1)?),
+            turn: TurnId::new(row.get::<_, Text>(2)?),
+            is_waiting: row.get(3)?,
+        })
+    })?;
+    Ok(turns.collect::<rusqlite::Result<_>>()?)
 }
 
 /// A user's sessions, the one used last first.

@@ -118,6 +118,15 @@ pub(super) const LOOK_BACK: &str =
       WHERE turns.session = ?1 AND turns.ordinal >= ?2
       ORDER BY turns.ordinal";
 
+/// Turns without an outcome, in sessions after one.
+pub(super) const UNFINISHED: &str = "SELECT turns.session, sessions.user, turns.turn,
+            EXISTS (SELECT 1 FROM approvals
+                     WHERE approvals.session = turns.session AND approvals.turn = turns.turn
+                       AND approvals.pattern IS NULL)
+       FROM turns JOIN sessions ON sessions.id = turns.session
+      WHERE turns.finished = 0 AND turns.session > ?1
+      ORDER BY turns.session LIMIT ?2";
+
 /// A user's sessions, the one used last first.
 pub(super) const SESSIONS: &str = "SELECT id, user, title, created, updated,
             (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
@@ -134,7 +143,8 @@ pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 23] = [
+    const ALL: [&str; 24] = [
+        UNFINISHED,
         TURN_EVENTS,
         SET_REMOTE_THREAD,
         END_REMOTE_TASK,

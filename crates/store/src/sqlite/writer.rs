@@ -75,6 +75,11 @@ impl Writer {
         }
     }
 
+    /// Where the database is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Opens the database, unless it is open.
     pub(super) fn open(&self) -> Result<(), StoreError> {
         self.jobs().map(drop)

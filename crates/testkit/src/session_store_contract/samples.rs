@@ -1,9 +1,9 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Batch, Call, CallId,
-    CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price,
-    RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
+    CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome,
+    Price, RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -98,6 +98,10 @@ impl Sketch {
             folder: "/x".into(),
             effect: Effect::Idempotent,
             risk: Risk::Moderate,
+            asks: match pattern {
+                Some(_) => Asks::Permission,
+                None => Asks::Fate,
+            },
             reason: "it changes something".into(),
             pattern,
         };
@@ -302,6 +306,14 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             },
         ),
         (Answer::No { reason: None }, AnsweredBy::Nobody),
+        (Answer::Retry, AnsweredBy::Person),
+        (Answer::Skip, AnsweredBy::Person),
+        (
+            Answer::Happened {
+                text: text("it was sent"),
+            },
+            AnsweredBy::Person,
+        ),
         (
             Answer::No {
                 reason: Some(text("not now")),

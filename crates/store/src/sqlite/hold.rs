@@ -1,0 +1,184 @@
+//! One turn at a time in a session, over all processes of this machine: whoever runs one holds a lock on a file beside the
+//! database. The system lets go of it when the process ends, however it ends, so that a crash locks nobody out, and a
+//! process that is only slow, or stopped, keeps it. So it cannot be lost, and needs no fence.
+//!
+//! Whoever waits has a file of their own, locked as well, whose name begins with the time of their coming: the earliest
+//! that is still locked is next.
+
+use super::failure::creation_error;
+use crate::line::{Lines, Place};
+use lango_core::{BoxFuture, Held, Hold, Patience, SessionId, StoreError};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often somebody who waits looks whether it is their turn.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Takes hold of a session of the database at `path`.
+pub(super) async fn hold(
+    path: &Path,
+    lines: &Arc<Lines>,
+    session: &SessionId,
+    patience: Patience,
+) -> Result<Hold, StoreError> {
+    let place = lines.join(session, patience).await?;
+    let door = Door::of(path, session);
+    let failed = |error: io::Error| creation_error(path, &error);
+    let busy = |waiting| StoreError::Busy {
+        id: session.clone(),
+        waiting,
+    };
+    door.make_folder().map_err(failed)?;
+    let mut ticket: Option<LockedFile> = None;
+    loop {
+        let before = door.line(ticket.as_ref()).map_err(failed)?;
+        let lock = match before {
+            0 => LockedFile::take(&door.folder, &door.name).map_err(failed)?,
+            _ => None,
+        };
+        match (lock, patience) {
+            (Some(lock), _) => {
+                return Ok(Box::new(FileHold {
+                    _lock: lock,
+                    _place: place,
+                }));
+            }
+            (None, Patience::Refuse) => return Err(busy(None)),
+            (None, Patience::Wait { most }) if ticket.is_none() && before >= most => {
+                return Err(busy(Some(before)));
+            }
+            (None, Patience::Wait { .. }) if ticket.is_none() => {
+                ticket = LockedFile::take(&door.folder, &door.ticket()).map_err(failed)?;
+            }
+            (None, Patience::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
+        }
+    }
+}
+
+/// A session that this process holds.
+struct FileHold {
+    // First the file, then the place: whoever is next here finds it free.
+    _lock: LockedFile,
+    _place: Place,
+}
+
+impl Held for FileHold {
+    fn is_had(&self) -> bool {
+        true
+    }
+
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Where the files of a session are.
+struct Door {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Door {
+    fn of(database: &Path, session: &SessionId) -> Self {
+        // A session that was imported can have any name, and a file cannot.
+        let mut name = String::new();
+        for byte in &Sha256::digest(session.as_str())[..16] {
+            let _ = write!(name, "{byte:02x}");
+        }
+        Self {
+            folder: database.with_extension("locks"),
+            name,
+        }
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        let mut folder = DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(&self.folder)
+    }
+
+    /// A name for somebody who comes now.
+    fn ticket(&self) -> String {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_nanos();
+        format!("{}~{now:020}-{}", self.name, std::process::id())
+    }
+
+    /// How many wait who came before the one with this ticket; before anybody without one they all did. What the dead
+    /// left is removed.
+    fn line(&self, own: Option<&LockedFile>) -> io::Result<usize> {
+        let prefix = format!("{}~", self.name);
+        let mut before = 0;
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let is_ticket = name.is_some_and(|name| name.starts_with(&prefix));
+            if is_ticket && own.is_none_or(|own| path < own.path) && is_alive(&path)? {
+                before += 1;
+            }
+        }
+        Ok(before)
+    }
+}
+
+/// Whether somebody has this file; if nobody does, it is removed.
+fn is_alive(path: &Path) -> io::Result<bool> {
+    let file = match OpenOptions::new().write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock() {
+        Ok(()) => {
+            drop(LockedFile {
+                path: path.to_owned(),
+                file,
+            });
+            Ok(false)
+        }
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// A file that is there as long as this lives, and locked.
+struct LockedFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl LockedFile {
+    /// Makes and locks it; none if somebody else has it.
+    fn take(folder: &Path, name: &str) -> io::Result<Option<Self>> {
+        let path = folder.join(name);
+        loop {
+            let mut options = OpenOptions::new();
+            options.create(true).truncate(false).write(true).mode(0o600);
+            let file = options.open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Whoever had it before may have removed the file between our opening and our locking it.
+            let is_there =
+                fs::metadata(&path).and_then(|there| Ok(there.ino() == file.metadata()?.ino()));
+            if is_there.unwrap_or(false) {
+                return Ok(Some(Self { path, file }));
+            }
+        }
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // While it is still ours, so that nobody else's file is removed.
+        let _ = fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}

@@ -152,6 +152,18 @@ impl From<StoreError> for Failure {
                 Exit::Failed,
                 Some("what was stored before is safe; run it again when there is room"),
             ),
+            StoreError::Busy { .. } => (
+                Exit::Failed,
+                Some("wait for it, or stop it where it runs"),
+            ),
+            StoreError::Lost { .. } => (
+                Exit::Failed,
+                Some("open the session again; nothing that was stored is lost"),
+            ),
+            StoreError::Unreachable { .. } => (
+                Exit::Config,
+                Some("see that it runs and that session.store names it"),
+            ),
             StoreError::Conflict { .. }
             | StoreError::Damaged { .. }
             | StoreError::Failed { .. } => (Exit::Failed, None),

@@ -72,7 +72,7 @@ fn embedder_works(known: &Knowledge) -> Result<(), Failure> {
 
 /// One change of the library at a time; a second one waits for the first.
 async fn hold_library(app: &App) -> Result<Option<Hold>, Failure> {
-    let sessions = app.sessions()?;
+    let sessions = app.sessions().await?;
     let library = SessionId::from("library");
     let mut has_told = false;
     loop {

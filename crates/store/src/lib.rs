@@ -20,12 +20,15 @@
 //! ```
 
 mod batch;
+mod chain;
 pub mod graph;
 mod library;
 mod line;
 mod memory;
+mod postgres;
 mod recollection;
 mod sqlite;
+mod stored;
 mod title;
 
 pub use library::{
@@ -33,6 +36,7 @@ pub use library::{
     NewDocument, Part, Piece, Stored,
 };
 pub use memory::MemoryStore;
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
     NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,

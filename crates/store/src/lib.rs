@@ -20,13 +20,16 @@
 //! ```
 
 mod batch;
+mod chain;
 mod database;
 pub mod graph;
 mod library;
 mod line;
 mod memory;
+mod postgres;
 mod recollection;
 mod sqlite;
+mod stored;
 mod title;
 
 pub use database::{Answer, Database};
@@ -36,6 +39,7 @@ pub use library::{
     NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, Wanted,
 };
 pub use memory::MemoryStore;
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
     NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn,

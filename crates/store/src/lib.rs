@@ -36,7 +36,7 @@ pub use library::{
     NewDocument, Part, Piece, Stored,
 };
 pub use memory::MemoryStore;
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{Changed, Changes, PostgresOptions, PostgresStore};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
     NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,

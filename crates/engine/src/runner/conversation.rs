@@ -7,8 +7,8 @@ use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
 use lango_core::{
     AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Hold, Model,
-    NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings, UserId,
-    Waiting,
+    NewSession, Page, Patience, SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings,
+    UserId, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -21,6 +21,7 @@ pub struct Conversation {
     pub(super) next_seq: u64,
     turns: u64,
     look_back: Arc<LookBack>,
+    pub(super) patience: Patience,
     pub(super) place: Place,
     pub(super) left: Option<LeftOver>,
 }
@@ -49,6 +50,7 @@ impl Conversation {
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
+            patience: parts.patience,
             parts,
             session,
             user,
@@ -71,6 +73,14 @@ impl Conversation {
 
     pub(super) fn named(self, session: SessionId) -> Self {
         Self { session, ..self }
+    }
+
+    /// The same, but it never waits in line for its session.
+    pub fn impatient(self) -> Self {
+        Self {
+            patience: Patience::Refuse,
+            ..self
+        }
     }
 
     /// From the next turn on another runner runs it: there may be other agents now.
@@ -137,7 +147,7 @@ impl Conversation {
             Place::Current if self.left.is_none() => {}
             Place::Current | Place::Stale => self.read().await?,
         }
-        self.finish_what_is_left(&hold, stop, shown).await?;
+        self.finish_what_is_left(&hold, stop).await?;
         let question: Text = question.into();
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
@@ -149,7 +159,7 @@ impl Conversation {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
-                self.finish_what_is_left(&hold, stop, shown).await?;
+                self.finish_what_is_left(&hold, stop).await?;
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;

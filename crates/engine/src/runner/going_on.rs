@@ -82,7 +82,7 @@ impl Conversation {
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<Hold, RunnerError> {
-        let patience = self.parts.patience;
+        let patience = self.patience;
         let holding = self.parts.store.hold(&self.session, patience);
         tokio::pin!(holding);
         if patience != Patience::Refuse {
@@ -98,14 +98,15 @@ impl Conversation {
         }
     }
 
-    /// Brings the last turn to its end before a new one begins; one that waits for a person keeps the new one out.
+    /// Brings the last turn to its end before a new one begins; one that waits for a person keeps the new one out. Whoever
+    /// watches the new one is not shown it: edges that want to show it [resume](Self::resume) it first.
     pub(super) async fn finish_what_is_left(
         &mut self,
         hold: &Hold,
         stop: &Stop,
-        shown: &mpsc::Sender<Shown>,
     ) -> Result<(), RunnerError> {
-        match self.resume_held(hold, stop, shown).await? {
+        let (nobody, _) = mpsc::channel(1);
+        match self.resume_held(hold, stop, &nobody).await? {
             Some(TurnEnd::Waiting(waiting)) => Err(match waiting.into_iter().next() {
                 Some(first) => RunnerError::Waiting {
                     request: first.request.id,

@@ -5,13 +5,18 @@
 //! restarts are ridden out for a bounded time.
 
 mod address;
+mod asking;
 mod database;
 mod failure;
+mod graph;
+mod library;
+mod memory;
 mod migrations;
 mod statements;
 mod text;
 mod tls;
 
+use crate::library::nearest::BitsInMemory;
 use address::Address;
 use database::Database;
 use lango_core::{AgentName, StoreError};
@@ -43,6 +48,8 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     database: Arc<Database>,
     root_agent: AgentName,
+    /// The signs of vectors that were searched.
+    bits: Arc<BitsInMemory>,
 }
 
 impl PostgresStore {
@@ -65,6 +72,7 @@ impl PostgresStore {
         Ok(Self {
             database: Arc::new(database),
             root_agent,
+            bits: Arc::default(),
         })
     }
 

@@ -32,14 +32,14 @@ mod sqlite;
 mod stored;
 mod title;
 
-pub use database::{Answer, Database};
+pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
     NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, Wanted,
 };
 pub use memory::MemoryStore;
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{Changed, Changes, PostgresOptions, PostgresStore};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
     NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn,

@@ -5,23 +5,44 @@
 //! restarts are ridden out for a bounded time.
 
 mod address;
+mod append;
+mod approvals;
 mod asking;
+mod changes;
 mod database;
+mod effects;
 mod failure;
 mod graph;
+mod hold;
+mod keeper;
+mod leases;
 mod library;
 mod memory;
 mod migrations;
+mod rows;
+mod sessions;
 mod statements;
+mod tasks;
 mod text;
 mod tls;
+mod verify;
 
+use crate::database::Answer;
 use crate::library::nearest::BitsInMemory;
 use address::Address;
+use append::{Appender, Ends};
+pub use changes::Changes;
 use database::Database;
+use failure::Failure;
+use hold::Holds;
+use keeper::Keeper;
 use lango_core::{AgentName, StoreError};
+pub use leases::Changed;
+use leases::Leases;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_postgres::Row;
 
 /// What can be chosen about a [`PostgresStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +65,15 @@ impl Default for PostgresOptions {
 
 /// Sessions in a PostgreSQL database.
 ///
-/// Its futures need a tokio runtime.
+/// Its futures need a tokio runtime. Dropping the store waits a moment for the database to hear of what was let go of.
 pub struct PostgresStore {
     database: Arc<Database>,
     root_agent: AgentName,
     /// The signs of vectors that were searched.
     bits: Arc<BitsInMemory>,
+    holds: Holds,
+    /// Where logs are known to end.
+    ends: Arc<Ends>,
 }
 
 impl PostgresStore {
@@ -68,16 +92,76 @@ impl PostgresStore {
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
-        let database = Database::at(address, options.connections, options.lease)?;
+        let database = Database::at(address.clone(), options.connections, options.lease)?;
+        let database = Arc::new(database);
+        let leases = Arc::new(Leases::new(new_name()?, options.lease));
+        let holds = Holds {
+            database: Arc::clone(&database),
+            keeper: Keeper::new(leases, address),
+            lines: Arc::default(),
+        };
         Ok(Self {
-            database: Arc::new(database),
+            database,
             root_agent,
             bits: Arc::default(),
+            holds,
+            ends: Arc::default(),
         })
     }
 
     /// Connects and brings the schema up to date, if that has not happened yet.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         self.database.open().await
+    }
+
+    /// What other copies change, from now on.
+    pub async fn changes(&self) -> Result<Changes, StoreError> {
+        self.database.open().await?;
+        let changes = Changes(self.leases().changed.subscribe());
+        self.holds.keeper.start()?;
+        self.leases().wake.notify_one();
+        Ok(changes)
+    }
+
+    fn leases(&self) -> &Arc<Leases> {
+        &self.holds.keeper.leases
+    }
+
+    fn appender(&self) -> Appender {
+        Appender {
+            database: Arc::clone(&self.database),
+            leases: Arc::clone(self.leases()),
+            ends: Arc::clone(&self.ends),
+        }
+    }
+
+    /// The values of rows.
+    fn values<T>(
+        &self,
+        rows: &[Row],
+        value: impl Fn(&Row) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, StoreError> {
+        let values = rows.iter().map(value).collect::<Result<_, _>>();
+        values.map_err(|failure| self.database.said(failure))
+    }
+}
+
+/// A name that no other copy has.
+fn new_name() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {
+        detail: format!("the system gives no random numbers: {error}"),
+    })?;
+    let mut name = String::with_capacity(32);
+    for byte in bytes {
+        // A string takes whatever is written.
+        let _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
+}
+
+impl crate::database::Database for PostgresStore {
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(self.database.open())
     }
 }

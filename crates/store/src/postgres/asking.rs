@@ -1,12 +1,11 @@
-//! Several statements in one transaction: how they are asked, and how their numbers are read.
+//! Several statements in one transaction: how they are asked, and how claims are read from their rows.
 
 use super::PostgresStore;
 use super::database::{Purpose, Values};
 use super::failure::Failure;
-use super::text::words;
 use crate::database::Answer;
 use deadpool_postgres::Transaction;
-use lango_core::{BoxFuture, Text, Trust};
+use lango_core::{BoxFuture, Trust};
 use std::sync::Arc;
 use tokio_postgres::Row;
 
@@ -103,13 +102,6 @@ pub(super) async fn numbers(
     Ok(numbers.collect::<Result<_, _>>()?)
 }
 
-/// A number that is never negative.
-pub(super) fn unsigned(row: &Row, column: usize) -> Result<u64, Failure> {
-    let number: i64 = row.try_get(column)?;
-    let unsigned = u64::try_from(number);
-    unsigned.map_err(|_| Failure::other(format!("a negative number is stored: {number}")))
-}
-
 /// A claim, stored as 0 or 1.
 pub(super) fn claim(row: &Row, column: usize) -> Result<bool, Failure> {
     Ok(row.try_get::<_, i64>(column)? != 0)
@@ -122,19 +114,4 @@ pub(super) fn trust(row: &Row, column: usize) -> Result<Trust, Failure> {
     } else {
         Trust::Untrusted
     })
-}
-
-/// The text of a column, to be kept.
-pub(super) fn text(row: &Row, column: usize) -> Result<Text, Failure> {
-    Ok(words(row, column)?.as_ref().into())
-}
-
-/// A number as PostgreSQL takes it.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A limit as PostgreSQL takes it.
-pub(super) fn limit(most: usize) -> i64 {
-    i64::try_from(most).unwrap_or(i64::MAX)
 }

@@ -7,7 +7,7 @@
 use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
-use super::statements::SET_UP;
+use super::statements::start::SET_UP;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Transaction,
 };
@@ -54,6 +54,8 @@ pub(super) enum Purpose {
     Look,
     /// A change.
     Change,
+    /// A change that does no harm when it is made twice.
+    RepeatableChange,
 }
 
 impl Database {
@@ -210,7 +212,7 @@ impl Database {
                 Purpose::Look => builder
                     .read_only(true)
                     .isolation_level(IsolationLevel::RepeatableRead),
-                Purpose::Change => builder,
+                Purpose::Change | Purpose::RepeatableChange => builder,
             };
             let transaction = builder.start().await?;
             let result = work(&transaction).await?;

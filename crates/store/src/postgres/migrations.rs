@@ -5,7 +5,7 @@
 //! migrated or has not.
 
 use super::failure::Failure;
-use super::statements::{
+use super::statements::start::{
     APPLIED, CREATE_MIGRATIONS, CREATE_SCHEMA, HAS_MIGRATIONS, LOCK_MIGRATIONS, NOTE_MIGRATION,
     WHERE_WE_ARE,
 };

@@ -1,7 +1,8 @@
 //! From rows of the graph to values, and from names to the numbers they are kept under.
 
-use super::super::asking::{number, rows, text, trust, unsigned};
+use super::super::asking::{number, rows, trust};
 use super::super::failure::Failure;
+use super::super::rows::{text, unsigned};
 use super::super::text::{Words, optional_words};
 use super::statements::{ENTITIES, ENTITY, FACTS, PREDICATE, USER};
 use crate::graph::{Confidence, Entity, Fact, Name};

@@ -1,6 +1,7 @@
 //! Forgetting facts, a portion at a time.
 
 use super::super::asking::{execute, number, numbers, rows};
+
 use super::super::failure::Failure;
 use super::super::text::Words;
 use super::relate::hold_user;

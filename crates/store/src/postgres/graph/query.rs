@@ -1,8 +1,9 @@
 //! Looking facts up: by their names, around some entities, and what there is at all.
 
-use super::super::asking::{limit as number_of, numbers, row, rows, text, unsigned};
+use super::super::asking::{numbers, row, rows};
 use super::super::database::Values;
 use super::super::failure::Failure;
+use super::super::rows::{limit as number_of, text, unsigned};
 use super::super::text::Words;
 use super::facts::{entity_id, facts, predicate_id, user_id};
 use super::statements::{

@@ -1,8 +1,9 @@
 //! Keeping a fact, and ending one.
 
-use super::super::asking::{claim, execute, number, row, signed};
+use super::super::asking::{claim, execute, number, row};
 use super::super::database::Values;
 use super::super::failure::Failure;
+use super::super::rows::bound;
 use super::super::text::{Words, optional_words};
 use super::facts::{entity_id, one_fact, predicate_id};
 use super::statements::{
@@ -60,7 +61,7 @@ pub(super) async fn end(
     if held.word.is_trusted && by == Trust::Untrusted {
         return Ok(Ended::Protected(one_fact(transaction, held.id).await?));
     }
-    execute(transaction, END, &[&held.id, &signed(at.0)]).await?;
+    execute(transaction, END, &[&held.id, &bound(at.0)]).await?;
     Ok(Ended::Over(one_fact(transaction, held.id).await?))
 }
 
@@ -110,7 +111,7 @@ async fn relate_quietly(
     let source = source(transaction, user, &new.source).await?;
     let confidence = new.confidence.get();
     let Some(held) = holding(transaction, [subject, predicate, object]).await? else {
-        let (created, since) = (signed(new.created.0), signed(new.valid_from.0));
+        let (created, since) = (bound(new.created.0), bound(new.valid_from.0));
         let values: Values<'_> = &[
             &subject,
             &predicate,

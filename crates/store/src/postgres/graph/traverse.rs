@@ -3,8 +3,9 @@
 //! The first facts of many entities are fetched in one go, each way; only of an entity from which most do not fit are the
 //! others fetched too. Only the facts that it found are read whole, at the end.
 
-use super::super::asking::{limit, rows};
+use super::super::asking::rows;
 use super::super::failure::Failure;
+use super::super::rows::limit;
 use super::super::text::optional_words;
 use super::facts::{entities, entity_id, facts, predicate_id, user_id};
 use super::statements::{EDGES_IN, EDGES_IN_WITH, EDGES_OUT, EDGES_OUT_WITH};

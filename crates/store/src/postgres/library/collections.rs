@@ -1,8 +1,9 @@
 //! Collections: what a user's documents are kept in.
 
-use super::super::asking::{execute, number, rows, text, unsigned};
+use super::super::asking::{execute, number, rows};
 use super::super::database::Values;
 use super::super::failure::Failure;
+use super::super::rows::{text, unsigned};
 use super::super::text::Words;
 use super::statements::{
     ALL_COLLECTIONS, COLLECTION, HOLD_COLLECTIONS, INSERT_COLLECTION, VISIBLE,

@@ -1,8 +1,9 @@
 //! Documents and their chunks: written in pieces, removed in pieces, read by key.
 
-use super::super::asking::{claim, execute, limit, number, rows, signed, text, unsigned};
+use super::super::asking::{claim, execute, number, rows};
 use super::super::database::Values;
 use super::super::failure::Failure;
+use super::super::rows::{bound, limit, text, unsigned};
 use super::super::text::{Words, words};
 use super::collections::{hold, session_of};
 use super::fold::fold;
@@ -57,7 +58,7 @@ pub(super) async fn write_piece(
 
     let words: u64 = piece.chunks.iter().map(|chunk| chunk.words).sum();
     let count = limit(piece.chunks.len());
-    let taken: Values<'_> = &[&collection, &count, &signed(words)];
+    let taken: Values<'_> = &[&collection, &count, &bound(words)];
     let first = number(transaction, TAKE_CHUNK_KEYS, taken).await?;
     let first = first.ok_or_else(|| Failure::other("a collection is gone"))?;
     let keys: Vec<i64> = (first..first + count)
@@ -86,8 +87,8 @@ async fn insert_document(
         &trust_word(document.source.trust),
         &Words(&document.title),
         &document.hash.as_slice(),
-        &signed(document.size),
-        &signed(document.added.0),
+        &bound(document.size),
+        &bound(document.added.0),
     ];
     match execute(transaction, INSERT_DOCUMENT, values).await? {
         0 => Err(Failure::other(format!(
@@ -105,10 +106,10 @@ async fn insert_chunks(
     keys: &[i64],
 ) -> Result<(), Failure> {
     let chunks = &piece.chunks;
-    let before = signed(piece.part.before);
+    let before = bound(piece.part.before);
     let ordinals: Vec<i64> = (before..).take(chunks.len()).collect();
-    let positions: Vec<i64> = chunks.iter().map(|chunk| signed(chunk.position)).collect();
-    let lengths: Vec<i64> = chunks.iter().map(|chunk| signed(chunk.words)).collect();
+    let positions: Vec<i64> = chunks.iter().map(|chunk| bound(chunk.position)).collect();
+    let lengths: Vec<i64> = chunks.iter().map(|chunk| bound(chunk.words)).collect();
     let headings: Vec<Words<'_>> = chunks.iter().map(|chunk| Words(&chunk.heading)).collect();
     let texts: Vec<Words<'_>> = chunks.iter().map(|chunk| Words(&chunk.text)).collect();
     let values: Values<'_> = &[

@@ -1,9 +1,10 @@
 //! What agents saved: knowledge under a key, version by version, and what helped when something went wrong. Each has a
 //! document by which it is found, and is written while the collection of that is held.
 
-use super::super::asking::{execute, limit, row, rows, signed, text, unsigned};
+use super::super::asking::{execute, row, rows};
 use super::super::database::Values;
 use super::super::failure::Failure;
+use super::super::rows::{bound, limit, text, unsigned};
 use super::super::text::{Words, words};
 use super::collections::hold;
 use super::documents::{remove_some, source, trust_word, write_piece};
@@ -47,7 +48,7 @@ pub(super) async fn save_knowledge(
     let version = newest.as_ref().map_or(1, |newest| newest.version + 1);
     let (user_words, key) = (Words(user.as_str()), Words(&row.key));
     if let Some(newest) = newest {
-        let old: Values<'_> = &[&user_words, &key, &signed(newest.version)];
+        let old: Values<'_> = &[&user_words, &key, &bound(newest.version)];
         execute(transaction, OUTDATE_KNOWLEDGE, old).await?;
         if let Some(document) = newest.document {
             remove_some(transaction, user, document, ALL_CHUNKS_OF_ONE).await?;
@@ -57,13 +58,13 @@ pub(super) async fn save_knowledge(
     let values: Values<'_> = &[
         &user_words,
         &key,
-        &signed(version),
+        &bound(version),
         &Words(&row.category),
         &Words(&row.content),
         &Words(&tags),
         &Words(&row.source.name),
         &trust_word(row.source.trust),
-        &signed(row.saved.0),
+        &bound(row.saved.0),
         &document,
     ];
     execute(transaction, INSERT_KNOWLEDGE, values).await?;
@@ -104,7 +105,7 @@ pub(super) async fn save_learning(
         &learning.confidence,
         &Words(&learning.source.name),
         &trust_word(learning.source.trust),
-        &signed(learning.saved.0),
+        &bound(learning.saved.0),
         &document,
     ];
     execute(transaction, INSERT_LEARNING, values).await?;

@@ -3,8 +3,9 @@
 //! PostgreSQL's own rankings know neither how rare a word is nor how long a chunk is on the average, so the ranking is ours.
 //! Which chunks have a term, and how often up to nine times, is read from the index.
 
-use super::super::asking::{row, rows, unsigned};
+use super::super::asking::{row, rows};
 use super::super::failure::Failure;
+use super::super::rows::unsigned;
 use super::fold::fold;
 use super::statements::{ALL_CHUNKS, COLLECTION_SIZES, LENGTHS, POSTINGS, TERM_COUNTS, TERMS};
 use crate::library::bm25::{Posting, Size, Term, candidates, choose, rank};

@@ -1,6 +1,7 @@
 //! Vectors and who made them. All are of one maker; the row that names it is held while vectors are stored.
 
 use super::super::asking::{execute, numbers, row, rows};
+
 use super::super::failure::Failure;
 use super::super::text::words;
 use super::collections::hold;
@@ -76,7 +77,7 @@ pub(super) async fn missing(
     after: i64,
     most: usize,
 ) -> Result<Vec<(i64, String, String)>, Failure> {
-    let most = super::super::asking::limit(most);
+    let most = super::super::rows::limit(most);
     let rows = rows(transaction, MISSING_VECTORS, &[&after, &most]).await?;
     let chunk = |row: &Row| {
         let (heading, text) = (words(row, 1)?, words(row, 2)?);

@@ -1,8 +1,9 @@
 //! What is changed in memory. Each function is one short transaction.
 
-use super::super::asking::{execute, number, numbers, row, rows, signed};
+use super::super::asking::{execute, number, numbers, row, rows};
 use super::super::database::Values;
 use super::super::failure::Failure;
+use super::super::rows::bound;
 use super::super::text::Words;
 use super::read::must_own;
 use super::statements::{
@@ -35,8 +36,8 @@ pub(super) async fn commit(
             let values: Values<'_> = &[
                 &Words(owner.session.as_str()),
                 &Words(owner.user.as_str()),
-                &signed(revision),
-                &signed(*observed),
+                &bound(revision),
+                &bound(*observed),
                 &i64::from(*trust == Trust::Trusted),
             ];
             if execute(transaction, MOVE_OBSERVED, values).await? == 0 {
@@ -111,7 +112,7 @@ pub(super) async fn save(
         return Ok(Saved::Again(MemoryId::Saved(same.unsigned_abs())));
     }
     let count = number(transaction, COUNT_SAVED, &[&user]).await?;
-    if count.unwrap_or_default() >= signed(most) {
+    if count.unwrap_or_default() >= bound(most) {
         return Ok(Saved::Full);
     }
     let values: Values<'_> = &[
@@ -120,7 +121,7 @@ pub(super) async fn save(
         &tags,
         &Words(&memory.source.name),
         &i64::from(memory.source.trust == Trust::Trusted),
-        &signed(memory.created.0),
+        &bound(memory.created.0),
     ];
     let id = number(transaction, INSERT_SAVED, values).await?;
     let id = id.ok_or_else(|| Failure::other("a new memory has no number"))?;
@@ -144,7 +145,7 @@ pub(super) async fn forget(
     }
     follow(transaction, owner, &mut doomed, WHOLES_OF).await?;
     let gone = delete(transaction, owner, &doomed).await?;
-    let turns: Vec<i64> = forget.turns.iter().map(|turn| signed(*turn)).collect();
+    let turns: Vec<i64> = forget.turns.iter().map(|turn| bound(*turn)).collect();
     let values: Values<'_> = &[
         &Words(owner.session.as_str()),
         &Words(owner.user.as_str()),
@@ -170,7 +171,7 @@ async fn follow(
                 // Nothing goes into an observation.
                 MemoryId::Observation(_) if next == PARTS_OF => None,
                 MemoryId::Observation(number) | MemoryId::Reflection(number) => {
-                    Some(signed(*number))
+                    Some(bound(*number))
                 }
                 MemoryId::Saved(_) => None,
             })
@@ -199,9 +200,9 @@ async fn delete(
     let (mut observations, mut reflections, mut saved) = (Vec::new(), Vec::new(), Vec::new());
     for id in doomed {
         match id {
-            MemoryId::Observation(number) => observations.push(signed(*number)),
-            MemoryId::Reflection(number) => reflections.push(signed(*number)),
-            MemoryId::Saved(number) => saved.push(signed(*number)),
+            MemoryId::Observation(number) => observations.push(bound(*number)),
+            MemoryId::Reflection(number) => reflections.push(bound(*number)),
+            MemoryId::Saved(number) => saved.push(bound(*number)),
         }
     }
     let (session, user) = (Words(owner.session.as_str()), Words(owner.user.as_str()));
@@ -239,7 +240,7 @@ async fn move_revision(
     let values: Values<'_> = &[
         &Words(owner.session.as_str()),
         &Words(owner.user.as_str()),
-        &signed(revision),
+        &bound(revision),
     ];
     Ok(execute(transaction, MOVE_REVISION, values).await? > 0)
 }
@@ -254,12 +255,12 @@ async fn insert(
         &Words(owner.session.as_str()),
         &Words(owner.user.as_str()),
         &generation.number(),
-        &signed(new.turns.0),
-        &signed(new.turns.1),
+        &bound(new.turns.0),
+        &bound(new.turns.1),
         &Words(&new.text),
         &Words(&new.source.name),
         &i64::from(new.source.trust == Trust::Trusted),
-        &signed(new.created.0),
+        &bound(new.created.0),
     ];
     let id = number(transaction, INSERT_RECOLLECTION, values).await?;
     let id = id.ok_or_else(|| Failure::other("a new recollection has no number"))?;
@@ -279,7 +280,7 @@ async fn make_parts(
     let mut ids = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
-            MemoryId::Observation(id) | MemoryId::Reflection(id) => ids.push(signed(*id)),
+            MemoryId::Observation(id) | MemoryId::Reflection(id) => ids.push(bound(*id)),
             MemoryId::Saved(_) => {
                 return Err(Failure::other(format!("`{part}` cannot be condensed")));
             }
@@ -289,7 +290,7 @@ async fn make_parts(
         &Words(owner.session.as_str()),
         &Words(owner.user.as_str()),
         &ids,
-        &signed(whole),
+        &bound(whole),
     ];
     let made = numbers(transaction, MAKE_PARTS, values).await?;
     let missing = parts.iter().zip(&ids).find(|(_, id)| !made.contains(id));

@@ -1,9 +1,10 @@
 //! What is read of memory: from rows to values.
 
-use super::super::asking::{claim, limit as number_of, row, rows, signed, text, trust, unsigned};
+use super::super::asking::{claim, row, rows, trust};
 use super::super::database::Values;
 use super::super::failure::Failure;
-use super::super::text::{Words, optional_words, words};
+use super::super::rows::{bound, exchange, limit as number_of, text, unsigned};
+use super::super::text::{Words, words};
 use super::statements::{
     LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, UNOBSERVED,
     UNTRUSTED_SAVED, WATERMARK,
@@ -12,11 +13,8 @@ use crate::recollection::{
     Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, TurnsToRead, UnobservedTurn,
     Watermark, Which, exchange_within,
 };
-use crate::stored::{AnswerColumns, ExchangeColumns, exchange};
 use deadpool_postgres::Transaction;
-use lango_core::{
-    AgentName, Exchange, SessionId, Source, StoreError, Timestamp, Trust, TurnId, UserId,
-};
+use lango_core::{AgentName, Source, StoreError, Timestamp, Trust, TurnId, UserId};
 use tokio_postgres::Row;
 
 /// How far a session's memory is; at the beginning if it has none.
@@ -67,27 +65,27 @@ pub(super) async fn turns(
     let values: Values<'_> = &[
         &Words(owner.session.as_str()),
         &Words(owner.user.as_str()),
-        &signed(turns.from),
+        &bound(turns.from),
         &number_of(turns.limit),
     ];
     let mut found = Vec::new();
     for row in &rows(transaction, UNOBSERVED, values).await? {
-        let finished = claim(row, 2)?;
+        let finished = claim(row, 7)?;
         let (outside, forgotten, last): (bool, bool, bool) =
-            (row.try_get(11)?, row.try_get(12)?, row.try_get(13)?);
+            (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
         // Only the last turn of a session can still end; one before it that never did has no answer.
         if !finished && last {
             break;
         }
         let exchange = if finished && !forgotten {
-            let exchange = exchange_in(row, &owner.session, root_agent)?;
+            let exchange = exchange(row, &owner.session, root_agent)?;
             Some(exchange_within(exchange, turns.text_bytes))
         } else {
             None
         };
         found.push(UnobservedTurn {
-            ordinal: unsigned(row, 9)?,
-            began: Timestamp(unsigned(row, 10)?),
+            ordinal: unsigned(row, 0)?,
+            began: Timestamp(unsigned(row, 1)?),
             exchange,
             trust: if outside {
                 Trust::Untrusted
@@ -99,44 +97,13 @@ pub(super) async fn turns(
     Ok(found)
 }
 
-/// The exchange in a row.
-fn exchange_in(
-    row: &Row,
-    session: &SessionId,
-    root_agent: &AgentName,
-) -> Result<Exchange, Failure> {
-    let turn = words(row, 0)?;
-    let texts = [3, 5, 6, 7, 8].map(|column| optional_words(row, column));
-    let [question, author, frame, body, delegation] = texts;
-    let (author, frame, body) = (author?, frame?, body?);
-    let seq = row.try_get::<_, Option<i64>>(4)?.map(i64::unsigned_abs);
-    let answer = match (seq, &author, &frame, &body) {
-        (Some(seq), Some(author), Some(frame), Some(body)) => Some(AnswerColumns {
-            seq,
-            author,
-            frame,
-            body,
-        }),
-        _ => None,
-    };
-    let (question, delegation) = (question?, delegation?);
-    let columns = ExchangeColumns {
-        turn: &turn,
-        first_seq: unsigned(row, 1)?,
-        question: question.as_deref(),
-        answer,
-        delegation: delegation.as_deref(),
-    };
-    Ok(exchange(&columns, session, root_agent)?)
-}
-
 /// Whether all that the session's agents were shown until now may be believed.
 pub(super) async fn trust_now(
     transaction: &Transaction<'_>,
     owner: &MemoryOwner,
 ) -> Result<Trust, Failure> {
     let watermark = watermark(transaction, owner).await?;
-    let values: Values<'_> = &[&Words(owner.session.as_str()), &signed(watermark.observed)];
+    let values: Values<'_> = &[&Words(owner.session.as_str()), &bound(watermark.observed)];
     let outside = is_so(transaction, OUTSIDE_SINCE, values).await?;
     Ok(
         if outside || has_untrusted(transaction, &owner.user).await? {

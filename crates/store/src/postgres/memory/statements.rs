@@ -28,11 +28,9 @@ pub(super) const MOVE_REVISION: &str = r#"UPDATE watermarks SET revision = revis
 pub(super) const COUNT_FAILURE: &str = r#"UPDATE watermarks SET failures = failures + 1
       WHERE session = $1 AND "user" = $2 RETURNING failures"#;
 
-/// The turns from an ordinal on, as the look back reads them, and what decides whether they may be believed. The tools
-/// of memory that tell nothing are not from outside.
-pub(super) const UNOBSERVED: &str = r#"SELECT turns.turn, turns.first_seq, turns.finished, question.body,
-            turns.answer_seq, answer.author, answer.frame, answer.body, delegation.body,
-            turns.ordinal, question.time,
+/// The turns from an ordinal on: what decides whether they may be believed, and then the columns as the look back reads
+/// them. The tools of memory that tell nothing are not from outside.
+pub(super) const UNOBSERVED: &str = r#"SELECT turns.ordinal, question.time,
             EXISTS (SELECT FROM events
                      WHERE events.session = turns.session AND events.seq > turns.first_seq
                        AND events.seq < coalesce(
@@ -45,7 +43,9 @@ pub(super) const UNOBSERVED: &str = r#"SELECT turns.turn, turns.first_seq, turns
             EXISTS (SELECT FROM forgotten_turns
                      WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
             turns.ordinal = (SELECT ordinal FROM turns AS last WHERE last.session = turns.session
-                              ORDER BY ordinal DESC LIMIT 1)
+                              ORDER BY ordinal DESC LIMIT 1),
+            turns.turn, turns.first_seq, turns.finished, question.body,
+            turns.answer_seq, answer.author, answer.frame, answer.body, delegation.body
        FROM sessions
        JOIN turns ON turns.session = sessions.id
        JOIN events AS question

@@ -7,9 +7,11 @@
 mod address;
 mod append;
 mod approvals;
+mod batch;
 mod changes;
 mod database;
 mod effects;
+mod end;
 mod failure;
 mod hold;
 mod keeper;
@@ -24,9 +26,10 @@ mod tls;
 mod verify;
 
 use address::Address;
-use append::{Appender, Ends};
+use append::Appender;
 pub use changes::Changes;
 use database::Database;
+use end::Ends;
 use failure::Failure;
 use hold::Holds;
 use keeper::Keeper;

@@ -2,6 +2,7 @@
 
 mod copies;
 mod faults;
+mod rows;
 mod start;
 
 use lango_core::{

@@ -2,6 +2,7 @@
 
 mod copies;
 mod faults;
+mod proxy;
 mod rows;
 mod start;
 

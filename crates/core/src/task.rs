@@ -146,8 +146,9 @@ pub trait Changes: Send + Sync {
 
 /// What a hint is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Change {
     /// The task of this id was written, or is to be cancelled.
     Task(Text),
+    /// Hints may have been missed: anything can have changed.
+    Anything,
 }

@@ -1,7 +1,7 @@
 //! The seam to where tasks are kept that somebody outside gave lango. What a task looks like outside is the business of its
 //! protocol; here it is a text with what it is found by.
 
-use crate::{BoxFuture, BoxStream, StoreError, Text, Timestamp, UserId};
+use crate::{BoxFuture, BoxStream, SessionId, StoreError, Text, Timestamp, UserId};
 
 /// A task as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,8 +147,10 @@ pub trait Changes: Send + Sync {
 /// What a hint is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
+    /// Something was appended to this session.
+    Session(SessionId),
     /// The task of this id was written, or is to be cancelled.
     Task(Text),
-    /// Hints may have been missed: anything can have changed.
+    /// Anything: for a while nobody was listening.
     Anything,
 }

@@ -25,13 +25,11 @@ mod verify;
 
 use address::Address;
 use append::{Appender, Ends};
-pub use changes::Changes;
 use database::Database;
 use failure::Failure;
 use hold::Holds;
 use keeper::Keeper;
 use lango_core::{AgentName, StoreError};
-pub use leases::Changed;
 use leases::Leases;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -103,15 +101,6 @@ impl PostgresStore {
     /// Connects and brings the schema up to date, if that has not happened yet.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         self.database.open().await
-    }
-
-    /// What other copies change, from now on.
-    pub async fn changes(&self) -> Result<Changes, StoreError> {
-        self.database.open().await?;
-        let changes = Changes(self.leases().changed.subscribe());
-        self.holds.keeper.start()?;
-        self.leases().wake.notify_one();
-        Ok(changes)
     }
 
     fn leases(&self) -> &Arc<Leases> {

@@ -78,6 +78,7 @@ async fn hear(server: Weak<Shared>, changes: Arc<dyn Changes>) {
             match change {
                 Change::Task(id) => shared.hint(|(_, known)| known == &*id),
                 Change::Anything => shared.hint(|_| true),
+                Change::Session(_) => {}
             }
         }
         tokio::time::sleep(HINTS_AGAIN).await;

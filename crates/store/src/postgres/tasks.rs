@@ -1,6 +1,7 @@
 //! Tasks from outside: kept whole, found by user, conversation, state and time.
 
 use super::PostgresStore;
+use super::database::Values;
 use super::failure::Failure;
 use super::keeper::TASKS;
 use super::rows::{bound, limit, text, unsigned};
@@ -23,39 +24,38 @@ impl TaskStore for PostgresStore {
         message: &'a str,
     ) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
+            let columns = Columns::of(&task);
+            let mut values = columns.values();
             let message = Words(message);
-            let kept = self.write(OPEN, &task, Some(&message)).await?;
-            if !kept.is_empty() {
-                return Ok(Opened::New);
+            values.push(&message);
+            let written = self.database.query(OPEN, &values).await?;
+            if written.is_empty() {
+                let owner = Words(task.user.as_str());
+                let rows = self.database.query(OPENED_BY, &[&owner, &message]).await?;
+                let known = self.values(&rows, |row| text(row, 0))?.pop();
+                // An earlier try was carried out if it is this very one that is known.
+                if let Some(known) = known.filter(|known| *known != task.id) {
+                    return Ok(Opened::Known(known));
+                }
             }
-            let user = Words(task.user.as_str());
-            let rows = self.database.query(OPENED_BY, &[&user, &message]).await?;
-            let known = self.values(&rows, |row| text(row, 0))?.pop();
-            match known {
-                // A try of ours whose answer was lost on the way.
-                Some(id) if id == task.id => Ok(Opened::New),
-                Some(id) => Ok(Opened::Known(id)),
-                None => Err(StoreError::Failed {
-                    detail: "the task that this message opened was removed just now".to_owned(),
-                }),
-            }
+            self.leases().tell(TASKS, &task.id);
+            Ok(Opened::New)
         })
     }
 
     fn put(&self, task: TaskRecord) -> BoxFuture<'_, Result<Put, StoreError>> {
         Box::pin(async move {
-            let kept = self.write(PUT, &task, None).await?;
-            if !kept.is_empty() {
-                self.leases().tell(TASKS, &task.id);
-                return Ok(Put::Kept);
+            let columns = Columns::of(&task);
+            let answer = self.database.ask(PUT, &columns.values()).await?;
+            if answer.rows.is_empty() {
+                let is_kept = answer.is_repeated
+                    && self.get(&task.user, &task.id).await? == Some(task.clone());
+                if !is_kept {
+                    return self.not_put(&task).await;
+                }
             }
-            let rows = self.database.query(OWNER, &[&Words(&task.id)]).await?;
-            match self.values(&rows, |row| text(row, 0))?.pop() {
-                Some(owner) if *owner != *task.user.as_str() => Err(StoreError::Failed {
-                    detail: format!("the task `{}` is another user's", task.id),
-                }),
-                _ => Ok(Put::Overtaken),
-            }
+            self.leases().tell(TASKS, &task.id);
+            Ok(Put::Kept)
         })
     }
 
@@ -117,12 +117,9 @@ impl TaskStore for PostgresStore {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<RunningTask>, StoreError>> {
         Box::pin(async move {
-            let (updated, id) = match &after {
-                Some((time, id)) => (bound(time.0), Words(id)),
-                None => (-1, Words("")),
-            };
-            let values: [&(dyn ToSql + Sync); 3] = [&updated, &id, &limit(most)];
-            let rows = self.database.query(RUNNING, &values).await?;
+            let (updated, id) = after.map_or((-1, "".into()), |(time, id)| (bound(time.0), id));
+            let values: Values<'_> = &[&updated, &Words(&id), &limit(most)];
+            let rows = self.database.query(RUNNING, values).await?;
             self.values(&rows, running)
         })
     }
@@ -133,11 +130,12 @@ impl TaskStore for PostgresStore {
         id: &'a str,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async move {
-            let values = (Words(user.as_str()), Words(id));
-            let values: [&(dyn ToSql + Sync); 2] = [&values.0, &values.1];
-            let asked = self.database.query(ASK_TO_CANCEL, &values).await?;
-            self.leases().tell(TASKS, id);
-            Ok(!asked.is_empty())
+            let values: Values<'_> = &[&Words(user.as_str()), &Words(id)];
+            let is_running = !self.database.query(ASK_TO_CANCEL, values).await?.is_empty();
+            if is_running {
+                self.leases().tell(TASKS, id);
+            }
+            Ok(is_running)
         })
     }
 
@@ -147,43 +145,69 @@ impl TaskStore for PostgresStore {
         most: usize,
     ) -> BoxFuture<'a, Result<Vec<Text>, StoreError>> {
         Box::pin(async move {
-            let after = Words(after.unwrap_or_default());
-            let values: [&(dyn ToSql + Sync); 2] = [&after, &limit(most)];
-            let rows = self.database.query(TO_CANCEL, &values).await?;
+            let values: Values<'_> = &[&Words(after.unwrap_or_default()), &limit(most)];
+            let rows = self.database.query(TO_CANCEL, values).await?;
             self.values(&rows, |row| text(row, 0))
         })
     }
 }
 
 impl PostgresStore {
-    /// Writes a task, with the mark of its message if it is new. No row comes back if it was not written.
-    async fn write(
-        &self,
-        statement: &'static str,
-        task: &TaskRecord,
-        message: Option<&Words<'_>>,
-    ) -> Result<Vec<Row>, StoreError> {
-        let (id, user) = (Words(&task.id), Words(task.user.as_str()));
-        let (context, state) = (Words(&task.context), Words(&task.state));
-        let (running, updated) = (i64::from(task.is_running), bound(task.updated.0));
-        let body = Words(&task.body);
-        let (revision, attempts) = (bound(task.revision), i64::from(task.attempts));
-        let mut values: Vec<&(dyn ToSql + Sync)> = vec![
-            &id, &user, &context, &state, &running, &updated, &body, &revision, &attempts,
-        ];
-        values.extend(message.map(|message| message as &(dyn ToSql + Sync)));
-        self.database.query(statement, &values).await
+    /// Why a task was not kept.
+    async fn not_put(&self, task: &TaskRecord) -> Result<Put, StoreError> {
+        let rows = self.database.query(OWNER, &[&Words(&task.id)]).await?;
+        let owner = self.values(&rows, |row| text(row, 0))?.pop();
+        match owner {
+            Some(owner) if *owner != *task.user.as_str() => Err(StoreError::Failed {
+                detail: format!("the task `{}` is another user's", task.id),
+            }),
+            _ => Ok(Put::Overtaken),
+        }
     }
 }
 
-fn running(row: &Row) -> Result<RunningTask, Failure> {
-    Ok(RunningTask {
-        id: text(row, 0)?,
-        user: UserId::new(text(row, 1)?),
-        context: text(row, 2)?,
-        updated: Timestamp(unsigned(row, 3)?),
-        revision: unsigned(row, 4)?,
-    })
+/// A task as its columns take it.
+struct Columns<'a> {
+    texts: [Words<'a>; 5],
+    running: i64,
+    updated: i64,
+    revision: i64,
+    attempts: i64,
+}
+
+impl<'a> Columns<'a> {
+    fn of(task: &'a TaskRecord) -> Self {
+        let texts = [
+            &*task.id,
+            task.user.as_str(),
+            &*task.context,
+            &*task.state,
+            &*task.body,
+        ];
+        Self {
+            texts: texts.map(Words),
+            running: task.is_running.into(),
+            updated: bound(task.updated.0),
+            revision: bound(task.revision),
+            attempts: task.attempts.into(),
+        }
+    }
+
+    fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let [id, user, context, state, body] = &self.texts;
+        let (running, updated) = (&self.running, &self.updated);
+        vec![
+            id,
+            user,
+            context,
+            state,
+            running,
+            updated,
+            body,
+            &self.revision,
+            &self.attempts,
+        ]
+    }
 }
 
 fn record(row: &Row) -> Result<TaskRecord, Failure> {
@@ -197,5 +221,15 @@ fn record(row: &Row) -> Result<TaskRecord, Failure> {
         body: text(row, 6)?,
         revision: unsigned(row, 7)?,
         attempts: u32::try_from(unsigned(row, 8)?).unwrap_or(u32::MAX),
+    })
+}
+
+fn running(row: &Row) -> Result<RunningTask, Failure> {
+    Ok(RunningTask {
+        id: text(row, 0)?,
+        user: UserId::new(text(row, 1)?),
+        context: text(row, 2)?,
+        updated: Timestamp(unsigned(row, 3)?),
+        revision: unsigned(row, 4)?,
     })
 }

@@ -10,10 +10,10 @@ pub(in crate::postgres) const OPEN: &str = r#"INSERT INTO tasks (id, "user", con
 pub(in crate::postgres) const OPENED_BY: &str =
     r#"SELECT id FROM tasks WHERE "user" = $1 AND message = $2"#;
 
-/// Keeps a task, if its revision follows the one that is kept.
+/// Keeps a task, if its revision follows the one that is kept; one that is not running need not be cancelled any more.
 pub(in crate::postgres) const PUT: &str = r#"UPDATE tasks SET context = $3, state = $4, running = $5, updated = $6, body = $7,
         revision = $8, attempts = $9, cancelled = least(cancelled, $5)
-      WHERE id = $1 AND "user" = $2 AND revision + 1 = $8
+      WHERE id = $1 AND "user" = $2 AND revision = $8::bigint - 1
      RETURNING 1"#;
 
 /// Whose a task is.

@@ -3,7 +3,6 @@
 //! Everything here runs inside a savepoint of the writer, which undoes whatever a failing job had written.
 
 use super::approvals;
-use super::chain::StoredEvent;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
@@ -11,6 +10,7 @@ use super::statements::{
     UPDATE_SESSION,
 };
 use crate::batch::target_of;
+use crate::chain::StoredEvent;
 use crate::title::title_of;
 use lango_core::{Event, EventBody, NewSession, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};

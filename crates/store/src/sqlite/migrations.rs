@@ -3,13 +3,13 @@
 //! `user_version` counts the files that were applied. Each one is applied in a transaction of its own together with its
 //! count, so that a process that ends in the middle has migrated or has not, and two that start at once do it once.
 
-use super::failure::Failure;
+use super::failure::{Failure, place_of};
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -20,6 +20,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("../../migrations/sqlite/0008_remote_threads.sql"),
     include_str!("../../migrations/sqlite/0009_tasks.sql"),
     include_str!("../../migrations/sqlite/0010_unfinished_turns.sql"),
+    include_str!("../../migrations/sqlite/0011_task_copies.sql"),
 ];
 
 /// The newest schema we know.
@@ -30,7 +31,7 @@ pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), F
     let found = schema(connection)?;
     if found > KNOWN {
         return Err(StoreError::TooNew {
-            path: path.to_owned(),
+            place: place_of(path),
             found,
             known: KNOWN,
         }

@@ -32,7 +32,7 @@ mod sqlite;
 mod stored;
 mod title;
 
-pub use database::{Answer, Database};
+pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,

@@ -7,13 +7,17 @@
 mod address;
 mod append;
 mod approvals;
+mod asking;
 mod changes;
 mod database;
 mod effects;
 mod failure;
+mod graph;
 mod hold;
 mod keeper;
 mod leases;
+mod library;
+mod memory;
 mod migrations;
 mod rows;
 mod sessions;
@@ -23,6 +27,8 @@ mod text;
 mod tls;
 mod verify;
 
+use crate::database::Answer;
+use crate::library::nearest::BitsInMemory;
 use address::Address;
 use append::{Appender, Ends};
 use database::Database;
@@ -61,6 +67,8 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     database: Arc<Database>,
     root_agent: AgentName,
+    /// The signs of vectors that were searched.
+    bits: Arc<BitsInMemory>,
     holds: Holds,
     /// Where logs are known to end.
     ends: Arc<Ends>,
@@ -93,6 +101,7 @@ impl PostgresStore {
         Ok(Self {
             database,
             root_agent,
+            bits: Arc::default(),
             holds,
             ends: Arc::default(),
         })
@@ -138,4 +147,10 @@ fn new_name() -> Result<String, StoreError> {
         let _ = write!(name, "{byte:02x}");
     }
     Ok(name)
+}
+
+impl crate::database::Database for PostgresStore {
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(self.database.open())
+    }
 }

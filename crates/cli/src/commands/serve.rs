@@ -51,11 +51,12 @@ pub async fn serve_command(
     let banner = banner(&app, &place, address, model.name());
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
+    let changes = app.kept.changes.clone();
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
     let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
     let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
     let recovered = server.recover().await?;
-    server.watch(None);
+    server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let door = Door::new(token, place.user).with_hosts(place.hosts);
     let router = door.guard(server.router());

@@ -217,6 +217,8 @@ pub struct SessionSettings {
     pub when_busy: WhenBusy,
     /// How many may wait for a session.
     pub queue_limit: u32,
+    /// How long a session stays held by a copy of lango that is not heard of any more.
+    pub lease: Duration,
 }
 
 impl SessionSettings {
@@ -288,6 +290,7 @@ impl Settings {
                 user: Some("local".to_owned()),
                 when_busy: WhenBusy::Wait,
                 queue_limit: 16,
+                lease: Duration::from_secs(15),
             },
             a2a: A2aSettings {
                 enabled: true,

@@ -66,11 +66,11 @@ fn main() -> ExitCode {
 }
 
 fn run(place: &Place, kills: u64, random: &mut Random) -> Evidence {
-    let (said, home, port) = (Said::default(), place.home(), free_port());
+    let (said, home, port) = (Said::default(), place.home(), free_port(random));
     let start = || Serving::start(place, &home, port, &said);
     let mut server = start();
     let caller = Caller::new(place, &home, port);
-    let clients = Clients::start(CLIENTS, vec![caller.clone()], u64::MAX, random);
+    let clients = Clients::start(CLIENTS, 3, vec![caller.clone()], random);
     let person = Person::new(Random::new(random.next()), 20);
     let (is_over, mut crashes) = (AtomicBool::new(false), 0);
     let person = thread::scope(|scope| {

@@ -5,16 +5,13 @@ use super::random::Random;
 use super::script::question;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How many tasks of one client may be under way.
-const MOST_OPEN: usize = 3;
-
 /// How long a client looks after its oldest task before it goes on with something else.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long one request may take.
 const LONGEST_REQUEST: Duration = Duration::from_secs(20);
@@ -42,18 +39,20 @@ struct Shared {
     servers: Vec<Caller>,
     next_number: AtomicU64,
     is_over: AtomicBool,
-    most: u64,
+    most_open: usize,
+    open: AtomicUsize,
     ledger: Mutex<Ledger>,
 }
 
 impl Clients {
-    /// Starts this many. Each request goes to any of the servers; `most` jobs are sent in all.
-    pub fn start(count: u64, servers: Vec<Caller>, most: u64, random: &mut Random) -> Self {
+    /// Starts this many, each with so many tasks under way. Each request goes to any of the servers.
+    pub fn start(count: u64, most_open: usize, servers: Vec<Caller>, random: &mut Random) -> Self {
         let shared = Arc::new(Shared {
             servers,
             next_number: AtomicU64::new(1),
             is_over: AtomicBool::new(false),
-            most,
+            most_open,
+            open: AtomicUsize::new(0),
             ledger: Mutex::default(),
         });
         let client = |name: u64| {
@@ -70,6 +69,11 @@ impl Clients {
             threads: (0..count).map(client).collect(),
             shared,
         }
+    }
+
+    /// How many tasks nobody saw end.
+    pub fn open(&self) -> usize {
+        self.shared.open.load(Ordering::Relaxed)
     }
 
     pub fn acknowledged(&self) -> usize {
@@ -109,11 +113,8 @@ impl Client {
     fn work(mut self) {
         while !self.shared.is_over() {
             let number = self.shared.next_number.fetch_add(1, Ordering::Relaxed);
-            if number > self.shared.most {
-                return;
-            }
             self.send(number);
-            if self.open.len() >= MOST_OPEN || self.random.chance(30) {
+            if self.open.len() >= self.shared.most_open {
                 self.look_after_the_oldest();
             }
         }
@@ -149,6 +150,7 @@ impl Client {
             self.shared.ledger().other_tasks.push(number);
         }
         self.open.push_back(task);
+        self.shared.open.fetch_add(1, Ordering::Relaxed);
     }
 
     fn send_until_taken(&mut self, message: &Value) -> Option<String> {
@@ -181,6 +183,7 @@ impl Client {
         let Some(oldest) = self.open.pop_front() else {
             return;
         };
+        self.shared.open.fetch_sub(1, Ordering::Relaxed);
         let give_up = Instant::now() + PATIENCE;
         while Instant::now() < give_up && !self.shared.is_over() {
             match self.server().task(&oldest) {

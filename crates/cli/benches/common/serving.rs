@@ -1,6 +1,7 @@
 //! A `lango serve` that can be killed, stopped for a while, and told to end.
 
 use super::place::Place;
+use super::random::Random;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
@@ -131,8 +132,10 @@ impl Drop for Serving {
     }
 }
 
-/// A port that is free now.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
-    listener.local_addr().expect("it has an address").port()
+/// A port that is free, below those that the system gives to connections: while a server is away, nobody else gets it.
+pub fn free_port(random: &mut Random) -> u16 {
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut some = || u16::try_from(20_000 + random.below(12_000)).expect("a port");
+    let port = (0..100).map(|_| some()).find(is_free);
+    port.expect("loopback has a free port")
 }

@@ -228,11 +228,14 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
 }
 
 fn reply(request: &ModelRequest) -> ModelReply {
-    let is_root = request.tools.iter().any(|tool| *tool.name == *"delegate");
+    let is_root = request
+        .functions
+        .iter()
+        .any(|function| *function.name == *"delegate");
     let since = request.messages.iter().rev();
     let results = since.take_while(|message| !matches!(message, Message::User { .. }));
     let results = results
-        .filter(|message| matches!(message, Message::Tool { .. }))
+        .filter(|message| matches!(message, Message::Result { .. }))
         .count();
     match (is_root, results) {
         (true, 0) if request.messages.len() % 4 == 1 => delegate_and_finish("operator", "do it"),

@@ -91,7 +91,11 @@ impl FailingDisk {
         let path = self.path();
         move || {
             let mut find = Command::new("findmnt");
-            let found = find.args(["-n", "-o", "SOURCE"]).arg(path).output().unwrap();
+            let found = find
+                .args(["-n", "-o", "SOURCE"])
+                .arg(path)
+                .output()
+                .unwrap();
             let device = String::from_utf8(found.stdout).unwrap();
             let device = device.trim().trim_start_matches("/dev/");
             let trigger = format!("/sys/fs/ext4/{device}/trigger_fs_error");
@@ -105,7 +109,10 @@ impl FailingDisk {
         let mut check = Command::new("e2fsck");
         // 1 means that errors were mended.
         let status = check.args(["-f", "-p"]).arg(self.image()).output().unwrap();
-        assert!(status.status.code().is_some_and(|code| code < 2), "{status:?}");
+        assert!(
+            status.status.code().is_some_and(|code| code < 2),
+            "{status:?}"
+        );
         self.mount();
     }
 }

@@ -61,7 +61,11 @@ fn reply(request: &Recorded) -> ModelReply {
 
 fn run<'a>(lango: &Lango, flags: &'a [String], more: &[&'a str]) -> crate::lango::Ran {
     let flags = flags.iter().map(String::as_str);
-    let arguments: Vec<&str> = ["run"].into_iter().chain(flags).chain(more.iter().copied()).collect();
+    let arguments: Vec<&str> = ["run"]
+        .into_iter()
+        .chain(flags)
+        .chain(more.iter().copied())
+        .collect();
     lango.run(&arguments)
 }
 
@@ -78,7 +82,10 @@ fn went_on(lango: &Lango, session: &str) {
     assert!(faults.iter().any(|event| event["fault"] == "interrupted"));
     assert_eq!(of_type(&events, "tool.returned").len(), 1);
     let types = each(&events, "type");
-    assert_eq!(types.iter().filter(|kind| **kind == "user.message").count(), 3);
+    assert_eq!(
+        types.iter().filter(|kind| **kind == "user.message").count(),
+        3
+    );
 }
 
 #[test]
@@ -127,7 +134,10 @@ fn a_server_without_room_takes_nothing_loses_nothing_and_goes_on_when_there_is_r
     wait_until("the disk is full", || ballast.exists());
     let long = format!("hello {}", "again ".repeat(5000));
     let refused = send(&serving, "m-2", &long);
-    assert!(refused.get("error").is_some(), "acknowledged without room: {refused}");
+    assert!(
+        refused.get("error").is_some(),
+        "acknowledged without room: {refused}"
+    );
     assert!(!is_done(&serving, task));
     fs::remove_file(ballast).unwrap();
     wait_until("the task went on", || is_done(&serving, task));
@@ -144,7 +154,9 @@ fn a_server_whose_disk_turns_read_only_stays_and_its_tasks_go_on_after_the_repai
     let mut serving = serve(&provider, &disk.path());
     let taken = send(&serving, "m-1", "list the files");
     let task = taken["result"]["task"]["id"].as_str().unwrap().to_owned();
-    wait_until("the disk is read-only", || fs::write(disk.path().join("x"), "").is_err());
+    wait_until("the disk is read-only", || {
+        fs::write(disk.path().join("x"), "").is_err()
+    });
     let refused = send(&serving, "m-2", "hello");
     assert!(refused.get("error").is_some(), "acknowledged: {refused}");
     let (said, code) = serving.end();
@@ -165,7 +177,10 @@ fn serve(provider: &HarmfulProvider, home: &Path) -> Serving {
 fn send(serving: &Serving, id: &str, text: &str) -> Value {
     let message = json!({ "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] });
     let now = json!({ "returnImmediately": true });
-    serving.rpc("SendMessage", json!({ "message": message, "configuration": now }))
+    serving.rpc(
+        "SendMessage",
+        json!({ "message": message, "configuration": now }),
+    )
 }
 
 fn is_done(serving: &Serving, task: &str) -> bool {

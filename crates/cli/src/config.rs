@@ -22,7 +22,7 @@ mod surroundings;
 mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology};
-pub use duration::parse as duration;
+pub use duration::{parse as duration, parse_age as age};
 pub use keys::{KEYS, Key};
 pub use mcp::{McpServer, McpSettings};
 pub use origin::Origin;

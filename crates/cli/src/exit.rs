@@ -152,10 +152,9 @@ impl From<StoreError> for Failure {
                 Exit::Failed,
                 Some("what was stored before is safe; run it again when there is room"),
             ),
-            StoreError::Busy { .. } => (
-                Exit::Failed,
-                Some("wait for it, or stop it where it runs"),
-            ),
+            StoreError::Busy { .. } => {
+                (Exit::Failed, Some("wait for it, or stop it where it runs"))
+            }
             StoreError::Lost { .. } => (
                 Exit::Failed,
                 Some("open the session again; nothing that was stored is lost"),

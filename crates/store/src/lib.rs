@@ -19,7 +19,9 @@
 //! # }
 //! ```
 
+pub mod archive;
 mod batch;
+mod chain;
 pub mod graph;
 mod library;
 mod line;
@@ -28,6 +30,7 @@ mod recollection;
 mod sqlite;
 mod title;
 
+pub use chain::Chain;
 pub use library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, NewChunk,
     NewDocument, Part, Piece, Stored,
@@ -38,5 +41,6 @@ pub use recollection::{
     NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
 };
 pub use sqlite::{
-    Graph, LibraryRows, Ranked, Recollections, Removal, SqliteStore, TurnsToRead, Wanted, Which,
+    Compacted, Graph, LibraryRows, Ranked, Recollections, Removal, SqliteStore, TurnsToRead,
+    Wanted, Which,
 };

@@ -6,7 +6,7 @@
 //! the end of the log inside its transaction.
 
 mod approvals;
-mod chain;
+mod archive;
 mod connection;
 mod failure;
 mod graph;
@@ -25,6 +25,7 @@ mod remote_threads;
 mod rows;
 mod statements;
 mod tasks;
+mod upkeep;
 mod writer;
 
 use crate::line::Lines;
@@ -39,6 +40,7 @@ pub use memory::{Recollections, TurnsToRead, Which};
 use readers::Readers;
 use std::path::Path;
 use std::sync::Arc;
+pub use upkeep::Compacted;
 use writer::{Work, Writer};
 
 /// Sessions in one SQLite file.
@@ -90,10 +92,7 @@ impl SqliteStore {
     /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
     /// the first one that is not what was once written.
     pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
-        let session = session.clone();
-        self.readers
-            .read(move |reader| chain::verify(reader.connection, &session))
-            .await
+        crate::archive::verify(self, session, &mut |_| ()).await
     }
 }
 

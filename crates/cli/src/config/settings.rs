@@ -213,6 +213,8 @@ pub struct SessionSettings {
     pub store: StoreLocation,
     /// Whose they are.
     pub user: Option<String>,
+    /// How long one that is not used is kept; for ever if not set.
+    pub ttl: Option<Duration>,
 }
 
 impl Settings {
@@ -270,6 +272,7 @@ impl Settings {
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
                 user: Some("local".to_owned()),
+                ttl: None,
             },
             a2a: A2aSettings {
                 enabled: true,

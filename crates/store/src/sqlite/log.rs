@@ -3,16 +3,18 @@
 //! Everything here runs inside a savepoint of the writer, which undoes whatever a failing job had written.
 
 use super::approvals;
-use super::chain::StoredEvent;
+use super::archive::statements::HIDDEN_USER;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
     FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, LOG_END, SESSION, SET_DELEGATION,
     UPDATE_SESSION,
 };
+use crate::archive::LogRow;
 use crate::batch::target_of;
+use crate::chain::{Chain, StoredEvent};
 use crate::title::title_of;
-use lango_core::{Event, EventBody, NewSession, SessionId, StoreError};
+use lango_core::{AgentName, Event, EventBody, FrameId, NewSession, SessionId, StoreError, TurnId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// Makes an empty session.
@@ -47,6 +49,24 @@ pub(super) fn append(connection: &Connection, events: &[Event]) -> Result<(), Fa
     events.iter().try_for_each(|event| log.push(event))
 }
 
+/// Adds rows to the log of a hidden session, as they were stored elsewhere.
+pub(super) fn take_over(connection: &Connection, rows: &[LogRow]) -> Result<(), Failure> {
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
+    let hidden = connection
+        .prepare_cached(HIDDEN_USER)?
+        .exists([first.session.as_str()])?;
+    if !hidden {
+        return Err(StoreError::NotFound {
+            id: first.session.clone(),
+        }
+        .into());
+    }
+    let mut log = Log::at_end(connection, &first.session)?;
+    rows.iter().try_for_each(|row| log.push_row(row))
+}
+
 /// The end of a session's log while a batch is added to it.
 struct Log<'a> {
     connection: &'a Connection,
@@ -58,17 +78,19 @@ struct Log<'a> {
 
 impl<'a> Log<'a> {
     fn find(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
+        let log = Self::at_end(connection, session)?;
+        if log.next_seq == 1 {
+            must_exist(connection, session)?;
+        }
+        Ok(log)
+    }
+
+    fn at_end(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
         let end = connection
             .prepare_cached(LOG_END)?
             .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let (last_seq, hash): (i64, Vec<u8>) = match end {
-            Some(end) => end,
-            None => {
-                must_exist(connection, session)?;
-                (0, Vec::new())
-            }
-        };
+        let (last_seq, hash): (i64, Vec<u8>) = end.unwrap_or_default();
         Ok(Self {
             connection,
             session,
@@ -91,6 +113,31 @@ impl<'a> Log<'a> {
             body: &body,
         };
         let hash = row.hash(&self.hash);
+        self.insert(&row, &hash)?;
+        self.note_turn(event, &row)
+    }
+
+    /// Adds a row as it was stored elsewhere.
+    fn push_row(&mut self, row: &LogRow) -> Result<(), Failure> {
+        let mut chain = Chain::at(self.session, self.next_seq - 1, self.hash.clone());
+        let body = chain.take(row)?;
+        // Numbers that the database cannot hold.
+        stored(row.seq)?;
+        stored(row.time.0)?;
+        let event = Event {
+            seq: row.seq,
+            session: row.session.clone(),
+            turn: TurnId::new(row.turn.clone()),
+            frame: FrameId::new(row.frame.clone()),
+            author: AgentName::new(row.author.clone()),
+            time: row.time,
+            body,
+        };
+        self.insert(&row.stored(), &row.hash)?;
+        self.note_turn(&event, &row.stored())
+    }
+
+    fn insert(&mut self, row: &StoredEvent<'_>, hash: &[u8]) -> Result<(), Failure> {
         self.connection
             .prepare_cached(INSERT_EVENT)?
             .execute(params![
@@ -103,9 +150,10 @@ impl<'a> Log<'a> {
                 row.author,
                 hash
             ])?;
+        self.next_seq += 1;
         self.hash.clear();
-        self.hash.extend_from_slice(&hash);
-        self.note_turn(event, &row)
+        self.hash.extend_from_slice(hash);
+        Ok(())
     }
 
     /// Keeps the turn's row in step with the log.

@@ -1,0 +1,106 @@
+//! The hashes that tie each row of a log to the one before it.
+//!
+//! A row's hash covers the hash before it and every field exactly as it is stored, each with its length in front. Rows
+//! from before there were hashes have an empty one; the chain begins after them and never turns empty again.
+
+use crate::archive::LogRow;
+use lango_core::{EventBody, SessionId, StoreError};
+use sha2::{Digest as _, Sha256};
+
+/// A row of the log as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredEvent<'a> {
+    pub session: &'a str,
+    pub seq: i64,
+    pub turn: &'a str,
+    pub frame: &'a str,
+    pub author: &'a str,
+    pub time: i64,
+    pub body: &'a str,
+}
+
+impl StoredEvent<'_> {
+    /// The hash of this row after a row with the hash `previous`; empty if there is none.
+    pub(crate) fn hash(&self, previous: &[u8]) -> [u8; 32] {
+        let (seq, time) = (self.seq.to_be_bytes(), self.time.to_be_bytes());
+        let texts =
+            [self.session, self.turn, self.frame, self.author, self.body].map(str::as_bytes);
+        let mut hasher = Sha256::new();
+        for field in [previous, &seq, &time].into_iter().chain(texts) {
+            hasher.update((field.len() as u64).to_be_bytes());
+            hasher.update(field);
+        }
+        hasher.finalize().into()
+    }
+}
+
+/// A log that is checked row by row, from its first one on.
+#[derive(Debug)]
+pub struct Chain {
+    session: SessionId,
+    count: u64,
+    hash: Vec<u8>,
+}
+
+impl Chain {
+    /// Nothing was seen of it yet.
+    pub fn of(session: &SessionId) -> Self {
+        Self {
+            session: session.clone(),
+            count: 0,
+            hash: Vec::new(),
+        }
+    }
+
+    /// The end of a log whose rows were checked already.
+    pub(crate) fn at(session: &SessionId, count: u64, hash: Vec<u8>) -> Self {
+        Self {
+            session: session.clone(),
+            count,
+            hash,
+        }
+    }
+
+    /// How many rows it has so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The hash of the last one; empty if there is none.
+    pub fn hash(&self) -> &[u8] {
+        &self.hash
+    }
+
+    /// Takes the next row and gives what it says: it must follow the one before, have an author, match its hash and be an
+    /// event.
+    pub fn take(&mut self, row: &LogRow) -> Result<EventBody, StoreError> {
+        let damaged = |detail: String| StoreError::Damaged {
+            id: self.session.clone(),
+            seq: row.seq,
+            detail,
+        };
+        if row.session != self.session {
+            return Err(damaged(format!("it is of session `{}`", row.session)));
+        }
+        if row.seq <= self.count {
+            return Err(damaged("it is there twice".to_owned()));
+        }
+        if row.seq != self.count + 1 {
+            return Err(damaged("events before it are missing".to_owned()));
+        }
+        let is_older_than_hashes = row.hash.is_empty() && self.hash.is_empty();
+        if !is_older_than_hashes {
+            if row.hash != row.stored().hash(&self.hash) {
+                return Err(damaged("it does not match its hash".to_owned()));
+            }
+            if row.author.is_empty() {
+                return Err(damaged("nobody is named as its author".to_owned()));
+            }
+        }
+        let body = serde_json::from_str(&row.body)
+            .map_err(|error| damaged(format!("it is not an event: {error}")))?;
+        self.count += 1;
+        self.hash.clone_from(&row.hash);
+        Ok(body)
+    }
+}

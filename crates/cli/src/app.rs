@@ -354,6 +354,7 @@ impl App {
                 Some(known) if sessions.database.is_some() => known.recollection(),
                 _ => None,
             },
+            patience: self.loaded.settings.session.patience(),
         }))
     }
 

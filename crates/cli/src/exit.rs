@@ -187,7 +187,10 @@ impl From<RunnerError> for Failure {
                 let next = format!("cd {folder}");
                 Self::of(Exit::Usage, error, Some(&next))
             }
-            RunnerError::NothingWaits | RunnerError::NotWaiting { .. } => Self::of(
+            RunnerError::NotBegun => Self::of(Exit::Interrupted, error, None),
+            RunnerError::NothingWaits
+            | RunnerError::NotWaiting { .. }
+            | RunnerError::NoAnswer { .. } => Self::of(
                 Exit::Usage,
                 error,
                 Some("`lango approvals` lists what waits"),

@@ -46,6 +46,11 @@ impl ServedApp {
         })
     }
 
+    /// The store of the turns.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     /// Ends what was started.
     pub async fn close(&self) {
         self.mcp.close().await;

@@ -15,6 +15,7 @@ pub mod knowledge;
 pub mod markdown;
 pub mod mcp;
 pub mod model_choice;
+mod recovery;
 pub mod roster;
 pub mod screen;
 pub mod sessions;

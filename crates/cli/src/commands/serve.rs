@@ -5,6 +5,7 @@ use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
 use crate::house::ServedApp;
+use crate::recovery::Recovery;
 use crate::screen::{self, one_line};
 use crate::token::server_token;
 use a2a::AgentSkill;
@@ -71,7 +72,11 @@ pub async fn serve_command(
             () = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
-    serve(listener, router, Bounds::default(), stop).await;
+    let recovery = Recovery::new(Arc::clone(&house));
+    tokio::select! {
+        () = serve(listener, router, Bounds::default(), stop) => {}
+        () = recovery.run() => {}
+    }
     house.close().await;
     screen::say("stopped");
     Ok(Exit::Ok)

@@ -88,6 +88,33 @@ impl Setting for StoreLocation {
     }
 }
 
+/// `session.whenBusy`: what a question does that finds its session busy with another turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It waits in line.
+    Wait,
+    /// It is refused.
+    Refuse,
+}
+
+impl Setting for WhenBusy {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = match value.as_str() {
+            Some("wait") => Self::Wait,
+            Some("refuse") => Self::Refuse,
+            _ => return Err("`wait` or `refuse`".into()),
+        };
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(match self {
+            Self::Wait => "wait".into(),
+            Self::Refuse => "refuse".into(),
+        })
+    }
+}
+
 impl Setting for Option<Kind> {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
         let name = value.as_str().unwrap_or_default();

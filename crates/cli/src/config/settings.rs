@@ -9,7 +9,7 @@ use std::time::Duration;
 use lango_core::Limits;
 use lango_models::{Kind, Patience};
 
-use super::choices::{OrchestratorTools, StoreLocation, Topology};
+use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::remote_agents::RemoteAgents;
@@ -215,6 +215,22 @@ pub struct SessionSettings {
     pub user: Option<String>,
     /// How long one that is not used is kept; for ever if not set.
     pub ttl: Option<Duration>,
+    /// What a question does that finds its session busy.
+    pub when_busy: WhenBusy,
+    /// How many may wait for a session.
+    pub queue_limit: u32,
+}
+
+impl SessionSettings {
+    /// What a question does that finds its session busy.
+    pub fn patience(&self) -> lango_core::Patience {
+        match self.when_busy {
+            WhenBusy::Refuse => lango_core::Patience::Refuse,
+            WhenBusy::Wait => lango_core::Patience::Wait {
+                most: self.queue_limit as usize,
+            },
+        }
+    }
 }
 
 impl Settings {
@@ -273,6 +289,8 @@ impl Settings {
                 store: StoreLocation::Sqlite(paths.database()),
                 user: Some("local".to_owned()),
                 ttl: None,
+                when_busy: WhenBusy::Wait,
+                queue_limit: 16,
             },
             a2a: A2aSettings {
                 enabled: true,

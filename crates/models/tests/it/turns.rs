@@ -43,6 +43,7 @@ impl House {
             limits: Limits::default(),
             rules: Arc::default(),
             recollection: None,
+            patience: lango_core::Patience::Wait { most: 16 },
         });
         Self {
             tools,

@@ -93,6 +93,7 @@ impl TestServer {
             limits: Limits::default(),
             rules: Arc::new(Rules::default()),
             recollection: None,
+            patience: lango_core::Patience::Wait { most: 16 },
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

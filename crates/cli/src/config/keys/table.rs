@@ -280,6 +280,16 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.session.ttl,
     },
     Key {
+        name: "session.whenBusy",
+        help: "a question to a session that is busy with another turn: `wait` in line, or `refuse`",
+        field: |settings, _| &mut settings.session.when_busy,
+    },
+    Key {
+        name: "session.queueLimit",
+        help: "how many questions may wait for a session; one more is refused",
+        field: |settings, _| &mut settings.session.queue_limit,
+    },
+    Key {
         name: "a2a.enabled",
         help: "ask the agents in `a2a.remoteAgents`; false fetches nothing",
         field: |settings, _| &mut settings.a2a.enabled,

@@ -1,0 +1,341 @@
+//! Going on with a turn whose process is gone: what is repeated, what is asked about, and what survives with the turn.
+
+use crate::bench::{Bench, local, log, turn};
+use lango_core::{
+    Answer, AnsweredBy, Asks, CallStatus, Effect, Event, EventBody, Fault, NewSession, Outcome,
+    SessionId, SessionStore, Timestamp, Tool, Waiting,
+};
+use lango_engine::{Conversation, RunnerError, Stop, TurnEnd, TurnReport};
+use lango_store::MemoryStore;
+use lango_testkit::model::{ScriptedModel, call, delegate, say};
+use lango_testkit::tool::CountingTool;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A turn of an operator that calls a tool once, as it is in the log when all went well.
+async fn whole_turn(effect: Effect) -> Vec<Event> {
+    let bench = Bench::new(tools(effect).1);
+    let script = [
+        delegate("operator", "x"),
+        call("fs_do", json!({})),
+        say("one"),
+        say("two"),
+    ];
+    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+    turn(&mut conversation, "x").await;
+    log(&bench, conversation.session()).await
+}
+
+fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
+    let tool = Arc::new(CountingTool::new("fs_do").with_effect(effect));
+    (Arc::clone(&tool), vec![tool])
+}
+
+/// A bench whose store holds this much of a log, and nobody who is at work on it.
+async fn left_with(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, SessionId) {
+    let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
+    let id = events[0].session.clone();
+    let new = NewSession {
+        id: id.clone(),
+        user: local(),
+        created: Timestamp(0),
+    };
+    store.create(new).await.unwrap();
+    store.append(events.to_vec().into()).await.unwrap();
+    let bench = Bench {
+        store,
+        ..Bench::new(tools)
+    };
+    (bench, id)
+}
+
+async fn resume(conversation: &mut Conversation) -> TurnEnd {
+    let (sender, _shown) = mpsc::channel(1000);
+    let end = conversation.resume(&Stop::new(), &sender).await.unwrap();
+    end.expect("there is something to go on with")
+}
+
+async fn answer(conversation: &mut Conversation, waiting: &Waiting, answer: Answer) -> TurnEnd {
+    let (sender, _shown) = mpsc::channel(1000);
+    let (request, by) = (&waiting.request.id, AnsweredBy::Person);
+    conversation
+        .answer(request, answer, by, &Stop::new(), &sender)
+        .await
+        .unwrap()
+}
+
+fn finished(end: TurnEnd) -> TurnReport {
+    end.finished().expect("it has an outcome")
+}
+
+/// Up to the moment when the tool is about to run.
+fn about_to_run(whole: &[Event]) -> &[Event] {
+    let is_call = |event: &Event| matches!(event.body, EventBody::ToolCalled { .. });
+    let at = whole.iter().position(is_call).unwrap();
+    &whole[..=at]
+}
+
+fn results(events: &[Event]) -> Vec<(CallStatus, String)> {
+    let result = |event: &Event| match &event.body {
+        EventBody::ToolReturned { status, output, .. } => Some((*status, output.to_string())),
+        _ => None,
+    };
+    events.iter().filter_map(result).collect()
+}
+
+#[tokio::test]
+async fn a_turn_that_a_crash_cut_off_anywhere_goes_on_to_its_outcome_and_loses_nothing() {
+    let whole = whole_turn(Effect::Pure).await;
+    for cut in 1..whole.len() {
+        let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..cut]).await;
+        let runner = bench.runner(ScriptedModel::from_fn(|_| say("done")));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let (report, _) = turn(&mut conversation, "still there?").await;
+        assert_eq!(report.answer.as_deref(), Some("done"));
+        assert_eq!(conversation.turns(), 2);
+        let events = log(&bench, &id).await;
+        assert_eq!(
+            events[..cut],
+            whole[..cut],
+            "nothing that was stored is lost"
+        );
+        let outcomes: Vec<_> = events
+            .iter()
+            .filter(|event| matches!(event.body, EventBody::TurnFinished { .. }))
+            .map(|event| event.turn.clone())
+            .collect();
+        assert_eq!(
+            outcomes,
+            [whole[0].turn.clone(), report.turn],
+            "cut at {cut}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn opening_a_session_that_was_cut_off_changes_nothing() {
+    let whole = whole_turn(Effect::Pure).await;
+    let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..3]).await;
+    let runner = bench.runner(ScriptedModel::replies([]));
+    assert!(runner.open(id.clone()).await.unwrap().is_cut_off());
+    assert_eq!(log(&bench, &id).await, whole[..3]);
+}
+
+#[tokio::test]
+async fn what_changes_nothing_when_it_runs_twice_runs_again_after_a_crash() {
+    for effect in [Effect::Pure, Effect::Idempotent] {
+        let whole = whole_turn(effect).await;
+        let (tool, tools) = tools(effect);
+        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.answer.as_deref(), Some("two"));
+        assert_eq!((tool.runs(), report.tool_calls), (1, 1));
+        assert!(resume_is_over(&mut conversation).await);
+    }
+}
+
+async fn resume_is_over(conversation: &mut Conversation) -> bool {
+    let (sender, _shown) = mpsc::channel(1000);
+    let end = conversation.resume(&Stop::new(), &sender).await;
+    matches!(end, Ok(None))
+}
+
+#[tokio::test]
+async fn a_call_with_effect_is_put_to_the_person_and_not_run_again_by_itself() {
+    let whole = whole_turn(Effect::Effect).await;
+    let answers = [
+        (Answer::Retry, 1, CallStatus::Ok, "fs_do ran with {}"),
+        (
+            Answer::Skip,
+            0,
+            CallStatus::Unknown,
+            "nobody knows whether it happened",
+        ),
+        (
+            Answer::No { reason: None },
+            0,
+            CallStatus::Unknown,
+            "nobody knows",
+        ),
+        (
+            Answer::Happened {
+                text: "it was sent".into(),
+            },
+            0,
+            CallStatus::Ok,
+            "the user says what became of it: it was sent",
+        ),
+    ];
+    for (said, runs, status, words) in answers {
+        let (tool, tools) = tools(Effect::Effect);
+        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+            panic!("it has to be asked about");
+        };
+        assert_eq!(waiting.len(), 1);
+        assert_eq!((waiting[0].request.asks, tool.runs()), (Asks::Fate, 0));
+        // Crashing again asks the same question, and only once.
+        let mut again = runner.open(id.clone()).await.unwrap();
+        assert!(!again.is_cut_off());
+        assert_eq!(again.waiting(), waiting);
+        let report = finished(answer(&mut again, &waiting[0], said).await);
+        assert_eq!(report.answer.as_deref(), Some("two"));
+        assert_eq!(tool.runs(), runs);
+        let results = results(&log(&bench, &id).await);
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].0, status);
+        assert!(results[0].1.contains(words), "{results:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_is_cut_off_is_asked_about_again() {
+    let whole = whole_turn(Effect::Effect).await;
+    let (tool, tools) = tools(Effect::Effect);
+    let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(id.clone()).await.unwrap();
+    let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+        panic!("it has to be asked about");
+    };
+    answer(&mut conversation, &waiting[0], Answer::Retry).await;
+    let events = log(&bench, &id).await;
+    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+    let cut = events.iter().position(is_result).unwrap();
+    let (bench, id) = left_with(bench.tools.clone(), &events[..cut]).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(id).await.unwrap();
+    let TurnEnd::Waiting(again) = resume(&mut conversation).await else {
+        panic!("it has to be asked about");
+    };
+    assert_eq!(again[0].request.id, waiting[0].request.id);
+    assert_eq!(tool.runs(), 1);
+    finished(answer(&mut conversation, &again[0], Answer::Skip).await);
+    assert_eq!(tool.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_yes_is_no_answer_to_what_became_of_a_call() {
+    let whole = whole_turn(Effect::Effect).await;
+    let (bench, id) = left_with(tools(Effect::Effect).1, about_to_run(&whole)).await;
+    let runner = bench.runner(ScriptedModel::replies([]));
+    let mut conversation = runner.open(id.clone()).await.unwrap();
+    let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+        panic!("it has to be asked about");
+    };
+    let before = log(&bench, &id).await;
+    let (sender, _shown) = mpsc::channel(1000);
+    let request = &waiting[0].request.id;
+    let (by, stop) = (AnsweredBy::Person, Stop::new());
+    let said = conversation.answer(request, Answer::Once, by, &stop, &sender);
+    assert!(matches!(said.await, Err(RunnerError::NoAnswer { .. })));
+    assert_eq!(log(&bench, &id).await, before);
+}
+
+#[tokio::test]
+async fn stopping_a_turn_with_a_call_of_unknown_fate_leaves_it_unknown() {
+    let whole = whole_turn(Effect::Effect).await;
+    let (tool, tools) = tools(Effect::Effect);
+    let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+    let runner = bench.runner(ScriptedModel::replies([]));
+    let mut conversation = runner.open(id.clone()).await.unwrap();
+    resume(&mut conversation).await;
+    let (sender, _shown) = mpsc::channel(1000);
+    let report = finished(conversation.stop_waiting(&sender).await.unwrap());
+    assert_eq!(report.outcome, Outcome::Cancelled);
+    assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
+    assert_eq!(tool.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_turn_of_another_folder_or_of_agents_that_are_gone_is_closed_as_interrupted() {
+    let whole = whole_turn(Effect::Effect).await;
+    for (folder, with_tools) in [("/elsewhere", true), ("/work", false)] {
+        let (tool, tools) = tools(Effect::Effect);
+        let kept = if with_tools { tools } else { Vec::new() };
+        let (bench, id) = left_with(kept, about_to_run(&whole)).await;
+        let bench = Bench { folder, ..bench };
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.outcome, Outcome::Interrupted);
+        assert_eq!(tool.runs(), 0);
+        assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
+    }
+}
+
+#[tokio::test]
+async fn counters_and_limits_survive_with_the_turn_and_calls_under_way_are_charged() {
+    let whole = whole_turn(Effect::Pure).await;
+    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+    let cut = whole.iter().position(is_result).unwrap() + 1;
+    let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..cut]).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(id).await.unwrap();
+    let report = finished(resume(&mut conversation).await);
+    // Two before, two after; the one under way is charged, and reported nowhere.
+    assert_eq!(
+        (report.model_calls, report.tool_calls, report.rounds),
+        (4, 1, 1)
+    );
+}
+
+#[tokio::test]
+async fn a_model_call_that_was_lost_counts_towards_the_limit_and_leaves_the_last_one() {
+    let mut whole = whole_turn(Effect::Pure).await;
+    for (limit, tools_are_offered) in [(1, false), (2, false), (3, true)] {
+        let EventBody::UserMessage { settings, .. } = &mut whole[0].body else {
+            panic!("a turn begins with a question");
+        };
+        settings.as_mut().unwrap().limits.model_calls = limit;
+        let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..1]).await;
+        let model = ScriptedModel::from_fn(move |request| {
+            assert_eq!(!request.functions.is_empty(), tools_are_offered, "{limit}");
+            say("done")
+        });
+        let mut conversation = bench.runner(model).open(id).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.answer.as_deref(), Some("done"));
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_its_process_every_time_is_given_up() {
+    let mut events = whole_turn(Effect::Pure).await[..1].to_vec();
+    let mut resumed = 0;
+    let outcome = loop {
+        let (bench, id) = left_with(tools(Effect::Pure).1, &events).await;
+        let runner = bench.runner(ScriptedModel::from_fn(|_| say("done")));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        let stored = log(&bench, &id).await;
+        // The process ends right after it took the turn up.
+        let is_taken_up = |event: &&Event| {
+            let body = &event.body;
+            matches!(
+                body,
+                EventBody::TurnCorrected {
+                    fault: Fault::Interrupted,
+                    ..
+                }
+            )
+        };
+        assert!(
+            stored[events.len()..]
+                .iter()
+                .any(|event| is_taken_up(&event))
+        );
+        events = stored[..events.len() + 1].to_vec();
+        resumed += 1;
+        if report.outcome != (Outcome::Answered { limit: None }) {
+            break report.outcome;
+        }
+        assert!(resumed < 20, "it is never given up");
+    };
+    assert_eq!((outcome, resumed), (Outcome::Interrupted, 6));
+}

@@ -19,7 +19,7 @@ use lango_engine::{
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
 use lango_sandbox::{Launcher, Strength};
-use lango_store::{MemoryStore, SqliteStore};
+use lango_store::{Database, MemoryStore, SqliteStore};
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
@@ -258,13 +258,13 @@ impl App {
     }
 
     /// Opens the store, for turns.
-    pub fn sessions(&self) -> Result<Sessions, Failure> {
+    pub async fn sessions(&self) -> Result<Sessions, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        let store = match &self.knowledge {
+        let store: Arc<dyn Database> = match &self.knowledge {
             Some(known) => Arc::clone(&known.store),
             None => Arc::new(SqliteStore::at(path, self.tree.root.name.clone())?),
         };
-        store.open_now()?;
+        store.ready().await?;
         Ok(Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
@@ -274,11 +274,11 @@ impl App {
     }
 
     /// The store for looking back: where there is no database yet, nothing was said, and none is made.
-    pub fn past_sessions(&self) -> Result<Sessions, Failure> {
+    pub async fn past_sessions(&self) -> Result<Sessions, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
         match path.try_exists() {
             Ok(false) => Ok(self.ephemeral_sessions()),
-            _ => self.sessions(),
+            _ => self.sessions().await,
         }
     }
 

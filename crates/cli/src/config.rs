@@ -96,6 +96,20 @@ impl Value {
     }
 }
 
+/// The database that somebody means who writes this on the command line; or what would have been accepted.
+pub fn store_location(
+    text: &str,
+    surroundings: &Surroundings,
+) -> Result<StoreLocation, std::borrow::Cow<'static, str>> {
+    let base = setting::Base {
+        whose: Whose::Person,
+        origin: &Origin::Flag,
+        folder: &surroundings.cwd,
+        home: surroundings.home(),
+    };
+    StoreLocation::read(text, &base)
+}
+
 /// Keys that decide which agents there are, and under which names.
 const NAMING_AGENTS: [&str; 4] = [
     "agent.multiAgent",

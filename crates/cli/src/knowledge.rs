@@ -11,13 +11,13 @@ use lango_knowledge::{
     GraphNeighbours, GraphSettings, Library, Memory, MemorySettings, Neighbours, graph_tools,
     library_tools, memory_tools, retrieve_tool,
 };
-use lango_store::SqliteStore;
+use lango_store::{Database, SqliteStore};
 use std::sync::Arc;
 
 /// What is known, and the tools over it. The database is opened when one of them first needs it.
 pub struct Knowledge {
     /// The database.
-    pub store: Arc<SqliteStore>,
+    pub store: Arc<dyn Database>,
     /// Documents, saved knowledge and learnings.
     pub library: Library,
     /// What is remembered of conversations, unless that is turned off.
@@ -38,9 +38,9 @@ impl Knowledge {
     ) -> Result<Self, StoreError> {
         let settings = &loaded.settings;
         let StoreLocation::Sqlite(path) = &settings.session.store;
-        let store = Arc::new(SqliteStore::at(path, root)?);
+        let store: Arc<dyn Database> = Arc::new(SqliteStore::at(path, root)?);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let embedder = embedder(&settings.embedding, providers, &store).await;
+        let embedder = embedder(&settings.embedding, providers, store.clone()).await;
         let (embedder, warning) = match embedder {
             Ok(embedder) => (embedder, None),
             Err(detail) => (
@@ -49,12 +49,13 @@ impl Knowledge {
             ),
         };
         let retrieves = embedder.is_some();
-        let library = Library::new(Arc::clone(&store), embedder, Arc::clone(&clock));
+        let library = Library::new(store.clone(), embedder, Arc::clone(&clock));
         let mut tools = library_tools(&library);
         if retrieves {
-            let graph = settings.graph.enabled.then(|| store.graph());
-            let neighbours =
-                graph.map(|graph| Arc::new(GraphNeighbours(graph)) as Arc<dyn Neighbours>);
+            let neighbours = settings.graph.enabled.then(|| {
+                let neighbours = GraphNeighbours(store.clone());
+                Arc::new(neighbours) as Arc<dyn Neighbours>
+            });
             tools.push(retrieve_tool(&library, neighbours));
         }
         if settings.graph.enabled {
@@ -62,7 +63,7 @@ impl Knowledge {
                 max_depth: settings.graph.max_depth as usize,
                 max_results: settings.graph.max_results as usize,
             };
-            tools.extend(graph_tools(store.graph(), Arc::clone(&clock), bounds));
+            tools.extend(graph_tools(store.clone(), Arc::clone(&clock), bounds));
         }
         let memory = (settings.memory.enabled != Some(false)).then(|| {
             let bounds = MemorySettings {
@@ -72,7 +73,7 @@ impl Knowledge {
                 context_tokens: settings.memory.context_tokens.into(),
                 ..MemorySettings::default()
             };
-            Memory::new(Arc::clone(&store), observer, Arc::clone(&clock), bounds)
+            Memory::new(store.clone(), observer, Arc::clone(&clock), bounds)
         });
         tools.extend(memory.clone().into_iter().flat_map(memory_tools));
         Ok(Self {

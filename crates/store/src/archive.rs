@@ -151,6 +151,21 @@ pub trait Removing: Send + Sync {
         before: Timestamp,
         limit: usize,
     ) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    /// Sees to it that the bytes of what was removed are gone as well. It takes as long as the database is large, and turns
+    /// wait meanwhile.
+    fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>>;
+}
+
+/// What is left of what was removed, in the bytes of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wiped {
+    /// Nothing: the file was written anew.
+    Clean,
+    /// Somebody was reading: bytes may be in the write-ahead log until the last process has closed the file.
+    LogInUse,
+    /// What the database's server keeps of it, until it has made use of the space.
+    LeftToServer,
 }
 
 /// Which of the expired sessions are meant.

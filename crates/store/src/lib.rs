@@ -3,7 +3,7 @@
 //! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`MemoryStore`] keeps them until the
 //! process ends. Both stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
-//! [`Graph`] keeps facts in the same file.
+//! [`Database`] is all of it: sessions, tasks, and the rows of library, graph and memory.
 //!
 //! ```no_run
 //! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
@@ -22,25 +22,28 @@
 pub mod archive;
 mod batch;
 mod chain;
+mod database;
 pub mod graph;
 mod library;
 mod line;
 mod memory;
+pub mod moving;
 mod recollection;
 mod sqlite;
+pub mod tables;
 mod title;
 
 pub use chain::Chain;
+pub use database::{Answer, Database};
+pub use graph::GraphRows;
 pub use library::{
-    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, NewChunk,
-    NewDocument, Part, Piece, Stored,
+    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
+    NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, Wanted,
 };
 pub use memory::MemoryStore;
 pub use recollection::{
-    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
-    NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
+    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
+    NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which,
 };
-pub use sqlite::{
-    Compacted, Graph, LibraryRows, Ranked, Recollections, Removal, SqliteStore, TurnsToRead,
-    Wanted, Which,
-};
+pub use sqlite::SqliteStore;

@@ -24,23 +24,21 @@ mod readers;
 mod remote_threads;
 mod rows;
 mod statements;
+mod tables;
 mod tasks;
 mod upkeep;
 mod writer;
 
+use crate::database::Database;
 use crate::line::Lines;
-pub use graph::Graph;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
     StoreError, TurnId, UnfinishedTurn, UserId,
 };
-pub use library::{LibraryRows, Ranked, Removal, Wanted};
-pub use memory::{Recollections, TurnsToRead, Which};
 use readers::Readers;
 use std::path::Path;
 use std::sync::Arc;
-pub use upkeep::Compacted;
 use writer::{Work, Writer};
 
 /// Sessions in one SQLite file.
@@ -62,13 +60,8 @@ impl SqliteStore {
     /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn open(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         let store = Self::at(path, root_agent)?;
-        store.open_now()?;
+        store.writer.open()?;
         Ok(store)
-    }
-
-    /// Opens it, if that has not happened yet.
-    pub fn open_now(&self) -> Result<(), StoreError> {
-        self.writer.open()
     }
 
     /// The database at this place, which is opened, and made if need be, when it is first used. Whoever only might need
@@ -82,11 +75,6 @@ impl SqliteStore {
             bits: Arc::default(),
             lines: Arc::default(),
         })
-    }
-
-    /// The facts in the same file.
-    pub fn graph(self: &Arc<Self>) -> Graph {
-        Graph::of(Arc::clone(self))
     }
 
     /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
@@ -225,5 +213,11 @@ impl SessionCatalog for SqliteStore {
             self.writer
                 .change(move |connection| approvals::revoke(connection, &user, &grant)),
         )
+    }
+}
+
+impl Database for SqliteStore {
+    fn ready(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { self.writer.open() })
     }
 }

@@ -19,7 +19,7 @@ pub async fn approvals(
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {
     let mut app = App::load(config).await?;
-    let sessions = app.past_sessions()?;
+    let sessions = app.past_sessions().await?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
         ApprovalsCommand::Show { id } => {

@@ -13,16 +13,16 @@ pub use delete::delete;
 pub use export::export;
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
-use lango_store::SqliteStore;
 use lango_store::archive::{self, Archive};
+use lango_store::{Database, SqliteStore};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 impl App {
     /// The store, for those who keep and move what is in it.
-    pub(crate) fn keeper(&self) -> Result<Arc<SqliteStore>, Failure> {
+    pub(crate) fn keeper(&self) -> Result<Arc<dyn Database>, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        let store = match &self.knowledge {
+        let store: Arc<dyn Database> = match &self.knowledge {
             Some(known) => Arc::clone(&known.store),
             None => Arc::new(SqliteStore::at(path, self.tree.root.name.clone())?),
         };
@@ -30,7 +30,7 @@ impl App {
     }
 
     /// The same for something that must be there already.
-    pub(crate) fn past_keeper(&self) -> Result<Arc<SqliteStore>, Failure> {
+    pub(crate) fn past_keeper(&self) -> Result<Arc<dyn Database>, Failure> {
         let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
         match path.try_exists() {
             Ok(false) => Err(nothing_stored(path.clone())),
@@ -134,7 +134,7 @@ impl Ids {
 
 /// The sessions whose ids begin like these, each once.
 async fn found(app: &App, prefixes: &[String]) -> Result<Vec<SessionId>, Failure> {
-    let sessions = app.past_sessions()?;
+    let sessions = app.past_sessions().await?;
     let mut ids: Vec<SessionId> = Vec::new();
     for prefix in prefixes {
         let id = app.find_session(&sessions, prefix).await?;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
-    let sessions = app.sessions()?;
+    let sessions = app.sessions().await?;
     app.held.remember();
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());

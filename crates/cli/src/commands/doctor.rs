@@ -108,7 +108,7 @@ async fn examine_store(app: &App) -> Finding {
             detail,
         };
     }
-    let listed = match app.sessions() {
+    let listed = match app.sessions().await {
         Ok(sessions) => sessions
             .catalog
             .list(&app.user(), 1)

@@ -68,7 +68,7 @@ fn embedder_works(known: &Knowledge) -> Result<(), Failure> {
 
 /// One change of the library at a time; a second one waits for the first.
 async fn hold_library(app: &App) -> Result<Hold, Failure> {
-    let store = app.sessions()?.store;
+    let store = app.sessions().await?.store;
     let library = SessionId::from("library");
     match store.hold(&library, Patience::Refuse).await {
         Err(StoreError::Busy { .. }) => {

@@ -53,7 +53,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let sessions = if arguments.ephemeral {
         app.ephemeral_sessions()
     } else {
-        app.sessions()?
+        app.sessions().await?
     };
     if !arguments.ephemeral {
         app.held.remember();

@@ -31,7 +31,7 @@ pub async fn serve_command(
     let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
     let place = Place::of(&app, &arguments)?;
-    let sessions = app.sessions()?;
+    let sessions = app.sessions().await?;
     app.held.remember();
     let model = app.choose_model().await?.model;
     let listener = place.listen().await?;

@@ -1,10 +1,14 @@
 //! `lango store`: the database that everything is in, as a whole.
 
+mod transfer;
+
 use crate::app::App;
 use crate::args::StoreCommand;
+use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker};
-use lango_store::Compacted;
+use lango_store::SqliteStore;
+use lango_store::archive::Wiped;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,25 +17,35 @@ pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, F
     match command {
         StoreCommand::Backup { to } => back_up(&App::load(config).await?, to).await?,
         StoreCommand::Compact => compact(&App::load(config).await?).await?,
-        StoreCommand::Move { from, to } => todo!("{from} {to}"),
+        StoreCommand::Move { from, to } => return transfer::transfer(config, &from, &to).await,
     }
     Ok(Exit::Ok)
 }
 
+/// The file of session.store, which must be there.
+fn file(app: &App) -> Result<SqliteStore, Failure> {
+    app.past_keeper()?;
+    let StoreLocation::Sqlite(path) = &app.loaded.settings.session.store;
+    Ok(SqliteStore::at(path, app.tree.root.name.clone())?)
+}
+
 async fn compact(app: &App) -> Result<(), Failure> {
     let store = app.past_keeper()?;
-    Ok(screen::print(match store.compact().await? {
-        Compacted::Clean => {
+    Ok(screen::print(match store.wipe().await? {
+        Wiped::Clean => {
             "the database was written anew; nothing of what was deleted is left in its file"
         }
-        Compacted::LogInUse => {
+        Wiped::LogInUse => {
             "the database was written anew; bytes of what was deleted may be left beside it until the process that has it open ends"
+        }
+        Wiped::LeftToServer => {
+            "the database's server was told to take back the space of what was deleted"
         }
     })?)
 }
 
 async fn back_up(app: &App, to: PathBuf) -> Result<(), Failure> {
-    let store = app.past_keeper()?;
+    let store = file(app)?;
     let taken = to.try_exists().unwrap_or(false);
     if taken {
         let message = format!("`{}` is there already", to.display());

@@ -72,13 +72,18 @@ pub enum StoreLocation {
     Sqlite(PathBuf),
 }
 
+impl StoreLocation {
+    /// The place that `text` means, as it stands here.
+    pub(super) fn read(text: &str, base: &Base<'_>) -> Result<Self, Expected> {
+        let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty());
+        let path = path.ok_or("`sqlite:` and the path of a file")?;
+        Ok(Self::Sqlite(base.resolve(path)?))
+    }
+}
+
 impl Setting for StoreLocation {
     fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        let path = value
-            .as_str()
-            .and_then(|text| text.strip_prefix("sqlite:"))
-            .filter(|path| !path.is_empty());
-        *self = Self::Sqlite(base.resolve(path.ok_or("`sqlite:` and the path of a file")?)?);
+        *self = Self::read(value.as_str().unwrap_or_default(), base)?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use lango_core::{Caller, Effect, Risk, Source, Timestamp, Tool, ToolError, Trust, UserId};
 use lango_knowledge::{GraphSettings, graph_tools};
 use lango_store::graph::{Confidence, Name, NewFact};
-use lango_store::{Graph, SqliteStore};
+use lango_store::{Database, SqliteStore};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::tool::caller;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const UNTRUSTED: &str =
 
 pub struct Desk {
     _folder: TempDir,
-    pub graph: Graph,
+    pub graph: Arc<dyn Database>,
     pub clock: Arc<SetClock>,
     tools: Vec<Arc<dyn Tool>>,
 }
@@ -34,8 +34,8 @@ pub fn desk_with(settings: GraphSettings) -> Desk {
     let clock = Arc::new(SetClock::default());
     clock.set(TODAY);
     Desk {
-        tools: graph_tools(store.graph(), clock.clone(), settings),
-        graph: store.graph(),
+        tools: graph_tools(store.clone(), clock.clone(), settings),
+        graph: store,
         _folder: folder,
         clock,
     }

@@ -14,7 +14,7 @@ use lango_core::{
 use lango_knowledge::{
     AddOptions, AddReport, Hit, Library, LibraryError, Mode, OfflineEmbedder, Query, Results,
 };
-use lango_store::SqliteStore;
+use lango_store::{Database, SqliteStore};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct Home {
     _folder: TempDir,
     files: PathBuf,
     database: PathBuf,
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Database>,
     library: Library,
     user: UserId,
 }
@@ -44,13 +44,10 @@ impl Home {
         let files = folder.path().join("files");
         fs::create_dir(&files).unwrap();
         let database = folder.path().join("lango.db");
-        let store = Arc::new(SqliteStore::open(&database, "lango".into()).unwrap());
-        let embedder = OfflineEmbedder::with_frequencies(Arc::clone(&store));
-        let library = Library::new(
-            Arc::clone(&store),
-            Some(Arc::new(embedder)),
-            Arc::new(Fixed),
-        );
+        let store: Arc<dyn Database> =
+            Arc::new(SqliteStore::open(&database, "lango".into()).unwrap());
+        let embedder = OfflineEmbedder::with_frequencies(store.clone());
+        let library = Library::new(store.clone(), Some(Arc::new(embedder)), Arc::new(Fixed));
         Self {
             files: files.canonicalize().unwrap(),
             _folder: folder,
@@ -62,7 +59,7 @@ impl Home {
     }
 
     fn with_embedder(&self, embedder: Option<Arc<dyn Embedder>>) -> Library {
-        Library::new(Arc::clone(&self.store), embedder, Arc::new(Fixed))
+        Library::new(self.store.clone(), embedder, Arc::new(Fixed))
     }
 
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {

@@ -2,7 +2,6 @@
 
 use super::failure::Failure;
 use super::look_back;
-use super::memory::{TurnsToRead, Which};
 use super::memory_statements::{
     LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, UNOBSERVED,
     UNTRUSTED_SAVED, WATERMARK,
@@ -10,7 +9,8 @@ use super::memory_statements::{
 use super::readers::Reader;
 use super::rows::unsigned;
 use crate::recollection::{
-    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, UnobservedTurn, Watermark,
+    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which,
 };
 use lango_core::{Exchange, Source, StoreError, Text, Timestamp, Trust, TurnId, UserId};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};

@@ -4,6 +4,7 @@ use super::SqliteStore;
 use super::connection::{open_reader, open_writer};
 use super::failure::{Failure, creation_error};
 use super::hold;
+use crate::archive::Wiped;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
@@ -28,19 +29,10 @@ const PAGES: i32 = 2000;
 const PAUSE: Duration = Duration::from_millis(20);
 const TRIES: usize = 500;
 
-/// What compacting came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compacted {
-    /// Nothing of what was deleted is left in the file or beside it.
-    Clean,
-    /// Somebody was reading: what was deleted may be in the write-ahead log until the last process has closed the file.
-    LogInUse,
-}
-
 impl SqliteStore {
     /// Writes the file anew, so that nothing of what was deleted is left in any part of it. It takes as long as the file is
     /// large, and nobody writes meanwhile.
-    pub async fn compact(&self) -> Result<Compacted, StoreError> {
+    pub async fn compact(&self) -> Result<Wiped, StoreError> {
         let path = self.writer.path().to_owned();
         blocking(move || compact(&path)).await
     }
@@ -52,16 +44,14 @@ impl SqliteStore {
         to: PathBuf,
         seen: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
-        self.open_now()?;
         let path = self.writer.path().to_owned();
         blocking(move || back_up(&path, &to, &seen)).await
     }
+}
 
-    /// How many sessions somebody holds at this moment, in this process or another.
-    pub async fn held(&self) -> Result<usize, StoreError> {
-        let path = self.writer.path().to_owned();
-        blocking(move || hold::count(&path)).await
-    }
+/// How many sessions of the database at `path` somebody holds at this moment, in this process or another.
+pub(super) async fn held(path: PathBuf) -> Result<usize, StoreError> {
+    blocking(move || hold::count(&path)).await
 }
 
 async fn blocking<T: Send + 'static>(
@@ -73,19 +63,21 @@ async fn blocking<T: Send + 'static>(
     })?
 }
 
-fn compact(path: &Path) -> Result<Compacted, StoreError> {
+fn compact(path: &Path) -> Result<Wiped, StoreError> {
     let connection = open_writer(path)?;
     let rewrite = || -> Result<bool, Failure> {
         connection.execute_batch(REWRITE)?;
         Ok(connection.query_row(EMPTY_LOG, [], |row| row.get(0))?)
     };
     match rewrite().map_err(|failure| failure.about(path))? {
-        true => Ok(Compacted::LogInUse),
-        false => Ok(Compacted::Clean),
+        true => Ok(Wiped::LogInUse),
+        false => Ok(Wiped::Clean),
     }
 }
 
 fn back_up(path: &Path, to: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
+    // An older schema is brought up to date first.
+    drop(open_writer(path)?);
     if to
         .try_exists()
         .map_err(|error| creation_error(to, &error))?

@@ -2,7 +2,7 @@
 
 use crate::open;
 use lango_core::{Source, Timestamp, Trust, UserId};
-use lango_store::Graph;
+use lango_store::GraphRows;
 use lango_store::graph::{
     Confidence, Ended, Entity, Fact, FactQuery, Name, NewFact, Noun, Related, Triple, When,
 };
@@ -22,7 +22,7 @@ const TABLES: [&str; 5] = [
 pub struct Place {
     _folder: TempDir,
     path: PathBuf,
-    pub graph: Graph,
+    pub graph: Arc<dyn GraphRows>,
     pub user: UserId,
 }
 
@@ -30,7 +30,7 @@ pub fn place() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     Place {
-        graph: Arc::new(open(&path)).graph(),
+        graph: Arc::new(open(&path)),
         _folder: folder,
         path,
         user: UserId::from("local"),

@@ -6,10 +6,10 @@ use crate::args::DeleteArguments;
 use crate::commands::retention::{self, Gone};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
-use lango_core::{Clock, Patience, SessionId, SessionStore, StoreError, Timestamp};
+use lango_core::{Clock, Patience, SessionId, StoreError, Timestamp};
 use lango_engine::SystemClock;
-use lango_store::archive::{Archive, Expired, Removing, remove};
-use lango_store::{Compacted, SqliteStore};
+use lango_store::Database;
+use lango_store::archive::{Expired, Wiped, remove};
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
         Some(age) => {
             let before = before(age);
             if !arguments.yes {
-                ask_for_old(app, &store, before).await?;
+                ask_for_old(app, &*store, before).await?;
             }
             let gone = retention::expire(&*store, &app.users(), before).await?;
             if gone.busy > 0 {
@@ -40,9 +40,9 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
         None => {
             let ids = found(app, &arguments.ids).await?;
             if !arguments.yes {
-                ask_for(&store, &ids, ids.len()).await?;
+                ask_for(&*store, &ids, ids.len()).await?;
             }
-            let sessions = named(&store, &ids).await?;
+            let sessions = named(&*store, &ids).await?;
             Gone {
                 sessions,
                 ..Gone::default()
@@ -52,11 +52,12 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
     if gone.sessions + gone.tasks == 0 {
         return Ok(screen::print("nothing is that old")?);
     }
-    let left = match store.compact().await? {
-        Compacted::Clean => "nothing of it is left in the database's file",
-        Compacted::LogInUse => {
+    let left = match store.wipe().await? {
+        Wiped::Clean => "nothing of it is left in the database's file",
+        Wiped::LogInUse => {
             "another process has the database open: bytes may be left until it ends, or until `lango store compact`"
         }
+        Wiped::LeftToServer => "the database's server takes the space back by itself",
     };
     Ok(screen::print(&format!("deleted {gone}; {left}"))?)
 }
@@ -79,7 +80,7 @@ fn before(age: Duration) -> Timestamp {
 }
 
 /// Deletes these sessions: all of them are held before the first one goes.
-async fn named(store: &SqliteStore, ids: &[SessionId]) -> Result<u64, Failure> {
+async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> {
     let mut holds = Vec::with_capacity(ids.len());
     for id in ids {
         holds.push(store.hold(id, Patience::Refuse).await?);
@@ -96,7 +97,7 @@ async fn named(store: &SqliteStore, ids: &[SessionId]) -> Result<u64, Failure> {
     Ok(ids.len() as u64)
 }
 
-async fn ask_for_old(app: &App, store: &SqliteStore, before: Timestamp) -> Result<(), Failure> {
+async fn ask_for_old(app: &App, store: &dyn Database, before: Timestamp) -> Result<(), Failure> {
     let mut first = Vec::new();
     for user in app.users() {
         let page = Expired {
@@ -112,7 +113,7 @@ async fn ask_for_old(app: &App, store: &SqliteStore, before: Timestamp) -> Resul
 }
 
 /// Asks whether these, and as many more, are to be gone for good.
-async fn ask_for(store: &SqliteStore, ids: &[SessionId], total: usize) -> Result<(), Failure> {
+async fn ask_for(store: &dyn Database, ids: &[SessionId], total: usize) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let message = "deleting is for good, and there is no terminal to ask on";
         return Err(Failure::new(Exit::Usage, message).next("--yes deletes without asking"));

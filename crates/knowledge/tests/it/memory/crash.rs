@@ -5,9 +5,9 @@
 //! wherever it is.
 
 use super::{Echo, all, create, eager, echoing, end_of, marks, memory};
-use lango_core::{Event, EventBody, Model, Outcome, Page, SessionStore, Timestamp, Usage};
+use lango_core::{Event, EventBody, Model, Outcome, Page, Timestamp, Usage};
 use lango_knowledge::MemoryReport;
-use lango_store::{Generation, MemoryOwner, SqliteStore};
+use lango_store::{Database, Generation, MemoryOwner, SqliteStore};
 use lango_testkit::model::ScriptedModel;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -33,7 +33,7 @@ impl Dice {
     }
 }
 
-fn open(path: &Path) -> Arc<SqliteStore> {
+fn open(path: &Path) -> Arc<dyn Database> {
     Arc::new(SqliteStore::open(path, "root".into()).unwrap())
 }
 
@@ -188,7 +188,7 @@ async fn a_life() {
         boundary();
         memory.work_due(&owner.user, &owner.session).await.unwrap();
         boundary();
-        let head = SessionStore::open(&*store, &owner.session).await.unwrap();
+        let head = store.open(&owner.session).await.unwrap();
         if head.turns == TURNS {
             break;
         }
@@ -208,8 +208,8 @@ async fn a_life() {
 }
 
 /// What the runner does with a turn that a crash left: it ends as interrupted.
-async fn close_what_was_left(store: &SqliteStore, owner: &MemoryOwner) {
-    let head = SessionStore::open(store, &owner.session).await.unwrap();
+async fn close_what_was_left(store: &Arc<dyn Database>, owner: &MemoryOwner) {
+    let head = store.open(&owner.session).await.unwrap();
     let Some(from) = head.unfinished else { return };
     let page = Page { from, limit: 1 };
     let first = store.read(&owner.session, page).await.unwrap().remove(0);

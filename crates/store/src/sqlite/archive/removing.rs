@@ -7,7 +7,7 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use super::{hidden_user, ids};
-use crate::archive::{Expired, Removing};
+use crate::archive::{Expired, Removing, Wiped};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::library::wipe_document;
@@ -93,6 +93,10 @@ impl Removing for SqliteStore {
             connection.execute_batch(END_WIPING)?;
             Ok(removed as u64)
         }))
+    }
+
+    fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
+        Box::pin(self.compact())
     }
 }
 

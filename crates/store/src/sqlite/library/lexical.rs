@@ -10,7 +10,7 @@ use super::statements::{
     ALL_CHUNKS, ASK, ASKED, CHUNK_WORDS, COLLECTION_SIZE, FORGET_QUERY, HAS_QUERY, MAKE_QUERY,
     WORD_COUNT, WORD_PLACES,
 };
-use crate::library::CollectionId;
+use crate::library::{CollectionId, Ranked};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// How much a word that comes again counts, and how much the length of a chunk.
@@ -23,17 +23,6 @@ const MOST_PLACES: u64 = 60_000;
 
 /// How many chunks are ranked by their length too, at least.
 const RANKED_FINELY: usize = 300;
-
-/// What a search by words gave.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ranked {
-    /// Chunks and their scores, the best first.
-    pub hits: Vec<(i64, f64)>,
-    /// How many of the words are in no chunk of any collection that was searched.
-    pub unknown: usize,
-    /// How many words were left out because they are in too many chunks.
-    pub left_out: usize,
-}
 
 /// The chunks that hold any of the words.
 pub(super) fn search(

@@ -1,6 +1,6 @@
 //! The arguments of the commands that keep, move and delete what is stored.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
 
 /// Which sessions are meant.
@@ -65,7 +65,8 @@ pub struct VerifyArguments {
                   What was said is gone for good, with what was remembered of it and what only it could search. A session in which a \
                   turn runs is refused; one with an open turn is deleted by its id alone, never for its age."
 )]
-#[group(id = "whose", required = true, multiple = false)]
+#[group(skip)]
+#[command(group = ArgGroup::new("whose").required(true).multiple(false))]
 pub struct DeleteArguments {
     /// The sessions; the beginning of an id is enough.
     #[arg(value_name = "ID", group = "whose", num_args = 1..)]

@@ -31,8 +31,9 @@ pub enum Line {
     Event(LogRow),
 }
 
+/// What the first line of a session says.
 #[derive(Serialize, Deserialize)]
-struct Heading {
+pub struct Heading {
     lango_session: u32,
     id: SessionId,
     user: UserId,
@@ -72,9 +73,9 @@ const ENVELOPE: [&str; 8] = [
     "seq", "session", "turn", "frame", "author", "time", "stored", "hash",
 ];
 
-/// The first line of a session.
-pub fn of_session(record: &SessionRecord) -> serde_json::Result<String> {
-    let heading = Heading {
+/// What the first line of a session says, which then gets its [seal](sealed).
+pub fn heading(record: &SessionRecord) -> Heading {
+    Heading {
         lango_session: FORM,
         id: record.id.clone(),
         user: record.user.clone(),
@@ -83,8 +84,16 @@ pub fn of_session(record: &SessionRecord) -> serde_json::Result<String> {
         title: record.title.clone(),
         events: record.events,
         hash: hex(&record.hash),
-    };
-    Ok(sealed(&serde_json::to_string(&heading)?))
+    }
+}
+
+/// A JSON object with a seal over its bytes at its end.
+pub fn sealed(object: &str) -> String {
+    let open = object.strip_suffix('}').unwrap_or(object);
+    format!(
+        "{open},\"seal\":\"{}\"}}",
+        hex(&Sha256::digest(open.as_bytes()))
+    )
 }
 
 /// The line of an event with its stored text in its own bytes; none where they do not fit on a line.
@@ -152,7 +161,7 @@ fn read_session(line: &str) -> Result<SessionRecord, String> {
             return Err(format!("{what} of the session cannot be used as a name"));
         }
     }
-    if heading.title.len() > LONGEST_NAME || heading.title.contains(char::is_control) {
+    if heading.title.len() > LONGEST_NAME || heading.title.contains('\n') {
         return Err("the title of the session is no line of text".to_owned());
     }
     Ok(SessionRecord {
@@ -229,15 +238,6 @@ fn beginning(row: &LogRow) -> serde_json::Result<String> {
 
 fn ending(hash: &[u8]) -> String {
     format!(",\"hash\":\"{}\"}}", hex(hash))
-}
-
-/// A JSON object with a seal over its bytes at its end.
-fn sealed(object: &str) -> String {
-    let open = object.strip_suffix('}').unwrap_or(object);
-    format!(
-        "{open},\"seal\":\"{}\"}}",
-        hex(&Sha256::digest(open.as_bytes()))
-    )
 }
 
 fn is_no_part_of_a_name(letter: char) -> bool {

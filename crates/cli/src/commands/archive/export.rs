@@ -78,7 +78,8 @@ async fn one(
         Err(StoreError::NotFound { .. }) => return Err(Wrong::Gone),
         record => record?,
     };
-    out.line(&line::of_session(&record)?)?;
+    let heading = screen::json(&line::heading(&record), Layout::Line)?;
+    out.line(&line::sealed(&heading))?;
     let mut chain = Chain::of(id);
     while chain.count() < record.events {
         let rows = next_rows(store, &record, &chain).await;

@@ -123,14 +123,15 @@ impl Telling {
     }
 
     fn tell(&mut self, progress: Progress) {
-        let share = screen::share(progress.done, progress.total);
-        let line = match progress.doing {
-            Doing::Copying(table) => format!("{share}  copying {table}"),
-            Doing::Comparing(table) => format!("{share}  comparing {table}"),
-            Doing::Checking => format!("{share}  checking logs"),
+        let Progress { doing, done, total } = progress;
+        let doing = match doing {
+            Doing::Copying(table) => format!("copying {table}"),
+            Doing::Comparing(table) => format!("comparing {table}"),
+            Doing::Checking => "checking logs".to_owned(),
         };
         if self.is_terminal {
-            return self.bar.show(&line);
+            let share = screen::share(done, total);
+            return self.bar.show(&format!("{share}  {doing}"));
         }
         let is_told = match self.told {
             Some((doing, when)) => doing == progress.doing && when.elapsed() < SAID_EVERY,
@@ -138,7 +139,7 @@ impl Telling {
         };
         if !is_told && progress.total > 0 {
             self.told = Some((progress.doing, Instant::now()));
-            screen::say(&line);
+            screen::say(&format!("{doing}: {done} of {total}"));
         }
     }
 }

@@ -8,6 +8,7 @@ mod agent_trust;
 mod agents;
 mod approvals;
 mod approvals_screen;
+mod archive;
 mod bad_config;
 mod bad_input;
 mod bad_store;

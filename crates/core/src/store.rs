@@ -5,7 +5,6 @@ use crate::{
     Timestamp, TurnId, UserId, Waiting,
 };
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// Where sessions live while turns run.
 ///
@@ -251,7 +250,7 @@ pub enum StoreError {
         id: SessionId,
     },
     /// The database does not answer.
-    #[error("the database {place} does not answer: {detail}")]
+    #[error("the database `{place}` does not answer: {detail}")]
     Unreachable {
         /// Where it should be, without secrets.
         place: String,
@@ -259,44 +258,44 @@ pub enum StoreError {
         detail: String,
     },
     /// The file is there and is not ours.
-    #[error("`{}` is not a lango database: {detail}", path.display())]
+    #[error("`{place}` is not a lango database: {detail}")]
     Foreign {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the address of the server without secrets.
+        place: String,
         /// How we know.
         detail: String,
     },
     /// A newer lango wrote it.
-    #[error("`{}` was written by a newer lango (schema {found}, this one knows {known})", path.display())]
+    #[error("`{place}` was written by a newer lango (schema {found}, this one knows {known})")]
     TooNew {
-        /// The file.
-        path: PathBuf,
-        /// The schema in the file.
+        /// The file, or the address of the server without secrets.
+        place: String,
+        /// The schema that is there.
         found: u32,
         /// The newest schema we know.
         known: u32,
     },
     /// It cannot be opened or read.
-    #[error("cannot open the database `{}`: {detail}", path.display())]
+    #[error("cannot open the database `{place}`: {detail}")]
     Unreadable {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the address of the server without secrets.
+        place: String,
         /// What the system said.
         detail: String,
     },
     /// It cannot be written.
-    #[error("the database `{}` cannot be written: {detail}", path.display())]
+    #[error("the database `{place}` cannot be written: {detail}")]
     ReadOnly {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the address of the server without secrets.
+        place: String,
         /// What the system said.
         detail: String,
     },
     /// There is no room left.
-    #[error("no room left for the database `{}`; free some space and try again", path.display())]
+    #[error("no room left for the database `{place}`; free some space and try again")]
     Full {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the address of the server without secrets.
+        place: String,
     },
     /// A row is not what was once written.
     #[error("session `{id}` is damaged at event {seq}: {detail}")]

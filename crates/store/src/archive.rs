@@ -8,12 +8,20 @@
 pub mod line;
 
 use crate::chain::{Chain, StoredEvent};
+use crate::stored::{Speaker, author};
 use lango_core::{
-    BoxFuture, NewSession, Page, SessionId, SessionStore, StoreError, Text, Timestamp, UserId,
+    AgentName, BoxFuture, NewSession, Page, SessionId, SessionStore, StoreError, Text, Timestamp,
+    UserId,
 };
+use serde::Deserialize;
 
 /// What stands in front of the user of a session that nobody is to see.
-pub(crate) const HIDDEN: char = '\u{1}';
+const HIDDEN: char = '\u{1}';
+
+/// The user of a session that nobody is to see.
+pub(crate) fn hidden_user(user: &UserId) -> String {
+    format!("{HIDDEN}{user}")
+}
 
 /// How many rows of a log are read at once at most.
 pub const ROWS_AT_ONCE: usize = 200;
@@ -61,7 +69,26 @@ pub struct LogRow {
     pub hash: Vec<u8>,
 }
 
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+}
+
 impl LogRow {
+    /// The same row with its author filled in, if it has none because it is older than authors.
+    pub(crate) fn with_author(mut self, root_agent: &AgentName) -> Self {
+        if self.author.is_empty() && self.hash.is_empty() {
+            let kind = serde_json::from_str::<Kind<'_>>(&self.body);
+            let speaker = match kind {
+                Ok(kind) if kind.kind == "user.message" => Speaker::User,
+                _ => Speaker::Agent,
+            };
+            self.author = author("", speaker, root_agent).as_str().into();
+        }
+        self
+    }
+
     /// The fields that the hash covers. A number that no database holds matches no hash.
     pub(crate) fn stored(&self) -> StoredEvent<'_> {
         StoredEvent {

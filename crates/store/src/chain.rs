@@ -1,7 +1,8 @@
 //! The hashes that tie each row of a log to the one before it.
 //!
 //! A row's hash covers the hash before it and every field exactly as it is stored, each with its length in front. Rows
-//! from before there were hashes have an empty one; the chain begins after them and never turns empty again.
+//! from before there were hashes have an empty one; the chain begins after them and never turns empty again. It is the
+//! same in every database, so that a log can be moved from one to another and still be checked.
 
 use crate::archive::LogRow;
 use lango_core::{EventBody, SessionId, StoreError};

@@ -6,10 +6,12 @@
 mod name;
 mod rows;
 mod walk;
+mod walker;
 
 pub use name::{Name, NameError};
 pub use rows::GraphRows;
 pub use walk::{Cuts, Direction, Step, Traversal, Walk, WalkLimits};
+pub(crate) use walker::{Edge, Walked, Walker};
 
 use lango_core::{Source, Timestamp};
 

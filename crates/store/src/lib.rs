@@ -28,8 +28,10 @@ mod library;
 mod line;
 mod memory;
 pub mod moving;
+mod postgres;
 mod recollection;
 mod sqlite;
+mod stored;
 pub mod tables;
 mod title;
 
@@ -41,6 +43,7 @@ pub use library::{
     NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, Wanted,
 };
 pub use memory::MemoryStore;
+pub use postgres::{Changed, Changes, PostgresOptions, PostgresStore};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
     NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn,

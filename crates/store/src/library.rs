@@ -1,6 +1,9 @@
 //! What the library's rows hold, as values, and the seam to them. What is done with them is in `lango-knowledge`.
 
+pub(crate) mod bm25;
+pub(crate) mod nearest;
 mod rows;
+pub(crate) mod vectors;
 
 pub use rows::LibraryRows;
 

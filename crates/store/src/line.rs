@@ -27,11 +27,30 @@ pub(crate) struct Place {
     _in_line: InLine,
 }
 
+/// Somebody who has come to a line and is not yet known to be at its front.
+#[derive(Debug)]
+pub(crate) struct Newcomer {
+    turnstile: Arc<Turnstile<()>>,
+    in_line: InLine,
+    /// Whether nobody was there.
+    pub is_first: bool,
+}
+
 /// Somebody in a line, at its front or not. The last to leave takes the line away.
 #[derive(Debug)]
 struct InLine {
     lines: Arc<Lines>,
     session: SessionId,
+}
+
+impl Newcomer {
+    /// Waits to be at the front.
+    pub async fn front(self) -> Place {
+        Place {
+            _front: self.turnstile.lock_owned().await,
+            _in_line: self.in_line,
+        }
+    }
 }
 
 impl Lines {
@@ -41,18 +60,15 @@ impl Lines {
         session: &SessionId,
         patience: Patience,
     ) -> Result<Place, StoreError> {
-        let (turnstile, in_line) = self.enter(session, patience)?;
-        Ok(Place {
-            _front: turnstile.lock_owned().await,
-            _in_line: in_line,
-        })
+        Ok(self.enter(session, patience)?.front().await)
     }
 
-    fn enter(
+    /// Comes to a session's line. The order is that of asking for the front.
+    pub fn enter(
         self: &Arc<Self>,
         session: &SessionId,
         patience: Patience,
-    ) -> Result<(Arc<Turnstile<()>>, InLine), StoreError> {
+    ) -> Result<Newcomer, StoreError> {
         let mut sessions = self.sessions();
         let length = sessions.get(session).map_or(0, |line| line.length);
         let busy = |waiting| StoreError::Busy {
@@ -69,11 +85,14 @@ impl Lines {
         }
         let line = sessions.entry(session.clone()).or_default();
         line.length += 1;
-        let in_line = InLine {
-            lines: Arc::clone(self),
-            session: session.clone(),
-        };
-        Ok((Arc::clone(&line.turnstile), in_line))
+        Ok(Newcomer {
+            turnstile: Arc::clone(&line.turnstile),
+            in_line: InLine {
+                lines: Arc::clone(self),
+                session: session.clone(),
+            },
+            is_first: length == 0,
+        })
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Line>> {

@@ -3,8 +3,10 @@
 //! These are plain values. How they come about is for `lango-knowledge`, how they are stored for [`MemoryRows`].
 
 mod rows;
+mod stored;
 
 pub use rows::MemoryRows;
+pub(crate) use stored::exchange_within;
 
 use lango_core::{Exchange, SessionId, Source, Text, Timestamp, Trust, UserId};
 use std::fmt;

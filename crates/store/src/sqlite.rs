@@ -30,6 +30,7 @@ mod upkeep;
 mod writer;
 
 use crate::database::Database;
+use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
@@ -49,7 +50,7 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     writer: Arc<Writer>,
     /// The signs of vectors that were searched.
-    bits: Arc<library::BitsInMemory>,
+    bits: Arc<BitsInMemory>,
     /// Those of this process who want to hold a session.
     lines: Arc<Lines>,
 }

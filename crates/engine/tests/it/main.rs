@@ -14,6 +14,7 @@ mod bench;
 mod budget;
 mod capability;
 mod crash_laws;
+mod failpoints;
 mod homes;
 mod instruction;
 mod misbehaviour;

@@ -1,8 +1,9 @@
 //! The table of approvals: kept in step with the log, read for a turn and for a person.
 
 use super::failure::Failure;
-use super::rows::{damaged, unsigned};
+use super::rows::unsigned;
 use super::statements::{APPROVALS, DELETE_APPROVAL, GRANT, GRANTS, INSERT_APPROVAL, REVOKE};
+use crate::stored::damaged;
 use lango_core::{
     ApprovalId, ApprovalRequest, Approvals, Event, EventBody, Grant, SessionId, StoreError, Text,
     Timestamp, TurnId, UserId, Waiting,

@@ -8,16 +8,47 @@ use super::SqliteStore;
 use super::connection::execute;
 use super::failure::Failure;
 use super::readers::Reader;
-use super::rows::{Speaker, author, bound, limit, unsigned};
+use super::rows::{bound, limit, unsigned};
 use super::statements::LOG_END;
-use crate::archive::{Archive, HIDDEN, LogRow, PAGE_BYTES, SessionRecord};
+use crate::archive::{Archive, LogRow, PAGE_BYTES, SessionRecord};
 use lango_core::{BoxFuture, Page, SessionId, StoreError, Text, Timestamp, UserId};
 use rusqlite::{OptionalExtension as _, Row, params};
-use serde::Deserialize;
 use statements::{IDS, RECORD, ROWS};
 
 impl Archive for SqliteStore {
     fn ids(
+        &self,
+        user: &UserId,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        let user = user.to_string();
+        let after = after.map_or_else(String::new, ToString::to_string);
+        Box::pin(
+            self.readers
+                .read(move |reader| ids(reader, &user, &after, limit)),
+        )
+    }
+
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
+        let session = session.clone();
+        Box::pin(self.readers.read(move |reader| record(reader, &session)))
+    }
+
+    fn rows(
+        &self,
+        session: &SessionId,
+        page: Page,
+    ) -> BoxFuture<'_, Result<Vec<LogRow>, StoreError>> {
+        let session = session.clone();
+        Box::pin(
+            self.readers
+                .read(move |reader| rows(reader, &session, page)),
+        )
+    }
+}
+
+fn ids(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
@@ -127,32 +158,16 @@ fn rows(reader: Reader<'_>, session: &SessionId, page: Page) -> Result<Vec<LogRo
     Ok(rows)
 }
 
-#[derive(Deserialize)]
-struct Kind<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-}
-
 fn log_row(row: &Row<'_>, session: &SessionId, reader: Reader<'_>) -> Result<LogRow, Failure> {
-    let body: String = row.get(5)?;
-    let hash: Vec<u8> = row.get(6)?;
-    let mut said_by: Text = row.get(3)?;
-    if said_by.is_empty() && hash.is_empty() {
-        let kind = serde_json::from_str::<Kind<'_>>(&body);
-        let speaker = match kind {
-            Ok(kind) if kind.kind == "user.message" => Speaker::User,
-            _ => Speaker::Agent,
-        };
-        said_by = author("", speaker, reader.root_agent).as_str().into();
-    }
-    Ok(LogRow {
+    let row = LogRow {
         session: session.clone(),
         seq: unsigned(row, 0)?,
         turn: row.get(1)?,
         frame: row.get(2)?,
-        author: said_by,
+        author: row.get(3)?,
         time: Timestamp(unsigned(row, 4)?),
-        body,
-        hash,
-    })
+        body: row.get(5)?,
+        hash: row.get(6)?,
+    };
+    Ok(row.with_author(reader.root_agent))
 }

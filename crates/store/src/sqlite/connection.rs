@@ -1,6 +1,6 @@
 //! Connections to the file and how they are set up: one that writes, and any number that read.
 
-use super::failure::Failure;
+use super::failure::{Failure, place_of};
 use super::migrations;
 use super::place::{self, APPLICATION_ID, Found};
 use lango_core::StoreError;
@@ -39,7 +39,7 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
     if connection.is_readonly(MAIN_DB)? {
         let detail = "it can be read but not written".to_owned();
         return Err(StoreError::ReadOnly {
-            path: path.to_owned(),
+            place: place_of(path),
             detail,
         }
         .into());

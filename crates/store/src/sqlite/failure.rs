@@ -56,22 +56,22 @@ impl From<StoreError> for Failure {
 
 /// SQLite's error in our words.
 pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
-    let (path, detail) = (path.to_owned(), error.to_string());
+    let (place, detail) = (place_of(path), error.to_string());
     if error
         .sqlite_error()
         .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
     {
         // The index of the write-ahead log could not grow.
-        return StoreError::Full { path };
+        return StoreError::Full { place };
     }
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => StoreError::Full { path },
-        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path, detail },
+        Some(ErrorCode::DiskFull) => StoreError::Full { place },
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place, detail },
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::CannotOpen) => {
-            StoreError::Unreadable { path, detail }
+            StoreError::Unreadable { place, detail }
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Failed {
-            detail: format!("`{}` is held by another process; try again", path.display()),
+            detail: format!("`{place}` is held by another process; try again"),
         },
         _ => StoreError::Failed { detail },
     }
@@ -79,12 +79,17 @@ pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
 
 /// The system's error on making the file, in our words.
 pub(super) fn creation_error(path: &Path, error: &io::Error) -> StoreError {
-    let (path, detail) = (path.to_owned(), error.to_string());
+    let (place, detail) = (place_of(path), error.to_string());
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            StoreError::ReadOnly { path, detail }
+            StoreError::ReadOnly { place, detail }
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
-        _ => StoreError::Unreadable { path, detail },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
+        _ => StoreError::Unreadable { place, detail },
     }
+}
+
+/// The file as errors name it.
+pub(super) fn place_of(path: &Path) -> String {
+    path.display().to_string()
 }

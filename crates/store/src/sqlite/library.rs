@@ -17,7 +17,6 @@ use crate::library::{
     Ranked, Removal, Stored, Wanted,
 };
 use lango_core::{EmbeddingMaker, SessionId, UserId};
-pub(super) use nearest::BitsInMemory;
 use rusqlite::Connection;
 use std::sync::Arc;
 

@@ -1,18 +1,13 @@
 //! What a new turn has to know of a session, read by key: the end of the log and the exchanges of the look back.
-//!
-//! Of an event's JSON only the words are taken out; the rest is skipped.
 
 use super::connection::execute;
 use super::failure::Failure;
 use super::readers::Reader;
-use super::rows::{Speaker, author, damaged, unsigned};
+use super::rows::unsigned;
 use super::statements::{LOG_END, LOOK_BACK, SESSION};
-use lango_core::{
-    CallId, Exchange, ExchangeAnswer, FrameId, SessionHead, SessionId, StoreError, Text, TurnId,
-    UserId,
-};
+use crate::stored::{self, AnswerColumns, ExchangeColumns};
+use lango_core::{Exchange, SessionHead, SessionId, StoreError, Text, UserId};
 use rusqlite::{OptionalExtension as _, Row, params};
-use serde::Deserialize;
 
 /// The head of a session, all of it as of one moment.
 pub(super) fn head(reader: Reader<'_>, session: &SessionId) -> Result<SessionHead, Failure> {
@@ -65,84 +60,32 @@ fn head_of_this_moment(reader: Reader<'_>, session: &SessionId) -> Result<Sessio
     })
 }
 
-#[derive(Deserialize)]
-struct Question {
-    text: Text,
-}
-
-/// The words of an agent, here or elsewhere.
-#[derive(Deserialize)]
-struct Answer<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(default)]
-    text: Option<Text>,
-    #[serde(default)]
-    output: Option<Text>,
-}
-
-#[derive(Deserialize)]
-struct Delegation {
-    call: CallId,
-    task: Text,
-}
-
 /// The exchange in a row whose columns begin as those of [`LOOK_BACK`] do.
 pub(super) fn exchange(
     row: &Row<'_>,
     session: &SessionId,
     reader: Reader<'_>,
 ) -> Result<Exchange, Failure> {
-    let question: Option<Question> = parse(row, 3, session, unsigned(row, 1)?)?;
-    Ok(Exchange {
-        turn: TurnId::new(row.get::<_, Text>(0)?),
-        question: question.map(|question| question.text).unwrap_or_default(),
-        answer: answer(row, session, reader)?,
-    })
-}
-
-fn answer(
-    row: &Row<'_>,
-    session: &SessionId,
-    reader: Reader<'_>,
-) -> Result<Option<ExchangeAnswer>, Failure> {
-    let Some(seq) = row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs) else {
-        return Ok(None);
+    let text = |column| {
+        let value = row.get_ref(column)?.as_str_or_null();
+        Ok::<_, rusqlite::Error>(value?)
     };
-    let Some(message) = parse::<Answer<'_>>(row, 7, session, seq)? else {
-        return Ok(None);
-    };
-    let is_remote = message.kind == "remote.returned";
-    let words = match message.kind {
-        "agent.message" => message.text,
-        "remote.returned" => message.output,
+    let seq = row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs);
+    let answer = match (seq, text(5)?, text(6)?, text(7)?) {
+        (Some(seq), Some(author), Some(frame), Some(body)) => Some(AnswerColumns {
+            seq,
+            author,
+            frame,
+            body,
+        }),
         _ => None,
     };
-    let Some(text) = words else { return Ok(None) };
-    let author = author(&row.get::<_, String>(5)?, Speaker::Agent, reader.root_agent);
-    let frame = FrameId::new(row.get::<_, Text>(6)?);
-    let delegation = parse::<Delegation>(row, 8, session, seq)?;
-    let task = delegation.filter(|delegation| FrameId::from(&delegation.call) == frame);
-    Ok(Some(ExchangeAnswer {
-        author,
-        text,
-        task: task.map(|delegation| delegation.task),
-        is_remote,
-    }))
-}
-
-/// The JSON of a joined event, if there is such an event.
-fn parse<'a, T: Deserialize<'a>>(
-    row: &'a Row<'_>,
-    column: usize,
-    session: &SessionId,
-    seq: u64,
-) -> Result<Option<T>, Failure> {
-    let body = row
-        .get_ref(column)?
-        .as_str_or_null()
-        .map_err(rusqlite::Error::from)?;
-    body.map(serde_json::from_str)
-        .transpose()
-        .map_err(|error| damaged(session, seq, &error))
+    let columns = ExchangeColumns {
+        turn: text(0)?.unwrap_or_default(),
+        first_seq: unsigned(row, 1)?,
+        question: text(3)?,
+        answer,
+        delegation: text(8)?,
+    };
+    Ok(stored::exchange(&columns, session, reader.root_agent)?)
 }

@@ -3,7 +3,7 @@
 //! `user_version` counts the files that were applied. Each one is applied in a transaction of its own together with its
 //! count, so that a process that ends in the middle has migrated or has not, and two that start at once do it once.
 
-use super::failure::Failure;
+use super::failure::{Failure, place_of};
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), F
     let found = schema(connection)?;
     if found > KNOWN {
         return Err(StoreError::TooNew {
-            path: path.to_owned(),
+            place: place_of(path),
             found,
             known: KNOWN,
         }

@@ -3,7 +3,7 @@
 //! A file that is not ours is looked at and left as it is. SQLite itself does the looking, on a connection that takes no
 //! locks and makes no files; reading the header by hand would release the locks that this process may hold on it.
 
-use super::failure::{creation_error, sqlite_error};
+use super::failure::{creation_error, place_of, sqlite_error};
 use lango_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -98,7 +98,7 @@ fn recognise(path: &Path) -> Result<(), StoreError> {
         Err(error) => return Err(sqlite_error(path, &error)),
     };
     Err(StoreError::Foreign {
-        path: path.to_owned(),
+        place: place_of(path),
         detail: detail.to_owned(),
     })
 }
@@ -130,7 +130,7 @@ fn immutable_address(path: &Path) -> String {
 
 fn unreadable(path: &Path, detail: impl Into<String>) -> StoreError {
     StoreError::Unreadable {
-        path: path.to_owned(),
+        place: place_of(path),
         detail: detail.into(),
     }
 }

@@ -3,9 +3,10 @@
 use super::failure::Failure;
 use super::readers::Reader;
 use super::statements::{EVENTS, SESSION, SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS, UNFINISHED};
+use crate::stored::{self, EventColumns};
 use lango_core::{
-    AgentName, Event, EventBody, FrameId, Page, SessionId, SessionSummary, StoreError, Text,
-    Timestamp, TurnId, UnfinishedTurn, UserId,
+    AgentName, Event, Page, SessionId, SessionSummary, StoreError, Text, Timestamp, TurnId,
+    UnfinishedTurn, UserId,
 };
 use rusqlite::{OptionalExtension as _, Params, Row, params};
 
@@ -94,59 +95,22 @@ pub(super) fn summaries_with_prefix(
     )
 }
 
-/// The author of a stored message: the one place that knows what an empty one means.
-///
-/// Rows from before authors were stored have none. What the person said is the user's, all else the root agent's. A
-/// stored author is taken as it is, in the tree or not.
-pub(super) fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> AgentName {
-    match (stored, speaker) {
-        ("", Speaker::User) => AgentName::user(),
-        ("", Speaker::Agent) => root_agent.clone(),
-        (name, _) => AgentName::from(name),
-    }
-}
-
-/// Which side a message is from, whoever its author is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
-    User,
-    Agent,
-}
-
 /// A column that is never negative.
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
 }
 
-/// A row whose JSON is not what was once written.
-pub(super) fn damaged(session: &SessionId, seq: u64, error: &serde_json::Error) -> Failure {
-    StoreError::Damaged {
-        id: session.clone(),
-        seq,
-        detail: error.to_string(),
-    }
-    .into()
-}
-
 fn event(row: &Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event, Failure> {
-    let seq = unsigned(row, 0)?;
-    let body: EventBody =
-        serde_json::from_str(text(row, 5)?).map_err(|error| damaged(session, seq, &error))?;
-    let speaker = if matches!(body, EventBody::UserMessage { .. }) {
-        Speaker::User
-    } else {
-        Speaker::Agent
+    let columns = EventColumns {
+        seq: unsigned(row, 0)?,
+        turn: text(row, 1)?,
+        frame: text(row, 2)?,
+        author: text(row, 3)?,
+        time: unsigned(row, 4)?,
+        body: text(row, 5)?,
     };
-    Ok(Event {
-        seq,
-        session: session.clone(),
-        turn: TurnId::from(text(row, 1)?),
-        frame: FrameId::from(text(row, 2)?),
-        author: author(text(row, 3)?, speaker, root_agent),
-        time: Timestamp(unsigned(row, 4)?),
-        body,
-    })
+    Ok(stored::event(&columns, session, root_agent)?)
 }
 
 fn summaries_of(

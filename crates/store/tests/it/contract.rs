@@ -1,6 +1,7 @@
 //! The contract of a session store, over every store there is.
 
-use lango_store::{MemoryStore, SqliteStore};
+use lango_store::{MemoryStore, PostgresStore, SqliteStore};
+use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Subject;
 
 mod memory {
@@ -11,6 +12,10 @@ mod sqlite {
     lango_testkit::session_store_contract!(super::sqlite_store);
 }
 
+mod postgresql {
+    lango_testkit::session_store_contract!(super::postgres_store);
+}
+
 async fn memory_store() -> Subject {
     Subject::new(MemoryStore::new(), ())
 }
@@ -19,4 +24,9 @@ async fn sqlite_store() -> Subject {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("lango.db"), "sketch-root".into()).unwrap();
     Subject::new(store, folder)
+}
+
+async fn postgres_store() -> Subject {
+    let store = PostgresStore::at(&postgres::empty(), "sketch-root".into()).unwrap();
+    Subject::new(store, ())
 }

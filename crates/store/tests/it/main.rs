@@ -12,6 +12,7 @@ mod library;
 mod memory;
 mod mount;
 mod old_database;
+mod postgres;
 
 use lango_core::{Batch, Event, NewSession, Page, SessionId, SessionStore, Timestamp, UserId};
 use lango_store::SqliteStore;

@@ -1,8 +1,7 @@
 //! Sessions that come from elsewhere: hidden until their log is whole.
 
-use super::hidden_user;
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
-use crate::archive::{Intake, LogRow, SessionRecord};
+use crate::archive::{Intake, LogRow, SessionRecord, hidden_user};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::log;

@@ -6,8 +6,8 @@ use super::statements::{
     DELETE_OLD_TASKS, DELETE_SESSION, DELETE_SMALL, DELETE_TASKS, DELETE_TURNS, END_WIPING,
     EXPIRED, HIDDEN_USER, HIDE,
 };
-use super::{hidden_user, ids};
-use crate::archive::{Expired, Removing, Wiped};
+use super::ids;
+use crate::archive::{Expired, Removing, Wiped, hidden_user};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::library::wipe_document;

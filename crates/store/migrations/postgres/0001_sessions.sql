@@ -1,0 +1,113 @@
+-- Sessions, whose they are, their append-only logs and what is kept in step with them; tasks from outside; and who holds a
+-- session. Tables and columns are called as they are in SQLite, and numbers are as wide, so that rows can be moved.
+-- Text is compared byte by byte.
+
+CREATE TABLE sessions (
+    id      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    "user"  TEXT COLLATE "C" NOT NULL,
+    title   TEXT NOT NULL DEFAULT '',
+    created BIGINT NOT NULL,
+    updated BIGINT NOT NULL
+);
+
+CREATE INDEX sessions_by_use ON sessions ("user", updated DESC, id);
+
+CREATE INDEX sessions_by_id ON sessions ("user", id);
+
+-- `body` is the JSON of what happened, `type` included, exactly as it was written; `time` is in milliseconds.
+CREATE TABLE events (
+    session TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
+    seq     BIGINT NOT NULL,
+    turn    TEXT COLLATE "C" NOT NULL,
+    frame   TEXT COLLATE "C" NOT NULL,
+    time    BIGINT NOT NULL,
+    body    TEXT NOT NULL,
+    author  TEXT COLLATE "C" NOT NULL DEFAULT '',
+    hash    BYTEA NOT NULL DEFAULT ''::bytea,
+    PRIMARY KEY (session, seq)
+);
+
+-- One row per turn, which says where its question, its answer and the delegation behind that answer are in the log.
+CREATE TABLE turns (
+    session        TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
+    ordinal        BIGINT NOT NULL,
+    turn           TEXT COLLATE "C" NOT NULL,
+    first_seq      BIGINT NOT NULL,
+    question_seq   BIGINT NOT NULL,
+    delegation_seq BIGINT,
+    answer_seq     BIGINT,
+    finished       BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (session, ordinal)
+);
+
+CREATE INDEX turns_by_id ON turns (session, turn, first_seq);
+
+CREATE INDEX turns_unfinished ON turns (session) WHERE finished = 0;
+
+-- What waits for a person, and what they granted for calls to come. A row is waiting while it has no pattern.
+CREATE TABLE approvals (
+    session TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
+    id      TEXT COLLATE "C" NOT NULL,
+    "user"  TEXT COLLATE "C" NOT NULL,
+    turn    TEXT COLLATE "C" NOT NULL,
+    time    BIGINT NOT NULL,
+    request TEXT NOT NULL,
+    pattern TEXT,
+    folder  TEXT COLLATE "C",
+    PRIMARY KEY (session, id)
+);
+
+CREATE INDEX approvals_by_user ON approvals ("user", time, id);
+
+CREATE INDEX approvals_by_id ON approvals ("user", id);
+
+CREATE INDEX approvals_by_folder ON approvals ("user", folder) WHERE folder IS NOT NULL;
+
+-- Where the conversation of a session with each remote agent stands. The task is there while it is not over.
+CREATE TABLE remote_threads (
+    session TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
+    agent   TEXT COLLATE "C" NOT NULL,
+    context TEXT NOT NULL,
+    task    TEXT,
+    PRIMARY KEY (session, agent)
+);
+
+-- Tasks that somebody outside gave lango, as JSON in the words of their protocol, with what they are found by.
+CREATE TABLE tasks (
+    id      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    "user"  TEXT COLLATE "C" NOT NULL,
+    context TEXT COLLATE "C" NOT NULL,
+    state   TEXT COLLATE "C" NOT NULL,
+    running BIGINT NOT NULL,
+    updated BIGINT NOT NULL,
+    body    TEXT NOT NULL
+);
+
+CREATE INDEX tasks_by_user ON tasks ("user", updated, id);
+
+CREATE INDEX tasks_by_context ON tasks ("user", context, updated, id);
+
+CREATE INDEX tasks_by_state ON tasks ("user", state, updated, id);
+
+CREATE INDEX tasks_running ON tasks (updated, id) WHERE running <> 0;
+
+-- Who holds a session, until when by this server's clock, and the number that only this hold has. A session can be held
+-- before it is made. A hold that was let go of ended in the past and keeps its number; numbers only grow.
+CREATE TABLE holds (
+    session TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    holder  TEXT COLLATE "C" NOT NULL,
+    fence   BIGINT NOT NULL,
+    until   TIMESTAMPTZ NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE SEQUENCE hold_fences;
+
+-- Those who wait to hold a session, in the order of their tickets. One that is not renewed is passed over.
+CREATE TABLE hold_line (
+    ticket  BIGSERIAL NOT NULL PRIMARY KEY,
+    session TEXT COLLATE "C" NOT NULL,
+    holder  TEXT COLLATE "C" NOT NULL,
+    until   TIMESTAMPTZ NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE INDEX hold_line_by_session ON hold_line (session, ticket);

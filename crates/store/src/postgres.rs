@@ -1,0 +1,152 @@
+//! Sessions in a PostgreSQL database, for many copies of lango at once.
+//!
+//! Every statement is one round trip on one of a few connections. A session is held by a lease on the database's clock, with
+//! a number that only this hold has, and every append is conditional on it. A connection that breaks and a server that
+//! restarts are ridden out for a bounded time.
+
+mod address;
+mod append;
+mod approvals;
+mod changes;
+mod database;
+mod effects;
+mod failure;
+mod hold;
+mod keeper;
+mod leases;
+mod migrations;
+mod rows;
+mod sessions;
+mod statements;
+mod tasks;
+mod text;
+mod tls;
+mod verify;
+
+use address::Address;
+use append::{Appender, Ends};
+pub use changes::Changes;
+use database::Database;
+use failure::Failure;
+use hold::Holds;
+use keeper::Keeper;
+use lango_core::{AgentName, StoreError};
+pub use leases::Changed;
+use leases::Leases;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::Row;
+
+/// What can be chosen about a [`PostgresStore`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PostgresOptions {
+    /// How long a session stays held by a copy that is not heard of any more, and for how long a database that does not
+    /// answer is waited for.
+    pub lease: Duration,
+    /// How many connections there are at most, beside one for what other copies say.
+    pub connections: usize,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            connections: 8,
+        }
+    }
+}
+
+/// Sessions in a PostgreSQL database.
+///
+/// Its futures need a tokio runtime. Dropping the store waits a moment for the database to hear of what was let go of.
+pub struct PostgresStore {
+    database: Arc<Database>,
+    root_agent: AgentName,
+    holds: Holds,
+    /// Where logs are known to end.
+    ends: Arc<Ends>,
+}
+
+impl PostgresStore {
+    /// The database at an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`, which is
+    /// connected to, and made ready if need be, when it is first used.
+    ///
+    /// `root_agent` is the author of stored messages that have none because they are older than authors.
+    pub fn at(address: &str, root_agent: AgentName) -> Result<Self, StoreError> {
+        Self::with(address, root_agent, PostgresOptions::default())
+    }
+
+    /// The same with other options.
+    pub fn with(
+        address: &str,
+        root_agent: AgentName,
+        options: PostgresOptions,
+    ) -> Result<Self, StoreError> {
+        let address = Address::parse(address)?;
+        let database = Database::at(address.clone(), options.connections, options.lease)?;
+        let database = Arc::new(database);
+        let leases = Arc::new(Leases::new(new_name()?, options.lease));
+        let holds = Holds {
+            database: Arc::clone(&database),
+            keeper: Keeper::new(leases, address),
+            lines: Arc::default(),
+        };
+        Ok(Self {
+            database,
+            root_agent,
+            holds,
+            ends: Arc::default(),
+        })
+    }
+
+    /// Connects and brings the schema up to date, if that has not happened yet.
+    pub async fn open_now(&self) -> Result<(), StoreError> {
+        self.database.open().await
+    }
+
+    /// What other copies change, from now on.
+    pub async fn changes(&self) -> Result<Changes, StoreError> {
+        self.database.open().await?;
+        let changes = Changes(self.leases().changed.subscribe());
+        self.holds.keeper.start()?;
+        self.leases().wake.notify_one();
+        Ok(changes)
+    }
+
+    fn leases(&self) -> &Arc<Leases> {
+        &self.holds.keeper.leases
+    }
+
+    fn appender(&self) -> Appender {
+        Appender {
+            database: Arc::clone(&self.database),
+            leases: Arc::clone(self.leases()),
+            ends: Arc::clone(&self.ends),
+        }
+    }
+
+    /// The values of rows.
+    fn values<T>(
+        &self,
+        rows: &[Row],
+        value: impl Fn(&Row) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, StoreError> {
+        let values = rows.iter().map(value).collect::<Result<_, _>>();
+        values.map_err(|failure| self.database.said(failure))
+    }
+}
+
+/// A name that no other copy has.
+fn new_name() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {
+        detail: format!("the system gives no random numbers: {error}"),
+    })?;
+    let mut name = String::with_capacity(32);
+    for byte in bytes {
+        // A string takes whatever is written.
+        let _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
+}

@@ -1,0 +1,377 @@
+//! Appending to a log: one statement, sent again when its answer is lost, and carried out once.
+//!
+//! The statement writes only at the end that the batch was made for, so a try that was carried out makes the next one
+//! find its own events there, by their hash. Where the log of a session ends is remembered, so that the hashes can be made
+//! without asking.
+
+use super::database::{Database, Tries};
+use super::effects::{Effects, stored};
+use super::failure::Failure;
+use super::keeper::EVENTS;
+use super::leases::{Lease, Leases};
+use super::statements::LOG_END;
+use super::statements::append::{APPEND_FREE, APPEND_HELD};
+use super::text::Words;
+use crate::batch::target_of;
+use crate::chain::StoredEvent;
+use lango_core::{Batch, Event, SessionId, StoreError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+/// How many sessions' ends are remembered.
+const REMEMBERED: usize = 4096;
+
+/// How often a batch is made anew because the end of the log was not as remembered.
+const FRESH_STARTS: usize = 3;
+
+/// The end of a log: the last `seq`, and its hash.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct End {
+    pub seq: u64,
+    pub hash: Vec<u8>,
+}
+
+/// Where logs are known to end.
+#[derive(Debug, Default)]
+pub(super) struct Ends(Mutex<HashMap<SessionId, End>>);
+
+impl Ends {
+    pub(super) fn remember(&self, session: &SessionId, end: End) {
+        let mut ends = self.ends();
+        if ends.len() >= REMEMBERED {
+            ends.clear();
+        }
+        ends.insert(session.clone(), end);
+    }
+
+    fn take(&self, session: &SessionId) -> Option<End> {
+        self.ends().remove(session)
+    }
+
+    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, End>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What appending needs.
+#[derive(Clone)]
+pub(super) struct Appender {
+    pub database: Arc<Database>,
+    pub leases: Arc<Leases>,
+    pub ends: Arc<Ends>,
+}
+
+impl Appender {
+    /// Stores a batch, once, or says why not.
+    pub(super) async fn append(self, events: Batch) -> Result<(), StoreError> {
+        let Some((session, first_seq)) = target_of(&events)? else {
+            return Ok(());
+        };
+        self.database.open().await?;
+        let lease = self.leases.of(session);
+        let lease = lease.as_deref();
+        let stored = self.store(session, first_seq, &events, lease).await;
+        match stored {
+            Ok(end) => {
+                self.ends.remember(session, end);
+                self.leases.tell(EVENTS, session.as_str());
+                Ok(())
+            }
+            // While the database was away the session may have been taken over.
+            Err(failure) if failure.may_pass() && lease.is_some_and(|lease| !lease.is_had()) => {
+                Err(lost(session))
+            }
+            Err(failure) => Err(self.database.said(failure)),
+        }
+    }
+
+    async fn store(
+        &self,
+        session: &SessionId,
+        first_seq: u64,
+        events: &[Event],
+        lease: Option<&Lease>,
+    ) -> Result<End, Failure> {
+        let rows = Rows::of(events)?;
+        let mut tries = Tries::within(self.leases.length);
+        let known = self.ends.take(session);
+        let mut known = known.filter(|end| end.seq.checked_add(1) == Some(first_seq));
+        let mut starts = 0;
+        loop {
+            let previous = match known.take() {
+                Some(end) => end,
+                None => self.end_of(session, &mut tries).await?,
+            };
+            let batch = rows.after(previous.hash.clone());
+            loop {
+                match self.try_to_store(session, first_seq, &batch, lease).await {
+                    Ok(found) if found.written == batch.hashes.len() => return Ok(batch.end()),
+                    // An earlier try was carried out, and its answer was lost.
+                    Ok(found) if tries.is_uncertain && found.is_there(&batch) => {
+                        return Ok(batch.end());
+                    }
+                    Ok(found) => {
+                        found.refusal(session, first_seq)?;
+                        // The end was another than remembered, so that no try can have been carried out.
+                        tries.is_uncertain = false;
+                        break;
+                    }
+                    // Somebody was faster, between our look and our writing; the next look sees them. If it was an earlier
+                    // try of our own, that can be told by its hashes alone.
+                    Err(failure) if failure.broken_rule() == Some("events_pkey") => {
+                        known = tries.is_uncertain.then(|| previous.clone());
+                        break;
+                    }
+                    Err(failure) => tries.after(failure).await?,
+                }
+            }
+            starts += 1;
+            if starts > FRESH_STARTS {
+                return Err(Failure::Said(conflict(session)));
+            }
+        }
+    }
+
+    async fn end_of(&self, session: &SessionId, tries: &mut Tries) -> Result<End, Failure> {
+        loop {
+            let name = Words(session.as_str());
+            match self
+                .database
+                .try_once(LOG_END, &[&name], self.limit())
+                .await
+            {
+                Ok(rows) => return rows.first().map_or(Ok(End::default()), end_in),
+                Err(failure) => {
+                    let uncertain = tries.is_uncertain;
+                    tries.after(failure).await?;
+                    // Looking leaves no traces.
+                    tries.is_uncertain = uncertain;
+                }
+            }
+        }
+    }
+
+    async fn try_to_store(
+        &self,
+        session: &SessionId,
+        first_seq: u64,
+        batch: &Chained<'_>,
+        lease: Option<&Lease>,
+    ) -> Result<FoundThere, Failure> {
+        let name = Words(session.as_str());
+        let first = stored(first_seq)?;
+        let fence = lease.map(|lease| lease.fence);
+        let us = Words(&self.leases.holder);
+        let (statement, who): (&str, &(dyn ToSql + Sync)) = match &fence {
+            Some(fence) => (APPEND_HELD, fence),
+            None => (APPEND_FREE, &us),
+        };
+        let (rows, effects) = (batch.rows, &batch.rows.effects);
+        let values: [&(dyn ToSql + Sync); 37] = [
+            &name,
+            who,
+            &first,
+            &batch.previous,
+            &rows.turns,
+            &rows.frames,
+            &rows.authors,
+            &rows.times,
+            &rows.bodies,
+            &batch.hashes,
+            &effects.began.turn,
+            &effects.began.seq,
+            &effects.began.delegation,
+            &effects.began.answer,
+            &effects.began.finished,
+            &effects.went_on.turn,
+            &effects.went_on.delegation,
+            &effects.went_on.answer,
+            &effects.went_on.finished,
+            &effects.title,
+            &effects.first_asked,
+            &effects.last_ended,
+            &effects.asked.id,
+            &effects.asked.turn,
+            &effects.asked.time,
+            &effects.asked.request,
+            &effects.asked.pattern,
+            &effects.asked.folder,
+            &effects.granted.id,
+            &effects.granted.time,
+            &effects.granted.pattern,
+            &effects.granted.folder,
+            &effects.answered,
+            &effects.called.agent,
+            &effects.called.context,
+            &effects.called.task,
+            &effects.returned,
+        ];
+        let answer = self.database.try_once(statement, &values, self.limit());
+        match answer.await?.first() {
+            Some(row) => FoundThere::of(row),
+            None => Err(Failure::other("an append was not answered")),
+        }
+    }
+
+    /// How long one try may take: time is left for another one.
+    fn limit(&self) -> Duration {
+        (self.leases.length / 3).max(Duration::from_secs(1))
+    }
+}
+
+/// A batch as rows, but for their hashes.
+struct Rows<'a> {
+    session: &'a str,
+    first_seq: i64,
+    turns: Vec<Words<'a>>,
+    frames: Vec<Words<'a>>,
+    authors: Vec<Words<'a>>,
+    times: Vec<i64>,
+    bodies: Vec<String>,
+    effects: Effects<'a>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(events: &'a [Event]) -> Result<Self, Failure> {
+        let first = events.first();
+        let body = |event: &Event| {
+            serde_json::to_string(&event.body).map_err(|error| {
+                Failure::other(format!("event {} cannot be written: {error}", event.seq))
+            })
+        };
+        Ok(Self {
+            session: first.map_or("", |event| event.session.as_str()),
+            first_seq: stored(first.map_or(0, |event| event.seq))?,
+            turns: events
+                .iter()
+                .map(|event| Words(event.turn.as_str()))
+                .collect(),
+            frames: events
+                .iter()
+                .map(|event| Words(event.frame.as_str()))
+                .collect(),
+            authors: events
+                .iter()
+                .map(|event| Words(event.author.as_str()))
+                .collect(),
+            times: events
+                .iter()
+                .map(|event| stored(event.time.0))
+                .collect::<Result<_, _>>()?,
+            bodies: events.iter().map(body).collect::<Result<_, _>>()?,
+            effects: Effects::of(events)?,
+        })
+    }
+
+    /// With their hashes, behind a row with this one.
+    fn after(&'a self, previous: Vec<u8>) -> Chained<'a> {
+        let mut hash = previous.clone();
+        let mut hashes = Vec::with_capacity(self.bodies.len());
+        let mut seq = self.first_seq;
+        for (at, body) in self.bodies.iter().enumerate() {
+            let row = StoredEvent {
+                session: self.session,
+                seq,
+                turn: self.turns[at].0,
+                frame: self.frames[at].0,
+                author: self.authors[at].0,
+                time: self.times[at],
+                body,
+            };
+            hash = row.hash(&hash).to_vec();
+            hashes.push(hash.clone());
+            seq = seq.saturating_add(1);
+        }
+        Chained {
+            rows: self,
+            previous,
+            hashes,
+        }
+    }
+}
+
+/// A batch behind a certain end of its log.
+struct Chained<'a> {
+    rows: &'a Rows<'a>,
+    previous: Vec<u8>,
+    hashes: Vec<Vec<u8>>,
+}
+
+impl Chained<'_> {
+    /// The end of the log once it is stored.
+    fn end(&self) -> End {
+        let count = i64::try_from(self.hashes.len()).unwrap_or(i64::MAX);
+        let last = self.rows.first_seq.saturating_add(count).saturating_sub(1);
+        End {
+            seq: last.unsigned_abs(),
+            hash: self.hashes.last().cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// What an append found.
+struct FoundThere {
+    has_session: bool,
+    is_ours: bool,
+    last_seq: u64,
+    written: usize,
+    /// The hash of the event that stands where the last one of the batch belongs.
+    hash: Option<Vec<u8>>,
+}
+
+impl FoundThere {
+    fn of(row: &Row) -> Result<Self, Failure> {
+        let written: i64 = row.try_get(3)?;
+        Ok(Self {
+            has_session: row.try_get(0)?,
+            is_ours: row.try_get(1)?,
+            last_seq: row
+                .try_get::<_, Option<i64>>(2)?
+                .unwrap_or(0)
+                .unsigned_abs(),
+            written: usize::try_from(written).unwrap_or(usize::MAX),
+            hash: row.try_get(4)?,
+        })
+    }
+
+    fn is_there(&self, batch: &Chained<'_>) -> bool {
+        self.hash.is_some() && self.hash.as_ref() == batch.hashes.last()
+    }
+
+    /// Why nothing was written; nothing if the end only was another than remembered.
+    fn refusal(&self, session: &SessionId, first_seq: u64) -> Result<(), StoreError> {
+        if !self.has_session {
+            Err(StoreError::NotFound {
+                id: session.clone(),
+            })
+        } else if !self.is_ours {
+            Err(lost(session))
+        } else if self.last_seq.checked_add(1) != Some(first_seq) {
+            Err(conflict(session))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn end_in(row: &Row) -> Result<End, Failure> {
+    Ok(End {
+        seq: row.try_get::<_, i64>(0)?.unsigned_abs(),
+        hash: row.try_get(1)?,
+    })
+}
+
+fn conflict(session: &SessionId) -> StoreError {
+    StoreError::Conflict {
+        id: session.clone(),
+    }
+}
+
+fn lost(session: &SessionId) -> StoreError {
+    StoreError::Lost {
+        id: session.clone(),
+    }
+}

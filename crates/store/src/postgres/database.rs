@@ -1,0 +1,274 @@
+//! A database on a PostgreSQL server: some connections to it, opened when they are first needed, and the patience to ride
+//! out their loss.
+//!
+//! Whatever is asked is asked again when the connection breaks or the server restarts, for a bounded time. Whoever asks for
+//! a change learns whether an earlier try may have been carried out, and sees to it that nothing happens twice.
+
+use super::address::Address;
+use super::failure::Failure;
+use super::migrations;
+use super::statements::start::SET_UP;
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Transaction,
+};
+use lango_core::{BoxFuture, StoreError};
+use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{IsolationLevel, Row};
+
+/// How long one try may take.
+const TRY: Duration = Duration::from_secs(30);
+
+/// How long the first connection is tried for: a wrong address should not keep anybody waiting.
+const FIRST: Duration = Duration::from_secs(3);
+
+/// The pauses between two tries.
+const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
+
+/// The values of a statement.
+pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// The database, whether it is open yet or not.
+pub(super) struct Database {
+    address: Address,
+    pool: Pool,
+    is_open: OnceCell<()>,
+    /// For how long what fails is tried again.
+    patience: Duration,
+}
+
+/// The answer to a statement.
+pub(super) struct Answer {
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Whether an earlier try may have been carried out, so that this one found its traces.
+    pub is_repeated: bool,
+}
+
+/// What a transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Several statements that see one moment.
+    Look,
+    /// A change.
+    Change,
+    /// A change that does no harm when it is made twice.
+    RepeatableChange,
+}
+
+impl Database {
+    /// The database at an address, with so many connections at most.
+    pub(super) fn at(
+        address: Address,
+        connections: usize,
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
+        let method = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
+        let set_up = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
+            Box::pin(async move {
+                let done = client.batch_execute(SET_UP).await;
+                done.map_err(HookError::Backend)
+            })
+        });
+        let pool = Pool::builder(manager)
+            .max_size(connections.max(1))
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(patience))
+            .create_timeout(Some(patience))
+            .recycle_timeout(Some(patience))
+            .post_create(set_up)
+            .build()
+            .map_err(|error| StoreError::Failed {
+                detail: error.to_string(),
+            })?;
+        Ok(Self {
+            address,
+            pool,
+            is_open: OnceCell::new(),
+            patience,
+        })
+    }
+
+    /// Where it is and how it is reached.
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What errors call it.
+    pub(super) fn place(&self) -> &str {
+        &self.address.place
+    }
+
+    /// Connects and brings the schema up to date, unless that has happened.
+    pub(super) async fn open(&self) -> Result<(), StoreError> {
+        let opened = self.is_open.get_or_try_init(|| async {
+            let mut tries = Tries::within(FIRST);
+            loop {
+                let opened = async {
+                    let mut client = self.pool.get().await?;
+                    migrations::migrate(&mut client, self.place()).await
+                };
+                match opened.await {
+                    Ok(()) => return Ok(()),
+                    Err(failure) => tries.after(failure).await?,
+                }
+            }
+        });
+        let opened = opened
+            .await
+            .map_err(|failure: Failure| failure.about(self.place()));
+        opened.copied()
+    }
+
+    /// The rows of a statement that changes nothing, or that may be carried out twice.
+    pub(super) async fn query(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        Ok(self.ask(statement, values).await?.rows)
+    }
+
+    /// The answer to a statement, asked again until it comes or patience ends.
+    pub(super) async fn ask(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+    ) -> Result<Answer, StoreError> {
+        self.open().await?;
+        let mut tries = Tries::within(self.patience);
+        loop {
+            match self.try_once(statement, values, TRY).await {
+                Ok(rows) => {
+                    return Ok(Answer {
+                        rows,
+                        is_repeated: tries.is_uncertain,
+                    });
+                }
+                Err(failure) => tries
+                    .after(failure)
+                    .await
+                    .map_err(|failure| self.said(failure))?,
+            }
+        }
+    }
+
+    /// One try of one statement.
+    pub(super) async fn try_once(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+        most: Duration,
+    ) -> Result<Vec<Row>, Failure> {
+        let client = self.pool.get().await?;
+        let answer = timeout(most, async {
+            let statement = client.prepare_cached(statement).await?;
+            client.query(&statement, values).await
+        });
+        match answer.await {
+            Ok(rows) => Ok(rows?),
+            Err(_) => {
+                // Whatever it is still at, it is no use to anybody else.
+                drop(Object::take(client));
+                Err(Failure::Silent)
+            }
+        }
+    }
+
+    /// Runs several statements in one transaction. What fails before the end of it is tried again from its beginning; when
+    /// the answer to its end is lost, nobody can know, and that is the error.
+    pub(super) async fn transaction<T, W>(&self, purpose: Purpose, work: W) -> Result<T, StoreError>
+    where
+        T: Send,
+        W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
+    {
+        self.open().await?;
+        let mut tries = Tries::within(self.patience);
+        loop {
+            match self.try_transaction(purpose, &work).await {
+                Ok(result) => return Ok(result),
+                Err(failure) => tries
+                    .after(failure)
+                    .await
+                    .map_err(|failure| self.said(failure))?,
+            }
+        }
+    }
+
+    async fn try_transaction<T, W>(&self, purpose: Purpose, work: &W) -> Result<T, Failure>
+    where
+        T: Send,
+        W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
+    {
+        let mut client = self.pool.get().await?;
+        let done = timeout(TRY, async {
+            let builder = client.build_transaction();
+            let builder = match purpose {
+                Purpose::Look => builder
+                    .read_only(true)
+                    .isolation_level(IsolationLevel::RepeatableRead),
+                Purpose::Change | Purpose::RepeatableChange => builder,
+            };
+            let transaction = builder.start().await?;
+            let result = work(&transaction).await?;
+            let ended = transaction.commit().await.map_err(Failure::from);
+            match ended {
+                Err(failure) if purpose == Purpose::Change && failure.is_uncertain() => {
+                    Err(Failure::Said(StoreError::Unreachable {
+                        place: self.place().to_owned(),
+                        detail: "it broke off while a change was made, which may be there or not"
+                            .to_owned(),
+                    }))
+                }
+                ended => ended.map(|()| result),
+            }
+        });
+        match done.await {
+            Ok(done) => done,
+            Err(_) => {
+                drop(Object::take(client));
+                Err(Failure::Silent)
+            }
+        }
+    }
+
+    /// In the words that callers know.
+    pub(super) fn said(&self, failure: Failure) -> StoreError {
+        failure.about(self.place())
+    }
+}
+
+/// Tries of one thing, over a bounded time.
+pub(super) struct Tries {
+    end: Instant,
+    pause: Duration,
+    /// Whether one of them may have been carried out although it failed.
+    pub is_uncertain: bool,
+}
+
+impl Tries {
+    /// None so far.
+    pub(super) fn within(patience: Duration) -> Self {
+        Self {
+            end: Instant::now() + patience,
+            pause: PAUSES[0],
+            is_uncertain: false,
+        }
+    }
+
+    /// Waits before the next try, or gives the failure back if there is to be none.
+    pub(super) async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
+        self.is_uncertain |= failure.is_uncertain();
+        if !failure.may_pass() || Instant::now() + self.pause > self.end {
+            return Err(failure);
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSES[1]);
+        Ok(())
+    }
+}

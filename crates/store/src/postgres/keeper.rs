@@ -1,0 +1,289 @@
+//! The keeper: one thread with one connection of its own that renews what this copy holds, lets go of what it gave up, and
+//! tells and hears what changed.
+//!
+//! It is a thread so that a busy runtime loses no lease, and so that the end of the program can wait a moment for the last
+//! words. When its connection breaks it makes another; meanwhile leases run out by themselves.
+
+use super::address::Address;
+use super::database::Values;
+use super::failure::Failure;
+use super::leases::{Changed, Leases, now};
+use super::statements::holds::{LISTEN, NOTIFY, RELEASE, RENEW, WHO_WE_ARE};
+use super::statements::start::SET_UP;
+use super::text::Words;
+use super::tls::Encrypted;
+use lango_core::{SessionId, StoreError, Text};
+use std::collections::HashSet;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Socket, Statement};
+
+/// Whose log grew.
+pub(super) const EVENTS: &str = "lango_events";
+/// Which task changed.
+pub(super) const TASKS: &str = "lango_tasks";
+/// Which session was let go of.
+pub(super) const HOLDS: &str = "lango_holds";
+
+/// How many notifications can wait to be looked at; what comes beyond that is only known to have been something.
+const HEARD: usize = 1024;
+
+/// How long to wait between two tries to connect.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long the end of the program waits for the last words.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The handle to the thread, which is started when it is first needed. Dropping it waits for the last words.
+pub(super) struct Keeper {
+    pub leases: Arc<Leases>,
+    address: Address,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Keeper {
+    pub(super) fn new(leases: Arc<Leases>, address: Address) -> Self {
+        Self {
+            leases,
+            address,
+            thread: Mutex::default(),
+        }
+    }
+
+    /// Starts the thread, unless it runs.
+    pub(super) fn start(&self) -> Result<(), StoreError> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_some() {
+            return Ok(());
+        }
+        let failed = |error: std::io::Error| StoreError::Failed {
+            detail: format!("cannot start the keeper of leases: {error}"),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (leases, address) = (Arc::clone(&self.leases), self.address.clone());
+        let started = thread::Builder::new()
+            .name("lango-keeper".to_owned())
+            .spawn(move || runtime.block_on(keep(&leases, &address)))
+            .map_err(failed)?;
+        *thread = Some(started);
+        Ok(())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.leases.close();
+        let thread = self.thread.get_mut();
+        if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
+            // One that panicked has nothing left to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn keep(leases: &Leases, address: &Address) {
+    let mut closing = leases.closing.subscribe();
+    let farewell = async {
+        // The sender is in what we were lent.
+        let _ = closing.wait_for(|is_closing| *is_closing).await;
+        tokio::time::sleep(FAREWELL).await;
+    };
+    let work = async {
+        loop {
+            while leases.is_idle() {
+                if leases.is_closing() {
+                    return;
+                }
+                leases.wake.notified().await;
+            }
+            if let Ok(mut line) = Line::open(address, leases).await
+                && line.attend().await.is_ok()
+            {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = farewell => {}
+    }
+}
+
+/// The connection to the database.
+struct Line<'a> {
+    leases: &'a Leases,
+    client: Client,
+    heard: mpsc::Receiver<Notification>,
+    /// Whether more was said than could be heard.
+    is_behind: Arc<AtomicBool>,
+    /// Who we are to the server, which tells us our own words too.
+    own: i32,
+    renew: Statement,
+    release: Statement,
+    notify: Statement,
+}
+
+impl<'a> Line<'a> {
+    async fn open(address: &Address, leases: &'a Leases) -> Result<Self, Failure> {
+        bounded(leases, async {
+            let (client, connection) = address.config.connect(address.tls.clone()).await?;
+            let (sender, heard) = mpsc::channel(HEARD);
+            let is_behind = Arc::new(AtomicBool::new(false));
+            tokio::spawn(listen(connection, sender, Arc::clone(&is_behind)));
+            client.batch_execute(SET_UP).await?;
+            client.batch_execute(LISTEN).await?;
+            let own = client.query_one(WHO_WE_ARE, &[]).await?.try_get(0)?;
+            Ok(Self {
+                leases,
+                heard,
+                is_behind,
+                own,
+                renew: client.prepare(RENEW).await?,
+                release: client.prepare(RELEASE).await?,
+                notify: client.prepare(NOTIFY).await?,
+                client,
+            })
+        })
+        .await
+    }
+
+    /// Sees to everything until the program ends, which is no failure, or the connection does.
+    async fn attend(&mut self) -> Result<(), Failure> {
+        // Nobody listened before.
+        let _ = self.leases.changed.send(Changed::Anything);
+        let mut renewal = interval(self.leases.length / 3);
+        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            self.let_go().await?;
+            self.tell().await?;
+            if self.leases.is_closing() && self.leases.gone().is_empty() {
+                return Ok(());
+            }
+            if self.leases.is_renewal_due() {
+                self.renew().await?;
+            }
+            tokio::select! {
+                () = self.leases.wake.notified() => {}
+                _ = renewal.tick() => self.renew().await?,
+                heard = self.heard.recv() => match heard {
+                    Some(said) => self.hear(&said),
+                    None => return Err(Failure::Silent),
+                },
+            }
+        }
+    }
+
+    async fn renew(&self) -> Result<(), Failure> {
+        let asked = now();
+        let (leases, tickets) = self.leases.to_renew();
+        let sessions: Vec<Words<'_>> = leases
+            .iter()
+            .map(|lease| Words(lease.session.as_str()))
+            .collect();
+        let fences: Vec<i64> = leases.iter().map(|lease| lease.fence).collect();
+        let length = self.leases.length.as_secs_f64();
+        let renewed = bounded(self.leases, async {
+            let values: Values<'_> = &[&sessions, &fences, &length, &tickets];
+            Ok(self.client.query(&self.renew, values).await?)
+        });
+        let still: Result<HashSet<i64>, _> =
+            renewed.await?.iter().map(|row| row.try_get(0)).collect();
+        self.leases.renewed(&leases, &still?, asked);
+        Ok(())
+    }
+
+    async fn let_go(&self) -> Result<(), Failure> {
+        let gone = self.leases.gone();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let holds = gone
+            .iter()
+            .filter_map(|gone| Some((gone.session.as_str(), gone.fence?)));
+        let (sessions, fences): (Vec<Words<'_>>, Vec<i64>) = holds
+            .clone()
+            .map(|(session, fence)| (Words(session), fence))
+            .unzip();
+        let tickets: Vec<i64> = gone.iter().filter_map(|gone| gone.ticket).collect();
+        bounded(self.leases, async {
+            let values: Values<'_> = &[&sessions, &fences, &tickets];
+            Ok(self.client.execute(&self.release, values).await?)
+        })
+        .await?;
+        for gone in &gone {
+            self.leases.tell(HOLDS, gone.session.as_str());
+        }
+        self.leases.settle(&gone);
+        Ok(())
+    }
+
+    async fn tell(&self) -> Result<(), Failure> {
+        let news = self.leases.news();
+        if news.is_empty() {
+            return Ok(());
+        }
+        let (channels, what): (Vec<&str>, Vec<&str>) = news
+            .iter()
+            .map(|(channel, what)| (*channel, what.as_str()))
+            .unzip();
+        bounded(self.leases, async {
+            let values: Values<'_> = &[&channels, &what];
+            Ok(self.client.execute(&self.notify, values).await?)
+        })
+        .await?;
+        Ok(())
+    }
+
+    fn hear(&self, said: &Notification) {
+        if self.is_behind.swap(false, Ordering::Relaxed) {
+            let _ = self.leases.changed.send(Changed::Anything);
+        }
+        if said.process_id() == self.own {
+            return;
+        }
+        // That nobody listens here is nothing to mind.
+        let _ = match (said.channel(), said.payload()) {
+            (HOLDS, session) => {
+                let _ = self.leases.released.send(SessionId::from(session));
+                return;
+            }
+            (_, "") => self.leases.changed.send(Changed::Anything),
+            (EVENTS, session) => self.leases.changed.send(Changed::Session(session.into())),
+            (TASKS, task) => self.leases.changed.send(Changed::Task(Text::from(task))),
+            _ => return,
+        };
+    }
+}
+
+/// Drives a connection, and passes on what it hears.
+async fn listen(
+    mut connection: Connection<Socket, Encrypted<Socket>>,
+    heard: mpsc::Sender<Notification>,
+    is_behind: Arc<AtomicBool>,
+) {
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(said) = message
+            && heard.try_send(said).is_err()
+        {
+            is_behind.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What takes longer than a lease is of no use any more.
+async fn bounded<T>(
+    leases: &Leases,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let done = timeout(leases.length, work).await;
+    done.unwrap_or(Err(Failure::Silent))
+}

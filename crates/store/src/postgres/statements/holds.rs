@@ -1,0 +1,81 @@
+//! The statements on who holds a session and who waits for it. All times are the database's own.
+
+/// Takes hold of a session (`$1`) for us (`$2`) for so many seconds (`$3`), if nobody else has it and nobody else came
+/// before. What we had, or do not know that we have, we get again under a new number. Within a copy of lango the
+/// order is its own affair, so its place is that of its first ticket. Tickets that were given up (`$4`) do not count, and
+/// one that was waited with (`$5`) is given back.
+pub(in crate::postgres) const CLAIM: &str =
+    "WITH line AS MATERIALIZED (
+        SELECT count(*) AS before FROM hold_line
+         WHERE session = $1 AND holder <> $2 AND until > clock_timestamp()
+           AND ticket < coalesce((SELECT min(ticket) FROM hold_line
+                                   WHERE session = $1 AND holder = $2 AND ticket <> ALL ($4::bigint[])),
+                                 9223372036854775807)),
+     claimed AS (
+        INSERT INTO holds (session, holder, fence, until)
+        SELECT $1, $2, nextval('hold_fences'), clock_timestamp() + make_interval(secs => $3)
+          FROM line WHERE before = 0
+            ON CONFLICT (session) DO UPDATE
+           SET holder = excluded.holder, fence = nextval('hold_fences'),
+               until = clock_timestamp() + make_interval(secs => $3)
+         WHERE holds.until <= clock_timestamp() OR holds.holder = excluded.holder
+        RETURNING fence),
+     given_back AS (
+        DELETE FROM hold_line
+         WHERE ticket = ANY ($4::bigint[]) OR ticket = $5 AND EXISTS (SELECT FROM claimed))
+     SELECT fence FROM claimed";
+
+/// Makes sure that nobody comes, or goes, at the same time.
+pub(in crate::postgres) const LOCK: &str =
+    "INSERT INTO holds (session, holder, fence, until) VALUES ($1, '', 0, '-infinity')
+     ON CONFLICT (session) DO UPDATE SET holder = holds.holder";
+
+/// Joins the line before a session (`$1`), if fewer than `$5` are in it. Gives the ticket, and how many were there.
+pub(in crate::postgres) const JOIN_LINE: &str = "WITH line AS MATERIALIZED (
+        SELECT count(*) AS waiting FROM hold_line
+         WHERE session = $1 AND until > clock_timestamp() AND ticket <> ALL ($4::bigint[])),
+     left_over AS (
+        DELETE FROM hold_line
+         WHERE session = $1 AND (until <= clock_timestamp() OR ticket = ANY ($4::bigint[]))),
+     joined AS (
+        INSERT INTO hold_line (session, holder, until)
+        SELECT $1, $2, clock_timestamp() + make_interval(secs => $3) FROM line WHERE waiting < $5
+        RETURNING ticket)
+     SELECT (SELECT ticket FROM joined), waiting FROM line";
+
+/// Whether it may be our turn (`$2`) at a session (`$1`), and whether our ticket (`$3`) is still in the line.
+pub(in crate::postgres) const IS_NEXT: &str = "SELECT NOT EXISTS (SELECT FROM holds
+                         WHERE session = $1 AND until > clock_timestamp() AND holder <> $2)
+        AND NOT EXISTS (SELECT FROM hold_line
+                         WHERE session = $1 AND until > clock_timestamp() AND holder <> $2
+                           AND ticket < (SELECT min(ticket) FROM hold_line
+                                          WHERE session = $1 AND holder = $2)),
+            EXISTS (SELECT FROM hold_line WHERE ticket = $3)";
+
+/// Renews holds (`$1` and their numbers `$2`) and tickets (`$4`). Gives the numbers of the holds that are still ours.
+pub(in crate::postgres) const RENEW: &str = "WITH renewed AS (
+        UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
+          FROM unnest($1::text[], $2::bigint[]) AS own (session, fence)
+         WHERE holds.session = own.session AND holds.fence = own.fence AND holds.until > clock_timestamp()
+        RETURNING holds.fence),
+     waiting AS (
+        UPDATE hold_line SET until = clock_timestamp() + make_interval(secs => $3)
+         WHERE ticket = ANY ($4::bigint[]))
+     SELECT fence FROM renewed";
+
+/// Lets go of holds (`$1` and their numbers `$2`) and of tickets (`$3`).
+pub(in crate::postgres) const RELEASE: &str = "WITH released AS (
+        UPDATE holds SET until = '-infinity'
+          FROM unnest($1::text[], $2::bigint[]) AS gone (session, fence)
+         WHERE holds.session = gone.session AND holds.fence = gone.fence)
+     DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[])";
+
+/// What a copy listens to, to be told sooner than it would look.
+pub(in crate::postgres) const LISTEN: &str =
+    "LISTEN lango_events; LISTEN lango_tasks; LISTEN lango_holds";
+
+/// Tells all copies. Apart from what it tells of: a notification makes commits wait for each other.
+pub(in crate::postgres) const NOTIFY: &str = "SELECT pg_notify(said.channel, said.what) FROM unnest($1::text[], $2::text[]) AS said (channel, what)";
+
+/// The number of our connection, which is on all that is said over it.
+pub(in crate::postgres) const WHO_WE_ARE: &str = "SELECT pg_backend_pid()";

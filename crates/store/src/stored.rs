@@ -1,0 +1,160 @@
+//! From what is stored to values, whatever database it was read from.
+//!
+//! Of the events of a look back only the words are taken out of the JSON; the rest is skipped.
+
+use lango_core::{
+    AgentName, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId, SessionId, StoreError,
+    Text, Timestamp, TurnId,
+};
+use serde::Deserialize;
+
+/// The author of a stored message: the one place that knows what an empty one means.
+///
+/// Rows from before authors were stored have none. What the person said is the user's, all else the root agent's. A
+/// stored author is taken as it is, in the tree or not.
+pub(crate) fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> AgentName {
+    match (stored, speaker) {
+        ("", Speaker::User) => AgentName::user(),
+        ("", Speaker::Agent) => root_agent.clone(),
+        (name, _) => AgentName::from(name),
+    }
+}
+
+/// Which side a message is from, whoever its author is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    User,
+    Agent,
+}
+
+/// A row whose JSON is not what was once written.
+pub(crate) fn damaged(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
+    StoreError::Damaged {
+        id: session.clone(),
+        seq,
+        detail: error.to_string(),
+    }
+}
+
+/// The columns of an event.
+pub(crate) struct EventColumns<'a> {
+    pub seq: u64,
+    pub turn: &'a str,
+    pub frame: &'a str,
+    pub author: &'a str,
+    pub time: u64,
+    pub body: &'a str,
+}
+
+/// An event of a session.
+pub(crate) fn event(
+    columns: &EventColumns<'_>,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Event, StoreError> {
+    let body: EventBody = serde_json::from_str(columns.body)
+        .map_err(|error| damaged(session, columns.seq, &error))?;
+    let speaker = if matches!(body, EventBody::UserMessage { .. }) {
+        Speaker::User
+    } else {
+        Speaker::Agent
+    };
+    Ok(Event {
+        seq: columns.seq,
+        session: session.clone(),
+        turn: TurnId::from(columns.turn),
+        frame: FrameId::from(columns.frame),
+        author: author(columns.author, speaker, root_agent),
+        time: Timestamp(columns.time),
+        body,
+    })
+}
+
+/// The columns of a turn with those of its question, its answer and the delegation behind it.
+pub(crate) struct ExchangeColumns<'a> {
+    pub turn: &'a str,
+    pub first_seq: u64,
+    /// The JSON of the question.
+    pub question: Option<&'a str>,
+    pub answer: Option<AnswerColumns<'a>>,
+    /// The JSON of the delegation.
+    pub delegation: Option<&'a str>,
+}
+
+/// The columns of the event that is an answer.
+pub(crate) struct AnswerColumns<'a> {
+    pub seq: u64,
+    pub author: &'a str,
+    pub frame: &'a str,
+    pub body: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    text: Text,
+}
+
+/// The words of an agent, here or elsewhere.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(default)]
+    text: Option<Text>,
+    #[serde(default)]
+    output: Option<Text>,
+}
+
+#[derive(Deserialize)]
+struct Delegation {
+    call: CallId,
+    task: Text,
+}
+
+/// An earlier turn as a later one sees it.
+pub(crate) fn exchange(
+    columns: &ExchangeColumns<'_>,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Exchange, StoreError> {
+    let question = columns.question.map(serde_json::from_str::<Question>);
+    let question = question
+        .transpose()
+        .map_err(|error| damaged(session, columns.first_seq, &error))?;
+    let answer = match &columns.answer {
+        Some(answer) => answer_of(answer, columns.delegation, session, root_agent)?,
+        None => None,
+    };
+    Ok(Exchange {
+        turn: TurnId::from(columns.turn),
+        question: question.map(|question| question.text).unwrap_or_default(),
+        answer,
+    })
+}
+
+fn answer_of(
+    columns: &AnswerColumns<'_>,
+    delegation: Option<&str>,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Option<ExchangeAnswer>, StoreError> {
+    let is_damaged = |error| damaged(session, columns.seq, &error);
+    let message: Answer<'_> = serde_json::from_str(columns.body).map_err(is_damaged)?;
+    let is_remote = message.kind == "remote.returned";
+    let words = match message.kind {
+        "agent.message" => message.text,
+        "remote.returned" => message.output,
+        _ => None,
+    };
+    let Some(text) = words else { return Ok(None) };
+    let delegation = delegation.map(serde_json::from_str::<Delegation>);
+    let delegation = delegation.transpose().map_err(is_damaged)?;
+    let frame = FrameId::from(columns.frame);
+    let task = delegation.filter(|delegation| FrameId::from(&delegation.call) == frame);
+    Ok(Some(ExchangeAnswer {
+        author: author(columns.author, Speaker::Agent, root_agent),
+        text,
+        task: task.map(|delegation| delegation.task),
+        is_remote,
+    }))
+}

@@ -1,0 +1,287 @@
+//! Several copies of lango over one database: who holds a session, who waits, and who writes nothing any more.
+
+use super::{SHORT, at, copy, create, fence, log, says};
+use lango_core::{Hold, Patience, SessionCatalog, SessionId, SessionStore, StoreError, Timestamp};
+use lango_core::{TaskRecord, TaskStore, UserId};
+use lango_store::{Changed, PostgresStore};
+use lango_testkit::postgres;
+use lango_testkit::session_store_contract::Sketch;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const WAIT: Patience = Patience::Wait { most: 8 };
+
+async fn hold(store: &PostgresStore, session: &SessionId) -> Hold {
+    let held = store.hold(session, Patience::Refuse).await;
+    held.unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn is_busy(store: &PostgresStore, session: &SessionId) -> bool {
+    match store.hold(session, Patience::Refuse).await {
+        Ok(_) => false,
+        Err(StoreError::Busy { .. }) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A lease that is not renewed any more, as that of a process which stopped: its database is gone for it alone.
+async fn until_lost(held: &Hold) {
+    tokio::time::timeout(Duration::from_secs(60), held.lost())
+        .await
+        .expect("a lease that is not renewed ends");
+    assert!(!held.is_had());
+}
+
+#[tokio::test]
+async fn a_session_that_another_copy_holds_is_busy_until_it_is_let_go_of() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = SessionId::from("s_1");
+    let held = hold(&left, &session).await;
+    assert!(is_busy(&right, &session).await);
+    let waiting = right.hold(&session, WAIT);
+    let (waiting, ()) = tokio::join!(waiting, async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(held);
+    });
+    let held = waiting.unwrap_or_else(|error| panic!("{error}"));
+    assert!(held.is_had() && is_busy(&left, &session).await);
+    drop(held);
+    // The end of a store waits for the database to hear of it.
+    drop(right);
+    assert!(!is_busy(&left, &session).await);
+}
+
+#[tokio::test]
+async fn a_lease_outlives_its_length_while_its_holder_lives() {
+    let address = postgres::empty();
+    let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
+    let session = SessionId::from("s_1");
+    let held = hold(&left, &session).await;
+    let until = tokio::time::Instant::now() + SHORT * 3;
+    while tokio::time::Instant::now() < until {
+        assert!(is_busy(&right, &session).await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(held.is_had());
+}
+
+#[tokio::test]
+async fn whoever_comes_after_a_dead_copy_takes_over_and_the_dead_writes_nothing() {
+    let address = postgres::empty();
+    let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
+    let session = create(&left, "s_1").await;
+    let held = hold(&left, &session).await;
+    let mut sketch = Sketch::of(&session).exchange("one", "1");
+    left.append(sketch.batch()).await.unwrap();
+    let before = fence(&address, "s_1").await;
+
+    // Nobody renews it: the row says that it ended.
+    super::execute(
+        &address,
+        "UPDATE holds SET until = clock_timestamp() - interval '1 second'",
+    )
+    .await;
+    let late = left.append(sketch.clone().exchange("late", "0").batch());
+    assert_lost(late.await.unwrap_err());
+    let taken = hold(&right, &session).await;
+    assert!(fence(&address, "s_1").await > before);
+    until_lost(&held).await;
+
+    // While it is held elsewhere, after it was written to, and after it was let go of.
+    let mut stale = sketch.clone().exchange("stale", "0");
+    let stale = stale.batch();
+    assert_lost(left.append(stale.clone()).await.unwrap_err());
+    right
+        .append(sketch.exchange("two", "2").batch())
+        .await
+        .unwrap();
+    assert_lost(left.append(stale.clone()).await.unwrap_err());
+    drop(taken);
+    assert!(!is_busy(&right, &session).await);
+    assert_lost(left.append(stale).await.unwrap_err());
+    assert_eq!(says(&log(&right, &session).await), ["one", "two"]);
+    assert_eq!(right.verify(&session).await.unwrap(), 6);
+
+    // Whoever lost it can hold it again.
+    drop(held);
+    let _again = hold(&left, &session).await;
+    let mut sketch = Sketch::of(&session).at(7).exchange("three", "3");
+    left.append(sketch.batch()).await.unwrap();
+    assert_eq!(right.verify(&session).await.unwrap(), 9);
+}
+
+#[track_caller]
+fn assert_lost(error: StoreError) {
+    assert!(matches!(error, StoreError::Lost { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_writes_to_a_session_that_another_copy_holds() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = create(&left, "s_1").await;
+    let mut sketch = Sketch::of(&session).exchange("one", "1");
+    right.append(sketch.batch()).await.unwrap();
+    let held = hold(&left, &session).await;
+    let batch = sketch.exchange("two", "2").batch();
+    assert_lost(right.append(batch.clone()).await.unwrap_err());
+    drop(held);
+    // What was let go of here is let go of before anything else is asked.
+    left.append(batch).await.unwrap();
+    assert_eq!(log(&right, &session).await.len(), 6);
+}
+
+#[tokio::test]
+async fn the_number_of_a_hold_is_greater_than_all_before_it() {
+    let address = postgres::empty();
+    let stores = [at(&address), at(&address), at(&address)];
+    let session = SessionId::from("s_1");
+    let mut before = 0;
+    for turn in 0..12 {
+        let held = stores[turn % 3].hold(&session, WAIT).await;
+        let held = held.unwrap_or_else(|error| panic!("{error}"));
+        let now = fence(&address, "s_1").await;
+        assert!(now > before, "{now} after {before}");
+        before = now;
+        drop(held);
+    }
+}
+
+#[tokio::test]
+async fn those_who_wait_on_several_copies_come_in_their_order() {
+    let address = postgres::empty();
+    let stores = [at(&address), at(&address)].map(Arc::new);
+    let session = SessionId::from("s_1");
+    let first = hold(&stores[0], &session).await;
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let mut waiting = Vec::new();
+    for number in 0..6 {
+        let store = Arc::clone(&stores[number % 2]);
+        let (session, order) = (session.clone(), Arc::clone(&order));
+        waiting.push(tokio::spawn(async move {
+            let held = store.hold(&session, WAIT).await;
+            let held = held.unwrap_or_else(|error| panic!("{error}"));
+            order.lock().unwrap().push(number);
+            drop(held);
+        }));
+        while super::count(&address, "hold_line").await != waiting.len() as i64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    // The line is as long as all copies together make it.
+    let refused = stores[1].hold(&session, Patience::Wait { most: 6 }).await;
+    assert!(matches!(
+        refused.err(),
+        Some(StoreError::Busy {
+            waiting: Some(6),
+            ..
+        })
+    ));
+    drop(first);
+    for one in waiting {
+        one.await.unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(super::count(&address, "hold_line").await, 0);
+}
+
+#[tokio::test]
+async fn a_place_in_line_whose_owner_died_is_passed_over() {
+    let address = postgres::empty();
+    let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
+    let session = SessionId::from("s_1");
+    let first = hold(&left, &session).await;
+    super::execute(
+        &address,
+        "INSERT INTO hold_line (session, holder, until)
+         VALUES ('s_1', 'the dead', clock_timestamp() + interval '1 second')",
+    )
+    .await;
+    drop(first);
+    let held = tokio::time::timeout(Duration::from_secs(60), right.hold(&session, WAIT)).await;
+    assert!(held.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_claim_that_nobody_waits_for_is_given_up() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = SessionId::from("s_1");
+    for _ in 0..20 {
+        tokio::select! {
+            biased;
+            _ = left.hold(&session, WAIT) => {}
+            () = tokio::time::sleep(Duration::from_micros(300)) => {}
+        }
+    }
+    let held = tokio::time::timeout(Duration::from_secs(5), right.hold(&session, WAIT)).await;
+    assert!(held.expect("well before a lease ends").is_ok());
+}
+
+#[tokio::test]
+async fn turns_that_another_copy_is_at_are_not_taken_for_left_behind() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = create(&left, "s_1").await;
+    let held = hold(&left, &session).await;
+    let mut sketch = Sketch::of(&session).ask("one");
+    left.append(sketch.batch()).await.unwrap();
+    assert_eq!(left.unfinished(None, 9).await.unwrap().len(), 1);
+    assert_eq!(right.unfinished(None, 9).await.unwrap().len(), 0);
+    drop(held);
+    drop(left);
+    assert_eq!(right.unfinished(None, 9).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_one_copy_changes_another_is_told() {
+    let address = postgres::empty();
+    let name = super::unique("told");
+    let right = at(&format!("{address}&application_name={name}"));
+    let left = at(&address);
+    let mut changes = right.changes().await.unwrap();
+    let mut next = async || {
+        let next = tokio::time::timeout(Duration::from_secs(30), changes.next());
+        next.await.expect("it is told")
+    };
+    assert_eq!(
+        next().await,
+        Some(Changed::Anything),
+        "nobody listened before"
+    );
+    let session = create(&left, &super::unique("s")).await;
+    let _held = hold(&left, &session).await;
+    let mut sketch = Sketch::of(&session).exchange("one", "1");
+    left.append(sketch.batch()).await.unwrap();
+    let mut task = TaskRecord {
+        id: super::unique("t").into(),
+        user: UserId::from("ann"),
+        context: "c_1".into(),
+        state: "WORKING".into(),
+        is_running: true,
+        updated: Timestamp(1),
+        body: "{}".into(),
+    };
+    left.put(task.clone()).await.unwrap();
+    let mut seen = Vec::new();
+    let expected = [
+        Changed::Session(session.clone()),
+        Changed::Task(task.id.clone()),
+    ];
+    while !expected.iter().all(|change| seen.contains(change)) {
+        seen.push(next().await.unwrap());
+    }
+
+    // A connection that broke says that anything may have changed, and goes on.
+    super::cut(&address, &name).await;
+    while next().await != Some(Changed::Anything) {}
+    task.updated = Timestamp(2);
+    loop {
+        left.put(task.clone()).await.unwrap();
+        match tokio::time::timeout(Duration::from_millis(300), next()).await {
+            Ok(Some(Changed::Task(id))) if id == task.id => break,
+            _ => {}
+        }
+    }
+}

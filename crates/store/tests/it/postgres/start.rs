@@ -1,0 +1,193 @@
+//! Finding a database, making it ready, and saying why not.
+
+use super::{at, execute, refusal};
+use lango_core::StoreError;
+use lango_testkit::postgres::{self, Cluster};
+use std::path::Path;
+use std::process::Command;
+use tokio::task::JoinSet;
+
+#[tokio::test]
+async fn ten_copies_that_start_at_once_make_one_schema() {
+    let address = postgres::empty();
+    let mut copies = JoinSet::new();
+    for _ in 0..10 {
+        let store = at(&address);
+        copies.spawn(async move { store.open_now().await });
+    }
+    while let Some(opened) = copies.join_next().await {
+        opened.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_without_the_password() {
+    let address = "postgres://ann:s3cret@127.0.0.1:1/lango?sslmode=disable";
+    let error = refusal(address).await;
+    let said = error.to_string();
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{said}");
+    assert!(
+        said.contains("postgres://127.0.0.1:1/lango") && !said.contains("s3cret"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_said_at_once() {
+    let address = postgres::empty().replace("/postgres?", "/no_such_database?");
+    let error = refusal(&address).await;
+    assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_schema_of_a_newer_lango_is_refused() {
+    let address = postgres::empty();
+    at(&address).open_now().await.unwrap();
+    execute(
+        &address,
+        "INSERT INTO lango_migrations (version, name) VALUES (99, 'later')",
+    )
+    .await;
+    let error = refusal(&address).await;
+    assert!(
+        matches!(error, StoreError::TooNew { found: 99, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn tables_of_another_program_are_left_alone() {
+    let address = postgres::empty();
+    let schema = address.rsplit("%3D").next().unwrap();
+    let foreign = format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.sessions (id int)");
+    execute(&address, &foreign).await;
+    let error = refusal(&address).await;
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_is_believed_as_far_as_the_address_says() {
+    let mut cluster = Cluster::start(&[]);
+    let plain = cluster.address();
+    let required = format!("{plain}?sslmode=require");
+    let error = refusal(&required).await;
+    assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
+
+    // A root of our own vouches for the server under the name `localhost`, and another one for nobody.
+    let folder = cluster.folder().to_owned();
+    make_root(&folder, "root");
+    make_root(&folder, "other");
+    make_certificate(&folder);
+    for file in ["server.pem", "server.key"] {
+        cluster.give(&folder.join(file));
+    }
+    let file = |name: &str| folder.join(name).display().to_string();
+    cluster.stop_immediately();
+    cluster.start_again_with(&[
+        "ssl=on",
+        &format!("ssl_cert_file={}", file("server.pem")),
+        &format!("ssl_key_file={}", file("server.key")),
+    ]);
+
+    let named = plain.replace("127.0.0.1", "localhost");
+    let (root, other) = (file("root.pem"), file("other.pem"));
+    for address in [
+        format!("{plain}?sslmode=disable"),
+        plain.clone(),
+        required,
+        format!("{plain}?sslmode=verify-ca&sslrootcert={root}"),
+        format!("{named}?sslmode=verify-full&sslrootcert={root}"),
+    ] {
+        at(&address).open_now().await.unwrap();
+    }
+    for address in [
+        format!("{plain}?sslmode=require&sslrootcert={other}"),
+        format!("{plain}?sslmode=verify-ca&sslrootcert={other}"),
+        format!("{plain}?sslmode=verify-full&sslrootcert={root}"),
+        format!("{named}?sslmode=verify-full&sslrootcert={other}"),
+    ] {
+        let error = refusal(&address).await;
+        assert!(
+            matches!(error, StoreError::Unreadable { .. }),
+            "{address}: {error}"
+        );
+    }
+}
+
+fn make_root(folder: &Path, name: &str) {
+    let subject = format!("/CN=lango {name}");
+    openssl(
+        folder,
+        &[
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            &subject,
+            "-keyout",
+            &format!("{name}.key"),
+            "-out",
+            &format!("{name}.pem"),
+        ],
+    );
+}
+
+fn make_certificate(folder: &Path) {
+    std::fs::write(
+        folder.join("names"),
+        "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n",
+    )
+    .unwrap();
+    openssl(
+        folder,
+        &[
+            "req",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            "server.key",
+            "-out",
+            "server.csr",
+        ],
+    );
+    openssl(
+        folder,
+        &[
+            "x509",
+            "-req",
+            "-in",
+            "server.csr",
+            "-CA",
+            "root.pem",
+            "-CAkey",
+            "root.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            "names",
+            "-out",
+            "server.pem",
+        ],
+    );
+}
+
+fn openssl(folder: &Path, arguments: &[&str]) {
+    let made = Command::new("openssl")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("this test needs the program openssl");
+    assert!(made.status.success(), "{made:?}");
+}

@@ -10,8 +10,8 @@ pub mod line;
 use crate::chain::{Chain, StoredEvent};
 use crate::stored::{Speaker, author};
 use lango_core::{
-    AgentName, BoxFuture, NewSession, Page, SessionId, SessionStore, StoreError, Text, Timestamp,
-    UserId,
+    AgentName, BoxFuture, Event, EventBody, FrameId, NewSession, Page, SessionId, SessionStore,
+    StoreError, Text, Timestamp, TurnId, UserId,
 };
 use serde::Deserialize;
 
@@ -87,6 +87,19 @@ impl LogRow {
             self.author = author("", speaker, root_agent).as_str().into();
         }
         self
+    }
+
+    /// The event that it is, with what its text says.
+    pub(crate) fn event(&self, body: EventBody) -> Event {
+        Event {
+            seq: self.seq,
+            session: self.session.clone(),
+            turn: TurnId::new(self.turn.clone()),
+            frame: FrameId::new(self.frame.clone()),
+            author: AgentName::new(self.author.clone()),
+            time: self.time,
+            body,
+        }
     }
 
     /// The fields that the hash covers. A number that no database holds matches no hash.

@@ -7,11 +7,13 @@ mod name;
 mod rows;
 mod walk;
 mod walker;
+mod word;
 
 pub use name::{Name, NameError};
 pub use rows::GraphRows;
 pub use walk::{Cuts, Direction, Step, Traversal, Walk, WalkLimits};
-pub(crate) use walker::{Edge, Walked, Walker};
+pub(crate) use walker::{Edge, Share, Walked, Walker};
+pub(crate) use word::{MOST_NAMES, Word, in_turn};
 
 use lango_core::{Source, Timestamp};
 

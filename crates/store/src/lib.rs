@@ -36,7 +36,7 @@ pub mod tables;
 mod title;
 
 pub use chain::Chain;
-pub use database::{Answer, Database};
+pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,

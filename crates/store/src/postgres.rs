@@ -7,22 +7,29 @@
 mod address;
 mod append;
 mod approvals;
+mod archive;
+mod asking;
 mod changes;
 mod database;
 mod effects;
 mod failure;
+mod graph;
 mod hold;
 mod keeper;
 mod leases;
+mod library;
+mod memory;
 mod migrations;
 mod rows;
 mod sessions;
 mod statements;
+mod tables;
 mod tasks;
 mod text;
 mod tls;
-mod verify;
 
+use crate::database::Answer;
+use crate::library::nearest::BitsInMemory;
 use address::Address;
 use append::{Appender, Ends};
 pub use changes::Changes;
@@ -63,6 +70,8 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     database: Arc<Database>,
     root_agent: AgentName,
+    /// The signs of vectors that were searched.
+    bits: Arc<BitsInMemory>,
     holds: Holds,
     /// Where logs are known to end.
     ends: Arc<Ends>,
@@ -95,6 +104,7 @@ impl PostgresStore {
         Ok(Self {
             database,
             root_agent,
+            bits: Arc::default(),
             holds,
             ends: Arc::default(),
         })
@@ -149,4 +159,10 @@ fn new_name() -> Result<String, StoreError> {
         let _ = write!(name, "{byte:02x}");
     }
     Ok(name)
+}
+
+impl crate::database::Database for PostgresStore {
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(self.database.open())
+    }
 }

@@ -89,7 +89,7 @@ pub struct DeleteArguments {
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango store backup lango-backup.db\n  lango store compact\n  \
-                        lango store move sqlite:lango.db sqlite:/mnt/new/lango.db"
+                        lango store move sqlite:lango.db postgres://lango@db.example/lango"
 )]
 pub enum StoreCommand {
     /// Copy the database of session.store to a file, while lango runs
@@ -101,7 +101,7 @@ pub enum StoreCommand {
     Compact,
     /// Copy everything from one database to another; interrupted, it goes on where it was
     Move {
-        /// Where everything is: `sqlite:PATH`.
+        /// Where everything is: `sqlite:PATH` or `postgres://user@host/database`.
         from: String,
         /// Where it is to go: a database that is empty or not there yet.
         to: String,

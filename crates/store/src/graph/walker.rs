@@ -83,6 +83,15 @@ impl Walker {
         None
     }
 
+    /// Entities that will be followed soon, so that their facts can be fetched together.
+    pub(crate) fn ahead(&self) -> impl Iterator<Item = i64> {
+        let followed = |(_, distance): &&(i64, usize)| *distance < self.limits.depth;
+        self.queue
+            .iter()
+            .filter(followed)
+            .map(|(entity, _)| *entity)
+    }
+
     /// What may be taken from one entity, one way.
     pub(crate) fn share(&self, entity: i64) -> Share {
         let facts = if entity == self.start {
@@ -172,8 +181,10 @@ impl Walker {
 
 /// What may still be taken from one entity, one way.
 pub(crate) struct Share {
-    facts: usize,
-    looks: usize,
+    /// Facts that may be taken.
+    pub facts: usize,
+    /// Facts that may be looked at.
+    pub looks: usize,
     /// Whether there is more than may be taken.
     pub is_spent: bool,
 }

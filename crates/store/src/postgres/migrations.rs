@@ -14,10 +14,20 @@ use lango_core::StoreError;
 use tokio_postgres::GenericClient;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: &[(&str, &str)] = &[(
-    "0001_sessions",
-    include_str!("../../migrations/postgres/0001_sessions.sql"),
-)];
+const MIGRATIONS: &[(&str, &str)] = &[
+    (
+        "0001_sessions",
+        include_str!("../../migrations/postgres/0001_sessions.sql"),
+    ),
+    (
+        "0002_knowledge",
+        include_str!("../../migrations/postgres/0002_knowledge.sql"),
+    ),
+    (
+        "0003_sessions_that_go",
+        include_str!("../../migrations/postgres/0003_sessions_that_go.sql"),
+    ),
+];
 
 /// Applies what is missing, and refuses a schema that a newer lango made.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<(), Failure> {

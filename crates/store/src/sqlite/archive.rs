@@ -49,43 +49,6 @@ impl Archive for SqliteStore {
 }
 
 fn ids(
-        &self,
-        user: &UserId,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        let user = user.to_string();
-        let after = after.map_or_else(String::new, ToString::to_string);
-        Box::pin(
-            self.readers
-                .read(move |reader| ids(reader, &user, &after, limit)),
-        )
-    }
-
-    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
-        let session = session.clone();
-        Box::pin(self.readers.read(move |reader| record(reader, &session)))
-    }
-
-    fn rows(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<LogRow>, StoreError>> {
-        let session = session.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| rows(reader, &session, page)),
-        )
-    }
-}
-
-/// The user of a session that nobody is to see.
-fn hidden_user(user: &UserId) -> String {
-    format!("{HIDDEN}{user}")
-}
-
-fn ids(
     reader: Reader<'_>,
     user: &str,
     after: &str,

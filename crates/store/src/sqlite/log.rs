@@ -14,7 +14,7 @@ use crate::archive::LogRow;
 use crate::batch::target_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::title::title_of;
-use lango_core::{AgentName, Event, EventBody, FrameId, NewSession, SessionId, StoreError, TurnId};
+use lango_core::{Event, EventBody, NewSession, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// Makes an empty session.
@@ -124,15 +124,7 @@ impl<'a> Log<'a> {
         // Numbers that the database cannot hold.
         stored(row.seq)?;
         stored(row.time.0)?;
-        let event = Event {
-            seq: row.seq,
-            session: row.session.clone(),
-            turn: TurnId::new(row.turn.clone()),
-            frame: FrameId::new(row.frame.clone()),
-            author: AgentName::new(row.author.clone()),
-            time: row.time,
-            body,
-        };
+        let event = row.event(body);
         self.insert(&row.stored(), &row.hash)?;
         self.note_turn(&event, &row.stored())
     }

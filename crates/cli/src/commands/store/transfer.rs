@@ -6,9 +6,10 @@ use crate::roster::Roster;
 use crate::screen::{self, Bar, count};
 use lango_core::AgentName;
 use lango_engine::Tree;
+use lango_store::database_at;
 use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
-use lango_store::{Database, SqliteStore};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Runs the command.
@@ -21,20 +22,15 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
         .as_ref()
         .map_or(Tree::SINGLE, |topology| topology.root.as_str());
     let root = AgentName::from(root);
-    let [source, target] = [from, to].map(|text| {
-        config::store_location(text, &surroundings).map_err(|expected| {
-            let message = format!("`{text}` must be {expected}");
-            Failure::new(Exit::Usage, message).next("lango store move sqlite:OLD sqlite:NEW")
-        })
-    });
-    let (source, target) = (source?, target?);
+    let (source, target) = (place(from, &surroundings)?, place(to, &surroundings)?);
     if source == target {
         let message = "both databases are the same";
         return Err(Failure::new(Exit::Usage, message).next("name another one to move to"));
     }
     must_be_there(&source)?;
-    let from = open(&source, &root)?;
-    let to = open(&target, &root)?;
+    let from = database_at(&source, root.clone())?;
+    let to = database_at(&target, root)?;
+    from.ready().await?;
     to.ready().await?;
     if let Some(mark) = to.mark().await? {
         screen::say(&format!("going on with the move from {}", mark.source));
@@ -50,13 +46,25 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
     })
 }
 
-fn open(location: &StoreLocation, root: &AgentName) -> Result<Box<dyn Database>, Failure> {
-    let StoreLocation::Sqlite(path) = location;
-    Ok(Box::new(SqliteStore::at(path, root.clone())?))
+/// A database as it is named on the command line; that of a file with its whole path.
+fn place(text: &str, surroundings: &Surroundings) -> Result<String, Failure> {
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return Ok(text.to_owned());
+    }
+    match config::store_location(text, surroundings) {
+        Ok(StoreLocation::Sqlite(path)) => Ok(format!("sqlite:{}", path.display())),
+        Err(_) => {
+            let message = "a database is `sqlite:PATH` or `postgres://user:password@host/database`";
+            Err(Failure::new(Exit::Usage, message).next("lango store move sqlite:OLD sqlite:NEW"))
+        }
+    }
 }
 
-fn must_be_there(source: &StoreLocation) -> Result<(), Failure> {
-    let StoreLocation::Sqlite(path) = source;
+/// A file that is not there must not be made for want of something to move.
+fn must_be_there(source: &str) -> Result<(), Failure> {
+    let Some(path) = source.strip_prefix("sqlite:").map(Path::new) else {
+        return Ok(());
+    };
     match path.try_exists() {
         Ok(false) => {
             let message = format!("there is no database `{}`", path.display());

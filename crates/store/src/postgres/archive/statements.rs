@@ -83,8 +83,3 @@ pub(super) const DELETE_TURNS: &str = "DELETE FROM turns WHERE session = $1 AND 
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2)";
 
 pub(super) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE id = $1";
-
-/// The space of what was deleted is taken back.
-pub(super) const TAKE_BACK_SPACE: &str = "VACUUM sessions, events, turns, approvals, remote_threads, tasks,
-     watermarks, forgotten_turns, recollections, library_collections, library_documents, library_chunks, library_index,
-     library_vectors, library_bits";

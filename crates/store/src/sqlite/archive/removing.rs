@@ -1,12 +1,12 @@
 //! Sessions that are to be gone: hidden first, then removed from every table a bounded part at a time, their bytes wiped
 //! from the pages they were in.
 
+use super::ids;
 use super::statements::{
     BEGIN_WIPING, COLLECTION_OF_SESSION, CONTEXTS, DELETE_COLLECTION, DELETE_MANY,
     DELETE_OLD_TASKS, DELETE_SESSION, DELETE_SMALL, DELETE_TASKS, DELETE_TURNS, END_WIPING,
     EXPIRED, HIDDEN_USER, HIDE,
 };
-use super::ids;
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::Failure;

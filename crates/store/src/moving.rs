@@ -161,9 +161,9 @@ async fn copy(
     mut after: Option<Cells>,
     seen: Seen<'_>,
 ) -> Result<(), MoveError> {
-    let total = source.count(table).await?;
+    let total = source.count_rows(table).await?;
     let mut done = match after {
-        Some(_) => target.count(table).await?,
+        Some(_) => target.count_rows(table).await?,
         None => 0,
     };
     loop {
@@ -198,8 +198,8 @@ async fn compare(
         table: table.name,
         place: source.place(),
     };
-    let total = source.count(table).await?;
-    if target.count(table).await? != total {
+    let total = source.count_rows(table).await?;
+    if target.count_rows(table).await? != total {
         return Err(changed());
     }
     let (mut done, mut after) = (0, None);

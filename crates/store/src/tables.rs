@@ -111,7 +111,7 @@ pub trait Tables: Archive {
     fn place(&self) -> String;
 
     /// How many rows a table has.
-    fn count(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Rows of a table in its order, after a key. There may be fewer than were asked for where they are large, but one at
     /// least as long as there is one.

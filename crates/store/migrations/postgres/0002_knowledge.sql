@@ -189,8 +189,8 @@ CREATE INDEX library_index_terms ON library_index USING gin (terms) WITH (gin_pe
 
 -- Who made the vectors; all of them, so that there is one row at most.
 CREATE TABLE library_maker (
-    only  BIGINT PRIMARY KEY CHECK (only = 1),
-    maker TEXT NOT NULL
+    "only" BIGINT PRIMARY KEY CHECK ("only" = 1),
+    maker  TEXT NOT NULL
 );
 
 -- A chunk's vector, one signed byte a number; and the signs alone of 128 chunks with neighbouring keys, for the coarse

@@ -22,7 +22,7 @@ impl Tables for PostgresStore {
         self.database.place().to_owned()
     }
 
-    fn count(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move {
             let rows = self.database.query(&sql::count(table), &[]).await?;
             let counts = self.values(&rows, |row| unsigned(row, 0))?;

@@ -7,7 +7,7 @@ use super::archive::statements::HIDDEN_USER;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
-    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, LOG_END, SESSION, SET_DELEGATION,
+    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, IS_SEEN, LOG_END, SET_DELEGATION,
     UPDATE_SESSION,
 };
 use crate::archive::LogRow;
@@ -78,11 +78,8 @@ struct Log<'a> {
 
 impl<'a> Log<'a> {
     fn find(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
-        let log = Self::at_end(connection, session)?;
-        if log.next_seq == 1 {
-            must_exist(connection, session)?;
-        }
-        Ok(log)
+        must_exist(connection, session)?;
+        Self::at_end(connection, session)
     }
 
     fn at_end(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
@@ -188,18 +185,18 @@ impl<'a> Log<'a> {
     }
 }
 
-/// A log without events may be that of a new session, or of none.
+/// A session that is not there, or that nobody is to see, takes no events.
 fn must_exist(connection: &Connection, session: &SessionId) -> Result<(), Failure> {
-    let found = connection
-        .prepare_cached(SESSION)?
-        .query_row([session.as_str()], |_| Ok(()))
-        .optional()?;
-    found.ok_or_else(|| {
-        StoreError::NotFound {
+    let is_seen = connection
+        .prepare_cached(IS_SEEN)?
+        .exists([session.as_str()])?;
+    match is_seen {
+        true => Ok(()),
+        false => Err(StoreError::NotFound {
             id: session.clone(),
         }
-        .into()
-    })
+        .into()),
+    }
 }
 
 /// A number as SQLite stores it, which has one bit less.

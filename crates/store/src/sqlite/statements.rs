@@ -16,6 +16,10 @@ pub(super) const SESSION: &str =
                        ORDER BY ordinal DESC LIMIT 1), 1)
        FROM sessions WHERE id = ?1 AND substr(user, 1, 1) <> char(1)";
 
+/// Whether there is such a session, and it is not hidden.
+pub(super) const IS_SEEN: &str =
+    "SELECT 1 FROM sessions WHERE id = ?1 AND substr(user, 1, 1) <> char(1)";
+
 /// What the first question and the end of every turn leave on the session.
 pub(super) const UPDATE_SESSION: &str =
     "UPDATE sessions SET updated = ?2, title = coalesce(?3, title) WHERE id = ?1";
@@ -139,7 +143,8 @@ pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 23] = [
+    const ALL: [&str; 24] = [
+        IS_SEEN,
         UNFINISHED,
         TURN_EVENTS,
         SET_REMOTE_THREAD,

@@ -30,7 +30,7 @@ impl Tables for SqliteStore {
         format!("sqlite:{}", self.writer.path().display())
     }
 
-    fn count(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(self.readers.read(move |reader| {
             let count = reader
                 .connection

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod archive;
 mod contract;
 mod damage;
 mod durability;
@@ -11,6 +12,7 @@ mod graph_forget;
 mod library;
 mod memory;
 mod mount;
+mod moving;
 mod old_database;
 mod postgres;
 

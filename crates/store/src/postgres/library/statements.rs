@@ -112,18 +112,20 @@ pub(super) const LENGTHS: &str = "SELECT id, words FROM library_chunks WHERE id 
 /// Which of these chunks there are.
 pub(super) const THERE: &str = "SELECT id FROM library_chunks WHERE id = ANY ($1)";
 
-pub(super) const MAKER: &str = "SELECT maker FROM library_maker WHERE only = 1";
+pub(super) const MAKER: &str = r#"SELECT maker FROM library_maker WHERE "only" = 1"#;
 
 /// The same; nobody changes it until the end of the transaction.
-pub(super) const SHARE_MAKER: &str = "SELECT maker FROM library_maker WHERE only = 1 FOR SHARE";
+pub(super) const SHARE_MAKER: &str =
+    r#"SELECT maker FROM library_maker WHERE "only" = 1 FOR SHARE"#;
 
 /// The same, for whoever may change it.
-pub(super) const HOLD_MAKER: &str = "SELECT maker FROM library_maker WHERE only = 1 FOR UPDATE";
+pub(super) const HOLD_MAKER: &str =
+    r#"SELECT maker FROM library_maker WHERE "only" = 1 FOR UPDATE"#;
 
-pub(super) const INSERT_MAKER: &str = "INSERT INTO library_maker (only, maker) VALUES (1, $1)
-     ON CONFLICT (only) DO NOTHING";
+pub(super) const INSERT_MAKER: &str = r#"INSERT INTO library_maker ("only", maker) VALUES (1, $1)
+     ON CONFLICT ("only") DO NOTHING"#;
 
-pub(super) const SET_MAKER: &str = "UPDATE library_maker SET maker = $1 WHERE only = 1";
+pub(super) const SET_MAKER: &str = r#"UPDATE library_maker SET maker = $1 WHERE "only" = 1"#;
 
 /// Gives the chunks that had none.
 pub(super) const INSERT_VECTORS: &str = "INSERT INTO library_vectors (chunk, numbers)
@@ -143,9 +145,9 @@ pub(super) const BLOCKS: &str =
     "SELECT block, present, bits FROM library_bits WHERE block >= $1 AND block < $2 ORDER BY block";
 
 /// How old the vectors of collections are and how many, and who made all of them.
-pub(super) const GENERATIONS: &str = "SELECT id, generation, vectors,
-            (SELECT maker FROM library_maker WHERE only = 1)
-       FROM library_collections WHERE id = ANY ($1)";
+pub(super) const GENERATIONS: &str = r#"SELECT id, generation, vectors,
+            (SELECT maker FROM library_maker WHERE "only" = 1)
+       FROM library_collections WHERE id = ANY ($1)"#;
 
 pub(super) const SET_BLOCKS: &str = "INSERT INTO library_bits (block, present, bits)
      SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])

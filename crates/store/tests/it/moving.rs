@@ -4,7 +4,7 @@ use crate::archive::{append, attach, postgresql, session, sqlite};
 use lango_core::{Patience, UserId};
 use lango_store::Database;
 use lango_store::moving::{MoveError, Moved, Progress, move_all};
-use lango_store::tables::{Cell, Mark, TABLES};
+use lango_store::tables::{Cell, Kind, Mark, TABLES};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 
@@ -20,6 +20,31 @@ async fn filled(store: &Arc<dyn Database>) {
     }
     attach(store, None, "everywhere the same").await;
 }
+
+/// A row for every table that sessions and documents leave empty, with what is hard to carry: nothing, NUL, part of another
+/// row, and numbers that were given once and are free again.
+const THE_REST: &str = "
+    INSERT INTO tasks VALUES ('task', 'local', 'c', 'completed', 0, 5, '{}'), ('other', 'a2a', 'c', 'working', 1, 6, '{}');
+    INSERT INTO watermarks VALUES ('s_0', 'local', 3, 4, 0, 1);
+    INSERT INTO forgotten_turns VALUES ('s_0', 1), ('s_0', 2);
+    INSERT INTO recollections VALUES
+        (1, 'local', 's_0', 0, 0, 1, 'one', 'here', 1, 5, NULL), (2, 'local', 's_0', 0, 2, 3, 'two', 'here', 0, 5, NULL),
+        (9, 'local', 's_0', 1, 0, 3, 'both', 'here', 0, 6, NULL);
+    UPDATE recollections SET part_of = 9 WHERE id < 9;
+    INSERT INTO saved_memories VALUES (3, 'local', 'a' || char(0) || 'b' || char(1) || '0', '[]', 'here', 1, 5);
+    UPDATE sqlite_sequence SET seq = 50 WHERE name = 'saved_memories';
+    INSERT INTO graph_users VALUES (4, 'local');
+    INSERT INTO graph_entities VALUES (5, 4, 'k', 'K', NULL), (6, 4, 'l', 'L', 'person');
+    INSERT INTO graph_predicates VALUES (5, 4, 'p', 'P');
+    INSERT INTO graph_sources VALUES (5, 4, 'here', 1);
+    INSERT INTO graph_facts VALUES (5, 5, 5, 6, 5, 0.30000000000000004, 5, 5, NULL), (6, 6, 5, 5, 5, 1, 5, 5, 7);
+    INSERT INTO library_maker VALUES (1, '{\"provider\":\"offline\",\"model\":\"m\",\"dimensions\":3,\"version\":1}');
+    INSERT INTO library_vectors VALUES (4294967296, x'00ff80'), (4294967297, x'');
+    INSERT INTO library_bits VALUES (33554432, x'03', x'0102');
+    INSERT INTO knowledge VALUES ('local', 'k', 1, 'c', 'text', '[]', 'here', 'trusted', 5, NULL),
+        ('local', 'k', 2, 'c', 'text', '[]', 'here', 'untrusted', 6, 1);
+    INSERT INTO learnings VALUES ('local', 'o', 'f', '', 0.5, 'here', 'trusted', 5, NULL), ('local', 'o', 'g', '', 0, 'here', 'trusted', 5, 2);
+";
 
 async fn moved(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Result<Moved, MoveError> {
     move_all(&**from, &**to, &mut |_: Progress| ()).await
@@ -46,6 +71,12 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let first = sqlite(&folder, "first.db");
     filled(&first).await;
+    let rest = rusqlite::Connection::open(folder.path().join("first.db")).unwrap();
+    rest.execute_batch(THE_REST).unwrap();
+    for table in TABLES {
+        let is_there = first.page(table, None, 1).await.unwrap().len() == 1;
+        assert!(is_there, "`{}` should have something in it", table.name);
+    }
     let stores = [
         sqlite(&folder, "second.db"),
         postgresql(),
@@ -60,6 +91,9 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
             (5, 1365, 0)
         );
         assert_eq!(all(to).await, all(&first).await, "{}", to.place());
+        let numbered = TABLES.iter().find(|table| table.name == "saved_memories");
+        let last = to.last_number(numbered.unwrap()).await.unwrap();
+        assert_eq!(last, Some(50), "{}", to.place());
         from = to;
     }
     let user = UserId::from("local");
@@ -160,4 +194,44 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
             "{result:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn every_table_of_postgresql_is_known_with_all_its_columns() {
+    let address = lango_testkit::postgres::empty();
+    let store = lango_store::database_at(&address, crate::ROOT.into()).unwrap();
+    store.ready().await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let query = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns
+                  WHERE table_schema = current_schema() ORDER BY 1, 2";
+    let rows = client.query(query, &[]).await.unwrap();
+    drop(client);
+    connection.await.unwrap().unwrap();
+    // Which files were applied, who holds what now, and what is made of other rows stays where it is.
+    let own = ["lango_migrations", "holds", "hold_line", "library_index"];
+    let found: Vec<(String, String, String)> = rows
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .filter(|(table, _, _): &(String, String, String)| !own.contains(&table.as_str()))
+        .collect();
+    let mut known: Vec<(String, String, String)> = Vec::new();
+    for table in TABLES {
+        for (column, kind) in table.columns {
+            let kind = match kind {
+                Kind::Text => "text",
+                Kind::Integer => "bigint",
+                Kind::Real => "double precision",
+                Kind::Bytes => "bytea",
+            };
+            known.push((table.name.to_owned(), (*column).to_owned(), kind.to_owned()));
+        }
+    }
+    known.sort();
+    assert_eq!(
+        found, known,
+        "a table or a column has to be added to `tables/list.rs`"
+    );
 }

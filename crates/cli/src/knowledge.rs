@@ -1,23 +1,21 @@
 //! What the librarian and the chronicler work with: graph, library and memory over the database of the sessions.
 
-use crate::config::{Loaded, StoreLocation};
+use crate::config::Loaded;
 use crate::embedder::embedder;
 use crate::model_choice::ModelChoice;
 use lango_core::{
-    AgentName, BoxFuture, Clock, Model, Recollection, SessionId, StoreError, Text, Tool, UserId,
+    BoxFuture, Clock, Model, Recollection, SessionId, StoreError, Text, Tool, UserId,
 };
 use lango_engine::SystemClock;
 use lango_knowledge::{
     GraphNeighbours, GraphSettings, Library, Memory, MemorySettings, Neighbours, graph_tools,
     library_tools, memory_tools, retrieve_tool,
 };
-use lango_store::{Database, SqliteStore};
+use lango_store::Database;
 use std::sync::Arc;
 
 /// What is known, and the tools over it. The database is opened when one of them first needs it.
 pub struct Knowledge {
-    /// The database.
-    pub store: Arc<dyn Database>,
     /// Documents, saved knowledge and learnings.
     pub library: Library,
     /// What is remembered of conversations, unless that is turned off.
@@ -32,13 +30,11 @@ impl Knowledge {
     /// What the configuration asks for. `observer` is the model that observes; without one the built-in rules do.
     pub async fn of(
         loaded: &Loaded,
-        root: AgentName,
+        store: &Arc<dyn Database>,
         providers: &ModelChoice<'_>,
         observer: Option<Arc<dyn Model>>,
     ) -> Result<Self, StoreError> {
         let settings = &loaded.settings;
-        let StoreLocation::Sqlite(path) = &settings.session.store;
-        let store: Arc<dyn Database> = Arc::new(SqliteStore::at(path, root)?);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let embedder = embedder(&settings.embedding, providers, store.clone()).await;
         let (embedder, warning) = match embedder {
@@ -77,7 +73,6 @@ impl Knowledge {
         });
         tools.extend(memory.clone().into_iter().flat_map(memory_tools));
         Ok(Self {
-            store,
             library,
             memory,
             warning,

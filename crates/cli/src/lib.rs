@@ -9,7 +9,6 @@ mod elsewhere;
 mod embedder;
 pub mod exit;
 pub mod hands;
-pub mod hold;
 mod house;
 pub mod knowledge;
 pub mod markdown;

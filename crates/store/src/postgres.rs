@@ -9,9 +9,11 @@ mod append;
 mod approvals;
 mod archive;
 mod asking;
+mod batch;
 mod changes;
 mod database;
 mod effects;
+mod end;
 mod failure;
 mod graph;
 mod hold;
@@ -31,14 +33,13 @@ mod tls;
 use crate::database::Answer;
 use crate::library::nearest::BitsInMemory;
 use address::Address;
-use append::{Appender, Ends};
-pub use changes::Changes;
+use append::Appender;
 use database::Database;
+use end::Ends;
 use failure::Failure;
 use hold::Holds;
 use keeper::Keeper;
 use lango_core::{AgentName, StoreError};
-pub use leases::Changed;
 use leases::Leases;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -113,15 +114,6 @@ impl PostgresStore {
     /// Connects and brings the schema up to date, if that has not happened yet.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         self.database.open().await
-    }
-
-    /// What other copies change, from now on.
-    pub async fn changes(&self) -> Result<Changes, StoreError> {
-        self.database.open().await?;
-        let changes = Changes(self.leases().changed.subscribe());
-        self.holds.keeper.start()?;
-        self.leases().wake.notify_one();
-        Ok(changes)
     }
 
     fn leases(&self) -> &Arc<Leases> {

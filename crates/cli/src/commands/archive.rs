@@ -13,36 +13,22 @@ pub use delete::delete;
 pub use export::export;
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
+use lango_store::Database;
 use lango_store::archive::{self, Archive};
-use lango_store::{Database, SqliteStore};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 impl App {
-    /// The store, for those who keep and move what is in it.
-    pub(crate) fn keeper(&self) -> Result<Arc<dyn Database>, Failure> {
-        let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        let store: Arc<dyn Database> = match &self.knowledge {
-            Some(known) => Arc::clone(&known.store),
-            None => Arc::new(SqliteStore::at(path, self.tree.root.name.clone())?),
-        };
-        Ok(store)
-    }
-
-    /// The same for something that must be there already.
+    /// The store for something that must be there already.
     pub(crate) fn past_keeper(&self) -> Result<Arc<dyn Database>, Failure> {
-        let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        match path.try_exists() {
-            Ok(false) => Err(nothing_stored(path.clone())),
-            _ => self.keeper(),
+        match &self.loaded.settings.session.store {
+            StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
+                let message = format!("nothing is stored yet: there is no `{}`", path.display());
+                Err(Failure::new(Exit::Usage, message)
+                    .next("`lango config show --origin` tells where session.store is set"))
+            }
+            _ => Ok(Arc::clone(&self.kept.database)),
         }
     }
-}
-
-fn nothing_stored(path: PathBuf) -> Failure {
-    let message = format!("nothing is stored yet: there is no `{}`", path.display());
-    Failure::new(Exit::Usage, message)
-        .next("`lango config show --origin` tells where session.store is set")
 }
 
 /// Checks logs; says of each how many events it has, or where it is damaged.

@@ -5,12 +5,12 @@
 //! Only those of this configuration's users go, so that nobody's setting deletes what is somebody else's.
 
 use crate::app::App;
-use crate::exit::Failure;
 use crate::screen::{self, count};
 use lango_core::{Clock, Patience, StoreError, Timestamp, UserId};
 use lango_engine::SystemClock;
 use lango_store::archive::{Expired, Keeper, remove};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -53,11 +53,11 @@ impl Drop for Retaining {
 }
 
 /// Looks now and then for what is too old and removes it, for as long as the result lives.
-pub fn retain(app: &App) -> Result<Retaining, Failure> {
+pub fn retain(app: &App) -> Retaining {
     let Some(ttl) = app.loaded.settings.session.ttl else {
-        return Ok(Retaining(None));
+        return Retaining(None);
     };
-    let (store, users) = (app.keeper()?, app.users());
+    let (store, users) = (Arc::clone(&app.kept.database), app.users());
     let task = tokio::spawn(async move {
         let mut every = tokio::time::interval(LOOK_EVERY);
         loop {
@@ -73,7 +73,7 @@ pub fn retain(app: &App) -> Result<Retaining, Failure> {
             }
         }
     });
-    Ok(Retaining(Some(task)))
+    Retaining(Some(task))
 }
 
 /// Removes what these users have not used since, in steps so small that turns do not wait; and what was left half removed or

@@ -52,11 +52,13 @@ pub async fn serve_command(
     let banner = banner(&app, &place, address, model.name());
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
-    let _retaining = retain(&app)?;
+    let _retaining = retain(&app);
+    let changes = app.kept.changes.clone();
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
     let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
     let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
     let recovered = server.recover().await?;
+    server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let door = Door::new(token, place.user).with_hosts(place.hosts);
     let router = door.guard(server.router());
@@ -84,13 +86,19 @@ pub async fn serve_command(
 
 /// Says what was found of an earlier run.
 fn tell_of(recovered: &Recovered) {
+    if recovered.taken_up > 0 {
+        let tasks = screen::count(recovered.taken_up as u64, "task");
+        screen::say(&format!("taken up again from an earlier run: {tasks}"));
+    }
     if recovered.seen_to > 0 {
         let tasks = screen::count(recovered.seen_to as u64, "task");
         screen::say(&format!("seen to from an earlier run: {tasks}"));
     }
     if recovered.left > 0 {
         let tasks = screen::count(recovered.left as u64, "task");
-        screen::say(&format!("left to whoever is at work on them: {tasks}"));
+        screen::say(&format!(
+            "left for now, or to whoever is at work on them: {tasks}"
+        ));
     }
     if !recovered.damaged.is_empty() {
         let ids = recovered.damaged.join(", ");

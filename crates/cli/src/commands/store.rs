@@ -25,8 +25,15 @@ pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, F
 /// The file of session.store, which must be there.
 fn file(app: &App) -> Result<SqliteStore, Failure> {
     app.past_keeper()?;
-    let StoreLocation::Sqlite(path) = &app.loaded.settings.session.store;
-    Ok(SqliteStore::at(path, app.tree.root.name.clone())?)
+    match &app.loaded.settings.session.store {
+        StoreLocation::Sqlite(path) => Ok(SqliteStore::at(path, app.tree.root.name.clone())?),
+        place @ StoreLocation::Postgres(_) => {
+            let message = format!("`{place}` is on a server, whose own tools copy it");
+            Err(Failure::new(Exit::Usage, message).next(format!(
+                "pg_dump --format=custom --file=lango.dump '{place}'"
+            )))
+        }
+    }
 }
 
 async fn compact(app: &App) -> Result<(), Failure> {

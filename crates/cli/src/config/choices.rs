@@ -70,14 +70,45 @@ impl Setting for Option<OrchestratorTools> {
 pub enum StoreLocation {
     /// `sqlite:PATH`: a database file.
     Sqlite(PathBuf),
+    /// `postgres://…`: a database on a server, which many copies of lango can share.
+    Postgres(String),
 }
 
 impl StoreLocation {
     /// The place that `text` means, as it stands here.
     pub(super) fn read(text: &str, base: &Base<'_>) -> Result<Self, Expected> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
         let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty());
-        let path = path.ok_or("`sqlite:` and the path of a file")?;
+        let path =
+            path.ok_or("`sqlite:` and the path of a file, or `postgres://user@host/database`")?;
         Ok(Self::Sqlite(base.resolve(path)?))
+    }
+}
+
+impl std::fmt::Display for StoreLocation {
+    /// Without the password, if there is one.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let address = match self {
+            Self::Sqlite(path) => return write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(address) => address,
+        };
+        let Some((scheme, rest)) = address.split_once("://") else {
+            return f.write_str("postgres://");
+        };
+        // A password can hold anything but these two, which it has to spell otherwise.
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, tail) = rest.split_at(end);
+        let tail = tail.split('&').filter(|part| !part.contains("password="));
+        let tail = tail.collect::<Vec<_>>().join("&");
+        match authority.rsplit_once('@') {
+            Some((user, host)) => {
+                let user = user.split(':').next().unwrap_or_default();
+                write!(f, "{scheme}://{user}@{host}{tail}")
+            }
+            None => write!(f, "{scheme}://{authority}{tail}"),
+        }
     }
 }
 
@@ -88,8 +119,7 @@ impl Setting for StoreLocation {
     }
 
     fn shown(&self) -> Option<toml::Value> {
-        let Self::Sqlite(path) = self;
-        Some(format!("sqlite:{}", path.display()).into())
+        Some(self.to_string().into())
     }
 }
 

@@ -219,6 +219,8 @@ pub struct SessionSettings {
     pub when_busy: WhenBusy,
     /// How many may wait for a session.
     pub queue_limit: u32,
+    /// How long a session stays held by a copy of lango that is not heard of any more.
+    pub lease: Duration,
 }
 
 impl SessionSettings {
@@ -291,6 +293,7 @@ impl Settings {
                 ttl: None,
                 when_busy: WhenBusy::Wait,
                 queue_limit: 16,
+                lease: Duration::from_secs(15),
             },
             a2a: A2aSettings {
                 enabled: true,

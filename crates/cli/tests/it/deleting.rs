@@ -75,8 +75,10 @@ fn attach(lango: &Lango, session: &str) {
             is_running: false,
             updated: Timestamp(5),
             body: MARKER.into(),
+            revision: 1,
+            attempts: 0,
         };
-        store.put(task).await.unwrap();
+        TaskStore::open(&store, task, MARKER).await.unwrap();
     });
 }
 
@@ -147,7 +149,7 @@ fn a_session_that_is_busy_is_not_deleted_nor_are_those_beside_it() {
         ran.stderr.contains("1 session left, in which a turn runs"),
         "{ran:#?}"
     );
-    assert_eq!(ids(&lango), [two.clone()]);
+    assert_eq!(ids(&lango), [two.as_str()]);
     drop(held);
     lango.run(&["sessions", "delete", "--yes", &two]).ok();
     assert!(ids(&lango).is_empty());

@@ -147,7 +147,19 @@ impl Conversation {
             Place::Current if self.left.is_none() => {}
             Place::Current | Place::Stale => self.read().await?,
         }
-        self.finish_what_is_left(&hold, stop).await?;
+        self.turn_held(id, question, &hold, stop, shown).await
+    }
+
+    /// Runs one turn in a session that is held and was read.
+    pub(super) async fn turn_held(
+        &mut self,
+        id: TurnId,
+        question: &str,
+        hold: &Hold,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        self.finish_what_is_left(hold, stop).await?;
         let question: Text = question.into();
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
@@ -159,7 +171,7 @@ impl Conversation {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
-                self.finish_what_is_left(&hold, stop).await?;
+                self.finish_what_is_left(hold, stop).await?;
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
@@ -168,7 +180,7 @@ impl Conversation {
             stored => stored?,
         };
         let first_seq = self.next_seq;
-        let end = self.drive(&mut turn, first, &hold, stop, shown).await?;
+        let end = self.drive(&mut turn, first, hold, stop, shown).await?;
         self.next_seq = turn.next_seq();
         let report = match end {
             TurnEnd::Finished(report) => report,
@@ -240,7 +252,7 @@ impl Conversation {
         Turn::begin(tree, start, Arc::clone(question), settings, now)
     }
 
-    async fn create(&mut self) -> Result<(), RunnerError> {
+    pub(super) async fn create(&mut self) -> Result<(), RunnerError> {
         let new = NewSession {
             id: self.session.clone(),
             user: self.user.clone(),
@@ -345,7 +357,7 @@ fn folder_of(first: &Event) -> Option<Text> {
     }
 }
 
-fn check_input(question: &str) -> Result<(), RunnerError> {
+pub(super) fn check_input(question: &str) -> Result<(), RunnerError> {
     if question.trim().is_empty() {
         return Err(RunnerError::InputEmpty);
     }

@@ -1,10 +1,11 @@
 //! Going on with a turn that has no outcome yet: one that waits for a person, or one whose process is gone. Whoever does it
 //! holds the session, reads how it stands, and replays the turn from its events.
 
-use super::conversation::{Conversation, LeftOver, Place};
-use super::{RunnerError, Shown, Stop, TurnEnd, append, remote};
+use super::conversation::{Conversation, LeftOver, Place, check_input};
+use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
 use crate::turn::Input;
-use lango_core::{Answer, AnsweredBy, ApprovalId, Event, Hold, Patience, Text};
+use lango_core::{Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -25,6 +26,58 @@ impl Conversation {
         let hold = self.take_hold(stop, shown).await?;
         self.read().await?;
         self.resume_held(&hold, stop, shown).await
+    }
+
+    /// Runs a turn under this id, unless the log knows one: then that one goes on if it was cut off, and if not it is told how
+    /// it stands. So that whoever does not know whether it was begun can ask for it again, from several places at once.
+    pub async fn turn_once(
+        &mut self,
+        id: TurnId,
+        question: &str,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        check_input(question)?;
+        let hold = self.take_hold(stop, shown).await?;
+        if self.place == Place::Unsaved {
+            self.create().await?;
+        }
+        self.read().await?;
+        let runner = Runner {
+            parts: Arc::clone(&self.parts),
+        };
+        match runner.standing(&self.session, &id).await? {
+            Standing::Unknown => self.turn_held(id, question, &hold, stop, shown).await,
+            Standing::Finished(report) => Ok(TurnEnd::Finished(report)),
+            Standing::Waiting(_) | Standing::Unfinished => {
+                let end = self.resume_held(&hold, stop, shown).await?;
+                end.ok_or(RunnerError::NothingWaits)
+            }
+        }
+    }
+
+    /// Ends a turn that waits for a person or was cut off: what it asks for is denied, and nothing more is begun.
+    pub async fn take_back(
+        &mut self,
+        turn: &TurnId,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let stop = Stop::new();
+        let hold = self.take_hold(&stop, shown).await?;
+        self.read().await?;
+        let Some(LeftOver { first_seq, .. }) = self.left else {
+            return Err(RunnerError::NothingWaits);
+        };
+        let first = Page {
+            from: first_seq,
+            limit: 1,
+        };
+        let first = self.parts.store.read(&self.session, first).await?;
+        if first.first().is_none_or(|first| first.turn != *turn) {
+            return Err(RunnerError::NothingWaits);
+        }
+        self.go_on(vec![Input::Cancelled], &hold, &stop, shown)
+            .await
     }
 
     /// Answers what is asked about a call, and goes on with its turn from the log, in the folder where it was asked for.

@@ -339,3 +339,83 @@ async fn a_turn_that_ends_its_process_every_time_is_given_up() {
     };
     assert_eq!((outcome, resumed), (Outcome::Interrupted, 6));
 }
+
+async fn once(conversation: &mut Conversation, question: &str) -> TurnEnd {
+    let (sender, _shown) = mpsc::channel(1000);
+    let end = conversation
+        .turn_once("t_once".into(), question, &Stop::new(), &sender)
+        .await;
+    end.unwrap()
+}
+
+#[tokio::test]
+async fn a_turn_that_is_asked_for_again_under_its_id_is_the_one_there_is() {
+    let bench = Bench::new(vec![]);
+    let session = SessionId::from("s_once");
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    // Two who both found no session.
+    let mut first = runner.start_as(local(), session.clone());
+    let mut second = runner.start_as(local(), session.clone());
+    let (one, again) = tokio::join!(once(&mut first, "x"), once(&mut second, "x"));
+    let (one, again) = (finished(one), finished(again));
+    assert_eq!(one.answer.as_deref(), Some("one"));
+    assert_eq!((one.answer, one.outcome), (again.answer, again.outcome));
+    let events = log(&bench, &session).await;
+    let is_question = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
+    assert_eq!(events.iter().filter(is_question).count(), 1);
+    // Another one is another one.
+    let (report, _) = turn(&mut second, "y").await;
+    assert_eq!(report.answer.as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_cut_off_turn_that_is_asked_for_again_goes_on() {
+    let whole = whole_turn(Effect::Pure).await;
+    let mut cut = about_to_run(&whole).to_vec();
+    for event in &mut cut {
+        event.turn = "t_once".into();
+    }
+    let (tool, all) = tools(Effect::Pure);
+    let (bench, session) = left_with(all, &cut).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(session.clone()).await.unwrap();
+    let report = finished(once(&mut conversation, "x").await);
+    assert_eq!(report.answer.as_deref(), Some("two"));
+    assert_eq!(tool.runs(), 1);
+    let events = log(&bench, &session).await;
+    let is_question = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
+    assert_eq!(events.iter().filter(is_question).count(), 1);
+}
+
+#[tokio::test]
+async fn a_cut_off_turn_is_taken_back_and_nothing_of_it_runs() {
+    for effect in [Effect::Pure, Effect::Effect] {
+        let whole = whole_turn(effect).await;
+        let cut = about_to_run(&whole);
+        let (tool, all) = tools(effect);
+        let (bench, session) = left_with(all, cut).await;
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(session.clone()).await.unwrap();
+        let (sender, _shown) = mpsc::channel(1000);
+        let other = conversation.take_back(&"t_other".into(), &sender).await;
+        assert!(matches!(other, Err(RunnerError::NothingWaits)));
+        let end = conversation.take_back(&cut[0].turn, &sender).await;
+        assert_eq!(finished(end.unwrap()).outcome, Outcome::Cancelled);
+        assert_eq!(tool.runs(), 0);
+        let again = conversation.take_back(&cut[0].turn, &sender).await;
+        assert!(matches!(again, Err(RunnerError::NothingWaits)));
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_free_unless_somebody_holds_it() {
+    let bench = Bench::new(vec![]);
+    let runner = bench.runner(ScriptedModel::replies([]));
+    let session = SessionId::from("s_1");
+    assert!(runner.is_free(&session).await.unwrap());
+    let held = bench.store.hold(&session, lango_core::Patience::Refuse);
+    let held = held.await.unwrap();
+    assert!(!runner.is_free(&session).await.unwrap());
+    drop(held);
+    assert!(runner.is_free(&session).await.unwrap());
+}

@@ -123,6 +123,7 @@ impl Screen {
                     screen.withdrawn += 1;
                     draft.clear();
                 }
+                Shown::InLine => {}
                 Shown::Retrying { .. } => {
                     screen.retries += 1;
                     assert_eq!(draft, "", "void text is withdrawn first");

@@ -2,8 +2,8 @@
 
 use crate::ROOT;
 use lango_core::{
-    Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, Source, StoreError,
-    TaskRecord, Timestamp, Trust, TurnId, UserId,
+    Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore, Source,
+    StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{Expired, LogRow, SessionRecord, next_rows, remove, verify};
@@ -104,7 +104,7 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
         assert_eq!(line::read(&text), Ok(Line::Event(row.clone())));
     }
     let before = (
-        store.open(&id).await.unwrap(),
+        SessionStore::open(&**store, &id).await.unwrap(),
         store.approvals(&user()).await.unwrap(),
         SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
     );
@@ -117,7 +117,7 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
     store.finish(record.clone()).await.unwrap();
     assert_eq!(exported(store, &id).await, (record, rows));
     let after = (
-        store.open(&id).await.unwrap(),
+        SessionStore::open(&**store, &id).await.unwrap(),
         store.approvals(&user()).await.unwrap(),
         SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
     );
@@ -143,7 +143,7 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Dat
     store.begin(new(&record)).await.unwrap();
     store.add(rows.clone()).await.unwrap();
     let gone = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
-    gone(store.open(&id).await.unwrap_err());
+    gone(SessionStore::open(&**store, &id).await.unwrap_err());
     gone(store.record(&id).await.unwrap_err());
     let more = Sketch::of(&id).at(2).exchange("two", "2").batch();
     let appended = store.append(more).await.unwrap_err();
@@ -158,7 +158,7 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Dat
     assert_eq!(store.find(&user(), "s_", 9).await.unwrap(), []);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), []);
     assert!(store.ids(&user(), None, 9).await.unwrap().is_empty());
-    assert_eq!(store.hidden(&user(), None, 9).await.unwrap(), [id.clone()]);
+    assert_eq!(store.hidden(&user(), None, 9).await.unwrap(), ["s_1"]);
     let taken = store.begin(new(&record)).await.unwrap_err();
     assert!(matches!(taken, StoreError::Exists { .. }), "{taken}");
     let short = SessionRecord {
@@ -242,7 +242,14 @@ fn task(id: &str, context: &str, updated: u64) -> TaskRecord {
         is_running: false,
         updated: Timestamp(updated),
         body: "{}".into(),
+        revision: 1,
+        attempts: 0,
     }
+}
+
+async fn keep(store: &Arc<dyn Database>, task: TaskRecord) {
+    let message = task.id.to_string();
+    TaskStore::open(&**store, task, &message).await.unwrap();
 }
 
 /// How many rows of each table name this session, or are of a library.
@@ -276,11 +283,8 @@ async fn a_session_is_gone_from_every_table(store: &Arc<dyn Database>) {
     let turn = TurnId::from("t_1");
     let of_turn = store.turn_events(&one, &turn).await.unwrap();
     let turn = of_turn.first().map_or("t_1", |event| event.turn.as_str());
-    store.put(task(turn, "conversation", 5)).await.unwrap();
-    store
-        .put(task("rejected", "conversation", 5))
-        .await
-        .unwrap();
+    keep(store, task(turn, "conversation", 5)).await;
+    keep(store, task("rejected", "conversation", 5)).await;
     assert!(!left(store, "s_1").await.is_empty());
     assert!(store.hide(&one, None).await.unwrap());
     assert!(
@@ -311,11 +315,8 @@ async fn a_session_is_gone_from_every_table(store: &Arc<dyn Database>) {
             .unwrap(),
         9
     );
-    assert_eq!(
-        store.remove_some(&two).await.unwrap(),
-        true,
-        "it is not hidden"
-    );
+    let is_left = store.remove_some(&two).await.unwrap();
+    assert!(is_left, "it is not hidden");
     assert_eq!(verify(&**store, &two, &mut |_| ()).await.unwrap(), 33);
     assert!(store.remove_some(&one).await.unwrap());
     let again = session(store, "s_1", 9).await;
@@ -344,7 +345,7 @@ async fn only_what_is_old_and_ended_expires(store: &Arc<dyn Database>) {
     let before = Timestamp(5000);
     assert_eq!(
         store.expired(&user(), before, page).await.unwrap(),
-        [old.clone()]
+        ["s_old"]
     );
     let other = UserId::from("other");
 
@@ -363,13 +364,13 @@ async fn only_what_is_old_and_ended_expires(store: &Arc<dyn Database>) {
         );
     }
     for (id, updated) in [("old", 4000), ("new", 6000)] {
-        store.put(task(id, "c", updated)).await.unwrap();
+        keep(store, task(id, "c", updated)).await;
     }
     let running = TaskRecord {
         is_running: true,
         ..task("running", "c", 4000)
     };
-    store.put(running).await.unwrap();
+    keep(store, running).await;
     assert_eq!(store.remove_tasks(&user(), before, 9).await.unwrap(), 1);
     assert_eq!(store.remove_tasks(&user(), before, 9).await.unwrap(), 0);
     assert!(store.get(&user(), "old").await.unwrap().is_none());

@@ -24,7 +24,8 @@ async fn filled(store: &Arc<dyn Database>) {
 /// A row for every table that sessions and documents leave empty, with what is hard to carry: nothing, NUL, part of another
 /// row, and numbers that were given once and are free again.
 const THE_REST: &str = "
-    INSERT INTO tasks VALUES ('task', 'local', 'c', 'completed', 0, 5, '{}'), ('other', 'a2a', 'c', 'working', 1, 6, '{}');
+    INSERT INTO tasks VALUES ('task', 'local', 'c', 'completed', 0, 5, '{}', 3, 1, 'mark', 0),
+        ('other', 'a2a', 'c', 'working', 1, 6, '{}', 1, 0, NULL, 1);
     INSERT INTO watermarks VALUES ('s_0', 'local', 3, 4, 0, 1);
     INSERT INTO forgotten_turns VALUES ('s_0', 1), ('s_0', 2);
     INSERT INTO recollections VALUES

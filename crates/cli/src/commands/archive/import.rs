@@ -19,14 +19,14 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Runs the command.
 pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure> {
-    let store = app.keeper()?;
+    let store = &app.kept.database;
     let name = match arguments.file.as_os_str() == "-" {
         true => "standard input".to_owned(),
         false => format!("`{}`", arguments.file.display()),
     };
     let mut lines = Lines::open(&arguments.file)?;
     let mut intake = Import {
-        store: &*store,
+        store: &**store,
         skip_existing: arguments.skip_existing,
         report: Report::default(),
         current: None,

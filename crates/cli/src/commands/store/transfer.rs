@@ -6,10 +6,10 @@ use crate::roster::Roster;
 use crate::screen::{self, Bar, count};
 use lango_core::AgentName;
 use lango_engine::Tree;
-use lango_store::database_at;
 use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
+use lango_store::{Database, SqliteStore, database_at};
 use std::io::IsTerminal;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Runs the command.
@@ -28,8 +28,8 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
         return Err(Failure::new(Exit::Usage, message).next("name another one to move to"));
     }
     must_be_there(&source)?;
-    let from = database_at(&source, root.clone())?;
-    let to = database_at(&target, root)?;
+    let from = open(&source, &root)?;
+    let to = open(&target, &root)?;
     from.ready().await?;
     to.ready().await?;
     if let Some(mark) = to.mark().await? {
@@ -46,27 +46,27 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
     })
 }
 
-/// A database as it is named on the command line; that of a file with its whole path.
-fn place(text: &str, surroundings: &Surroundings) -> Result<String, Failure> {
-    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return Ok(text.to_owned());
-    }
-    match config::store_location(text, surroundings) {
-        Ok(StoreLocation::Sqlite(path)) => Ok(format!("sqlite:{}", path.display())),
-        Err(_) => {
-            let message = "a database is `sqlite:PATH` or `postgres://user:password@host/database`";
-            Err(Failure::new(Exit::Usage, message).next("lango store move sqlite:OLD sqlite:NEW"))
-        }
-    }
+/// A database as it is named on the command line.
+fn place(text: &str, surroundings: &Surroundings) -> Result<StoreLocation, Failure> {
+    config::store_location(text, surroundings).map_err(|expected| {
+        // What it says may be a secret.
+        let message = format!("a database must be {expected}");
+        Failure::new(Exit::Usage, message).next("lango store move sqlite:OLD sqlite:NEW")
+    })
+}
+
+fn open(location: &StoreLocation, root: &AgentName) -> Result<Arc<dyn Database>, Failure> {
+    let place = match location {
+        StoreLocation::Sqlite(path) => return Ok(Arc::new(SqliteStore::at(path, root.clone())?)),
+        StoreLocation::Postgres(address) => address,
+    };
+    Ok(database_at(place, root.clone())?)
 }
 
 /// A file that is not there must not be made for want of something to move.
-fn must_be_there(source: &str) -> Result<(), Failure> {
-    let Some(path) = source.strip_prefix("sqlite:").map(Path::new) else {
-        return Ok(());
-    };
-    match path.try_exists() {
-        Ok(false) => {
+fn must_be_there(source: &StoreLocation) -> Result<(), Failure> {
+    match source {
+        StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
             let message = format!("there is no database `{}`", path.display());
             Err(Failure::new(Exit::Usage, message)
                 .next("`lango config show --origin` tells where session.store is set"))

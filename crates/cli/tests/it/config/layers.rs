@@ -89,6 +89,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         user = "ann"
         whenBusy = "refuse"
         queueLimit = 17
+        lease = "18s"
         [a2a]
         enabled = false
         remoteAgents = [{ name = "w", agentCardUrl = "http://127.0.0.1:2", tokenEnv = "W" }]
@@ -221,6 +222,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         (session.when_busy, session.queue_limit),
         (WhenBusy::Refuse, 17)
     );
+    assert_eq!(session.lease, Duration::from_secs(18));
     let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
         panic!("{:?}", loaded.settings.a2a);
     };

@@ -7,7 +7,8 @@ mod memory;
 
 use a2a::{AgentSkill, Message, Part};
 use lango_a2a::server::{
-    Access, AgentBehind, AgentServer, Job, Piece, ReportError, Reports, ServerSettings, Words,
+    Access, AgentBehind, AgentServer, Ended, Job, Piece, ReportError, Reports, ServerSettings,
+    Words,
 };
 use lango_core::{BoxFuture, UserId};
 use memory::{MemoryTasks, SystemClock};
@@ -18,11 +19,12 @@ use std::time::Duration;
 struct ScriptedAgent;
 
 impl AgentBehind for ScriptedAgent {
-    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, ()> {
+    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
             if let Err(error) = act(job, &reports).await {
                 eprintln!("a report was not taken: {error}");
             }
+            Ended::Said
         })
     }
 

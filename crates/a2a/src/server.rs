@@ -7,13 +7,16 @@
 mod behind;
 mod card;
 mod desk;
+mod difference;
 mod ending;
 mod fields;
 mod http_json;
 mod job;
 mod jsonrpc;
 mod keeper;
+mod keeping;
 mod ledger;
+mod recovery;
 mod refusal;
 mod report;
 mod request;
@@ -23,22 +26,22 @@ mod settings;
 mod shared;
 mod shown;
 mod stream;
+mod taking_up;
+mod watching;
 mod wire;
 
-pub use behind::{AgentBehind, Cancelled, Job, Standing, StopReason, Unfit};
+pub use behind::{AgentBehind, Cancelled, Ended, Job, Standing, Start, StopReason, Unfit};
 pub use job::Reports;
+pub use recovery::Recovered;
 pub use report::{Piece, Report, ReportError, Words};
 pub use routes::Route;
 pub use settings::{Access, ServerLimits, ServerSettings};
 
-use a2a::Task;
 use axum::Router;
 use axum::routing::any;
-use futures_util::StreamExt;
-use keeper::Command;
-use lango_core::{Clock, StoreError, TaskRecord, TaskStore};
+use lango_core::{Changes, Clock, StoreError, TaskStore};
+use recovery::Which;
 use shared::{Phase, Shared};
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,25 +51,9 @@ pub struct AgentServer {
     shared: Arc<Shared>,
 }
 
-/// What [`AgentServer::recover`] found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Recovered {
-    /// How many tasks have ended or wait now.
-    pub seen_to: usize,
-    /// How many were left as they are: somebody else is at work on them, or they could not be looked at or kept now.
-    pub left: usize,
-    /// The ids of those whose record cannot be read, in order. They are left as they are; look at the database.
-    pub damaged: Vec<String>,
-}
-
-enum Seen {
-    To,
-    Left,
-    Damaged(String),
-}
-
 impl AgentServer {
-    /// A server for this agent. Nothing runs before a request comes, or [`recover`](Self::recover) is called.
+    /// A server for this agent. Nothing runs before a request comes, or [`recover`](Self::recover) or
+    /// [`watch`](Self::watch) is called.
     pub fn new(
         behind: Arc<dyn AgentBehind>,
         tasks: Arc<dyn TaskStore>,
@@ -92,70 +79,39 @@ impl AgentServer {
         &routes::ROUTES
     }
 
-    /// Sees to the tasks that were at work when the server last stopped, a few at a time: what the agent says of them, failed
-    /// if it knows nothing of them, and left as they are if [somebody else](Standing::Held) is at work on them; what is left
-    /// is looked at again whenever somebody asks for it. To be called once, before requests are served.
-    ///
-    /// Two servers may run over one database as long as the agent of each can tell what the other is at work on, and says
-    /// [`Held`](Standing::Held) of it: of what it calls unknown, the one that starts makes a failure under the hands of the
-    /// other. They tell each other nothing: a stream hears of what the other server does when this one looks, a message
-    /// that is sent again is recognised only by the server that is at work on it, and a task is cancelled only by that one.
+    /// Looks for tasks that are at work by the store and that nobody is at work on, and takes them up again, some at a time:
+    /// what the agent knows of them counts, and what is not over gets a [job](Start::Again). Of tasks that somebody
+    /// [else](Standing::Held) is at work on nothing is changed. To be called before requests are served; it does not wait
+    /// for the jobs, and what it left is for [`watch`](Self::watch).
     pub async fn recover(&self) -> Result<Recovered, StoreError> {
-        const BATCH: usize = 16;
-        const AT_A_TIME: usize = 8;
-        let mut recovered = Recovered::default();
-        let mut known = HashSet::new();
-        loop {
-            // Those that were left are still among those at work.
-            let limit = BATCH + recovered.left + recovered.damaged.len();
-            let mut lost = self.shared.tasks.running(limit).await?;
-            let is_last = lost.len() < limit;
-            lost.retain(|task| known.insert(Arc::clone(&task.id)));
-            if lost.is_empty() {
-                return Ok(recovered);
-            }
-            let mut seen = futures_util::stream::iter(lost)
-                .map(|task| self.see_to(task))
-                .buffer_unordered(AT_A_TIME);
-            while let Some(seen) = seen.next().await {
-                match seen? {
-                    Seen::To => recovered.seen_to += 1,
-                    Seen::Left => recovered.left += 1,
-                    Seen::Damaged(id) => recovered.damaged.push(id),
-                }
-            }
-            if is_last {
-                recovered.damaged.sort();
-                return Ok(recovered);
-            }
-        }
+        self.shared.look_for_lost(Which::All).await
     }
 
-    async fn see_to(&self, task: TaskRecord) -> Result<Seen, StoreError> {
-        let id = task.id.to_string();
-        if serde_json::from_str::<Task>(&task.body).is_err() {
-            return Ok(Seen::Damaged(id));
-        }
-        drop(task.body);
-        let key = (task.user, id);
-        let asked = self.shared.ask(&key, |reply| Command::Recover { reply });
-        match asked.await {
-            Ok(watching) if ledger::is_settled(&watching.state) => Ok(Seen::To),
-            Ok(_) => Ok(Seen::Left),
-            Err(_) => {
-                let detail = format!("task `{}` cannot be seen to after a stop", key.1);
-                Err(StoreError::Failed { detail })
-            }
-        }
+    /// From now on looks for such tasks every [few seconds](ServerLimits::recover_every), since another copy of this server
+    /// may have died, and for tasks at work here that another copy was asked to cancel. Hints only make it quicker. Ends
+    /// when the server stops. To be called within a runtime, once.
+    ///
+    /// Any number of servers may share a store, as long as their agents can tell what the others are at work on, and say
+    /// [`Held`](Standing::Held) of it. A task can then be got, listed, followed, cancelled and sent again through each.
+    pub fn watch(&self, changes: Option<Arc<dyn Changes>>) {
+        watching::start(&self.shared, changes);
     }
 
     /// Takes no new work, gives what runs this long, then tells it to stop, and closes all streams. When it returns, nothing
-    /// runs any more; jobs that did not stop in time were ended.
+    /// runs any more; jobs that did not stop in time were ended. What did not come to its end stays at work by the store,
+    /// for the next start or another copy.
     pub async fn stop(&self, grace: Duration) {
         let shared = &self.shared;
         shared.phase.send_replace(Phase::Closing);
-        let all = u32::try_from(shared.settings.limits.running).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(grace, shared.running.acquire_many(all)).await;
+        let limits = &shared.settings.limits;
+        let all = |most: usize| u32::try_from(most).unwrap_or(u32::MAX);
+        let ended = async {
+            tokio::join!(
+                shared.running.acquire_many(all(limits.running)),
+                shared.recovering.acquire_many(all(limits.recovering))
+            )
+        };
+        let _ = tokio::time::timeout(grace, ended).await;
         shared.phase.send_replace(Phase::Stopping);
         let mut keepers = shared.keepers.subscribe();
         let patience = shared.settings.limits.stop_wait + Duration::from_secs(1);

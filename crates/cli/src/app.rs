@@ -8,9 +8,9 @@ use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
 use crate::roster::Roster;
-use crate::sessions::Sessions;
+use crate::sessions::{Kept, Sessions};
 use lango_core::{
-    AgentName, Model, SessionCatalog, SessionId, SessionStore, Tool, ToolSpec, UserId,
+    AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, UserId,
 };
 use lango_engine::{
     Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
@@ -19,7 +19,7 @@ use lango_engine::{
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
 use lango_sandbox::{Launcher, Strength};
-use lango_store::{MemoryStore, SqliteStore};
+use lango_store::MemoryStore;
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
@@ -46,6 +46,8 @@ pub struct App {
     pub trash: Trash,
     /// What starts commands.
     pub launcher: Launcher,
+    /// Where everything is kept.
+    pub kept: Kept,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
     /// Agents that run elsewhere.
@@ -108,6 +110,7 @@ impl App {
             tools.extend(lango_tools::command_tools(&commands));
         }
         tools.extend(skills.tools(&commands));
+        let kept = Kept::of(&loaded.settings.session, root)?;
         let knowledge = match keeping {
             Keeping::Nothing => None,
             Keeping::Everything => {
@@ -116,7 +119,7 @@ impl App {
                     env: &surroundings.env,
                 };
                 let observer = observer(&providers).await;
-                Some(Knowledge::of(&loaded, root, &providers, observer).await?)
+                Some(Knowledge::of(&loaded, &kept.database, &providers, observer).await?)
             }
         };
         if knowledge.is_some() {
@@ -159,6 +162,7 @@ impl App {
             skills,
             trash,
             launcher,
+            kept,
             knowledge,
             elsewhere,
             mcp: Arc::new(mcp),
@@ -258,27 +262,24 @@ impl App {
     }
 
     /// Opens the store, for turns.
-    pub fn sessions(&self) -> Result<Sessions, Failure> {
-        let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        let store = match &self.knowledge {
-            Some(known) => Arc::clone(&known.store),
-            None => Arc::new(SqliteStore::at(path, self.tree.root.name.clone())?),
-        };
-        store.open_now()?;
+    pub async fn sessions(&self) -> Result<Sessions, Failure> {
+        let store = &self.kept.database;
+        store.ready().await?;
         Ok(Sessions {
-            store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
-            tasks: store,
-            database: Some(path.clone()),
+            store: Arc::clone(store) as Arc<dyn SessionStore>,
+            catalog: Arc::clone(store) as Arc<dyn SessionCatalog>,
+            tasks: Arc::clone(store) as Arc<dyn TaskStore>,
+            is_kept: true,
         })
     }
 
     /// The store for looking back: where there is no database yet, nothing was said, and none is made.
-    pub fn past_sessions(&self) -> Result<Sessions, Failure> {
-        let StoreLocation::Sqlite(path) = &self.loaded.settings.session.store;
-        match path.try_exists() {
-            Ok(false) => Ok(self.ephemeral_sessions()),
-            _ => self.sessions(),
+    pub async fn past_sessions(&self) -> Result<Sessions, Failure> {
+        match &self.loaded.settings.session.store {
+            StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
+                Ok(self.ephemeral_sessions())
+            }
+            _ => self.sessions().await,
         }
     }
 
@@ -289,7 +290,7 @@ impl App {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
             tasks: store,
-            database: None,
+            is_kept: false,
         }
     }
 
@@ -351,9 +352,10 @@ impl App {
             limits: self.loaded.settings.agent.limits(),
             rules: Arc::new(self.rules()),
             recollection: match &self.knowledge {
-                Some(known) if sessions.database.is_some() => known.recollection(),
+                Some(known) if sessions.is_kept => known.recollection(),
                 _ => None,
             },
+            patience: self.loaded.settings.session.patience(),
         }))
     }
 

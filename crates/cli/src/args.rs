@@ -409,7 +409,7 @@ pub enum ApprovalsCommand {
         /// For `session` and `always`: the calls it holds for, instead of the pattern that is offered.
         #[arg(long)]
         pattern: Option<String>,
-        /// For `no`: what the agent is told.
+        /// For `no` and `happened`: what the agent is told.
         #[arg(long, value_name = "TEXT")]
         because: Option<String>,
         /// Print one JSON object with the answer, the outcome and the counts.
@@ -438,6 +438,12 @@ pub enum AnswerWord {
     Always,
     /// It may not run.
     No,
+    /// A call that may have run is to run again.
+    Retry,
+    /// A call that may have run is left as it is; the agent is told that nobody knows.
+    Skip,
+    /// You know what became of a call that may have run; say it with --because.
+    Happened,
 }
 
 /// What can be done with the configuration.

@@ -21,7 +21,7 @@ mod show;
 mod surroundings;
 mod trust;
 
-pub use choices::{OrchestratorTools, StoreLocation, Topology};
+pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 pub use duration::parse as duration;
 pub use keys::{KEYS, Key};
 pub use mcp::{McpServer, McpSettings};

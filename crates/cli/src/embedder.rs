@@ -7,7 +7,7 @@ use lango_knowledge::{Model2Vec, OfflineEmbedder};
 use lango_models::{
     EmbeddingKind, EmbeddingSettings, Kind, Patience, ProviderSettings, connect_embedder,
 };
-use lango_store::SqliteStore;
+use lango_store::LibraryRows;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 pub async fn embedder(
     config: &EmbeddingConfig,
     providers: &ModelChoice<'_>,
-    store: &Arc<SqliteStore>,
+    store: Arc<dyn LibraryRows>,
 ) -> Result<Option<Arc<dyn Embedder>>, String> {
     let model = || {
         let missing = "embedding.model must be set with this embedding.provider";
@@ -26,7 +26,7 @@ pub async fn embedder(
     };
     let embedder: Arc<dyn Embedder> = match config.provider.as_deref() {
         None | Some("none") => return Ok(None),
-        Some("offline") => Arc::new(OfflineEmbedder::with_frequencies(Arc::clone(store))),
+        Some("offline") => Arc::new(OfflineEmbedder::with_frequencies(store)),
         Some("model2vec") => {
             let opened = Model2Vec::open(model()?);
             Arc::new(opened.map_err(|error| error.to_string())?)

@@ -152,10 +152,9 @@ impl From<StoreError> for Failure {
                 Exit::Failed,
                 Some("what was stored before is safe; run it again when there is room"),
             ),
-            StoreError::Busy { .. } => (
-                Exit::Failed,
-                Some("wait for it, or stop it where it runs"),
-            ),
+            StoreError::Busy { .. } => {
+                (Exit::Failed, Some("wait for it, or stop it where it runs"))
+            }
             StoreError::Lost { .. } => (
                 Exit::Failed,
                 Some("open the session again; nothing that was stored is lost"),
@@ -188,7 +187,10 @@ impl From<RunnerError> for Failure {
                 let next = format!("cd {folder}");
                 Self::of(Exit::Usage, error, Some(&next))
             }
-            RunnerError::NothingWaits | RunnerError::NotWaiting { .. } => Self::of(
+            RunnerError::NotBegun => Self::of(Exit::Interrupted, error, None),
+            RunnerError::NothingWaits
+            | RunnerError::NotWaiting { .. }
+            | RunnerError::NoAnswer { .. } => Self::of(
                 Exit::Usage,
                 error,
                 Some("`lango approvals` lists what waits"),

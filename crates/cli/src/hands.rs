@@ -62,7 +62,6 @@ const STARTUP_FILES: [&str; 14] = [
 pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy {
     let exec = &loaded.settings.tools.exec;
     let paths = &loaded.paths;
-    let StoreLocation::Sqlite(database) = &loaded.settings.session.store;
     let in_home = |names: &[&str]| -> Vec<PathBuf> {
         let home = home.into_iter();
         home.flat_map(|home| names.iter().map(|name| home.join(name)))
@@ -70,8 +69,10 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
     };
     let mut hidden = in_home(&KEYS);
     hidden.extend(paths.private());
-    hidden.extend(["", "-wal", "-shm", "-journal"].map(|end| with_end(database, end)));
-    hidden.push(database.with_extension("locks"));
+    if let StoreLocation::Sqlite(database) = &loaded.settings.session.store {
+        hidden.extend(["", "-wal", "-shm", "-journal"].map(|end| with_end(database, end)));
+        hidden.push(database.with_extension("locks"));
+    }
     let mut kept = in_home(&STARTUP_FILES);
     kept.extend(paths.user_file.parent().map(Path::to_path_buf));
     kept.extend(paths.project_file.clone());

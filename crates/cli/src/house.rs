@@ -10,7 +10,6 @@ use lango_core::{BoxFuture, Model, SessionId, StoreError, UserId};
 use lango_engine::Runner;
 use lango_knowledge::Memory;
 use lango_server::House;
-use std::any::Any;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,6 +45,11 @@ impl ServedApp {
         })
     }
 
+    /// The store of the turns.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     /// Ends what was started.
     pub async fn close(&self) {
         self.mcp.close().await;
@@ -62,11 +66,6 @@ impl House for ServedApp {
             rooms.runner = runner;
         }
         rooms.runner.clone()
-    }
-
-    fn hold(&self, session: &SessionId) -> Option<Box<dyn Any + Send>> {
-        let hold = self.sessions.hold(session).ok()?;
-        Some(Box::new(hold))
     }
 
     fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {

@@ -1,23 +1,21 @@
 //! What the librarian and the chronicler work with: graph, library and memory over the database of the sessions.
 
-use crate::config::{Loaded, StoreLocation};
+use crate::config::Loaded;
 use crate::embedder::embedder;
 use crate::model_choice::ModelChoice;
 use lango_core::{
-    AgentName, BoxFuture, Clock, Model, Recollection, SessionId, StoreError, Text, Tool, UserId,
+    BoxFuture, Clock, Model, Recollection, SessionId, StoreError, Text, Tool, UserId,
 };
 use lango_engine::SystemClock;
 use lango_knowledge::{
     GraphNeighbours, GraphSettings, Library, Memory, MemorySettings, Neighbours, graph_tools,
     library_tools, memory_tools, retrieve_tool,
 };
-use lango_store::SqliteStore;
+use lango_store::Database;
 use std::sync::Arc;
 
 /// What is known, and the tools over it. The database is opened when one of them first needs it.
 pub struct Knowledge {
-    /// The database.
-    pub store: Arc<SqliteStore>,
     /// Documents, saved knowledge and learnings.
     pub library: Library,
     /// What is remembered of conversations, unless that is turned off.
@@ -32,15 +30,13 @@ impl Knowledge {
     /// What the configuration asks for. `observer` is the model that observes; without one the built-in rules do.
     pub async fn of(
         loaded: &Loaded,
-        root: AgentName,
+        store: &Arc<dyn Database>,
         providers: &ModelChoice<'_>,
         observer: Option<Arc<dyn Model>>,
     ) -> Result<Self, StoreError> {
         let settings = &loaded.settings;
-        let StoreLocation::Sqlite(path) = &settings.session.store;
-        let store = Arc::new(SqliteStore::at(path, root)?);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let embedder = embedder(&settings.embedding, providers, &store).await;
+        let embedder = embedder(&settings.embedding, providers, store.clone()).await;
         let (embedder, warning) = match embedder {
             Ok(embedder) => (embedder, None),
             Err(detail) => (
@@ -49,12 +45,13 @@ impl Knowledge {
             ),
         };
         let retrieves = embedder.is_some();
-        let library = Library::new(Arc::clone(&store), embedder, Arc::clone(&clock));
+        let library = Library::new(store.clone(), embedder, Arc::clone(&clock));
         let mut tools = library_tools(&library);
         if retrieves {
-            let graph = settings.graph.enabled.then(|| store.graph());
-            let neighbours =
-                graph.map(|graph| Arc::new(GraphNeighbours(graph)) as Arc<dyn Neighbours>);
+            let neighbours = settings.graph.enabled.then(|| {
+                let neighbours = GraphNeighbours(store.clone());
+                Arc::new(neighbours) as Arc<dyn Neighbours>
+            });
             tools.push(retrieve_tool(&library, neighbours));
         }
         if settings.graph.enabled {
@@ -62,7 +59,7 @@ impl Knowledge {
                 max_depth: settings.graph.max_depth as usize,
                 max_results: settings.graph.max_results as usize,
             };
-            tools.extend(graph_tools(store.graph(), Arc::clone(&clock), bounds));
+            tools.extend(graph_tools(store.clone(), Arc::clone(&clock), bounds));
         }
         let memory = (settings.memory.enabled != Some(false)).then(|| {
             let bounds = MemorySettings {
@@ -72,11 +69,10 @@ impl Knowledge {
                 context_tokens: settings.memory.context_tokens.into(),
                 ..MemorySettings::default()
             };
-            Memory::new(Arc::clone(&store), observer, Arc::clone(&clock), bounds)
+            Memory::new(store.clone(), observer, Arc::clone(&clock), bounds)
         });
         tools.extend(memory.clone().into_iter().flat_map(memory_tools));
         Ok(Self {
-            store,
             library,
             memory,
             warning,

@@ -16,6 +16,10 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 pub use transcript::Transcript;
 
+/// What is said while a turn waits for its session.
+pub const IN_LINE: &str =
+    "the session is busy with another turn; waiting in line · ctrl-c gives up";
+
 /// A line on stdout. A reader that has gone away ends the process quietly, as it does for other programs.
 pub fn print(line: &str) -> std::io::Result<()> {
     match write_line(line) {

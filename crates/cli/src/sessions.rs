@@ -1,12 +1,47 @@
-//! The store of a run, with all its faces.
+//! Where everything is kept, and the store of a run with all its faces.
 
-use crate::exit::Failure;
-use crate::hold::Hold;
-use lango_core::{SessionCatalog, SessionId, SessionStore, TaskStore};
-use std::path::PathBuf;
+use crate::config::{SessionSettings, StoreLocation};
+use lango_core::{AgentName, Changes, SessionCatalog, SessionStore, StoreError, TaskStore};
+use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A store with both of its faces.
+/// The shortest lease that makes sense: it is renewed three times before it is over.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
+/// The database of the configuration. It is opened when it is first used.
+#[derive(Clone)]
+pub struct Kept {
+    /// The database.
+    pub database: Arc<dyn Database>,
+    /// What other copies of lango change in it, where there can be some.
+    pub changes: Option<Arc<dyn Changes>>,
+}
+
+impl Kept {
+    /// The database that the configuration names.
+    pub fn of(settings: &SessionSettings, root: AgentName) -> Result<Self, StoreError> {
+        match &settings.store {
+            StoreLocation::Sqlite(path) => Ok(Self {
+                database: Arc::new(SqliteStore::at(path, root)?),
+                changes: None,
+            }),
+            StoreLocation::Postgres(address) => {
+                let options = PostgresOptions {
+                    lease: settings.lease.max(SHORTEST_LEASE),
+                    ..PostgresOptions::default()
+                };
+                let store = Arc::new(PostgresStore::with(address, root, options)?);
+                Ok(Self {
+                    changes: Some(Arc::clone(&store) as Arc<dyn Changes>),
+                    database: store,
+                })
+            }
+        }
+    }
+}
+
+/// A store with all its faces.
 pub struct Sessions {
     /// For turns.
     pub store: Arc<dyn SessionStore>,
@@ -14,16 +49,6 @@ pub struct Sessions {
     pub catalog: Arc<dyn SessionCatalog>,
     /// For callers from outside.
     pub tasks: Arc<dyn TaskStore>,
-    /// The file, if there is one.
-    pub(crate) database: Option<PathBuf>,
-}
-
-impl Sessions {
-    /// Takes hold of a session, so that nobody else runs a turn in it meanwhile.
-    pub fn hold(&self, session: &SessionId) -> Result<Option<Hold>, Failure> {
-        let database = self.database.as_ref();
-        database
-            .map(|database| Hold::take(database, session))
-            .transpose()
-    }
+    /// Whether anything of it outlives the process.
+    pub(crate) is_kept: bool,
 }

@@ -196,6 +196,9 @@ pub struct TurnSettings {
     pub model: Text,
     /// A digest of the agent tree.
     pub topology: Text,
+    /// The folder the agents work in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Text>,
     /// What the model's tokens cost, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -2,7 +2,7 @@
 //!
 //! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
 //! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
 //!
 //! This crate performs no I/O and knows no runtime and no database.
 
@@ -45,7 +45,9 @@ pub use store::{
     Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
     SessionStore, SessionSummary, StoreError, UnfinishedTurn,
 };
-pub use task::{TaskPage, TaskQuery, TaskRecord, TaskStore};
+pub use task::{
+    Change, Changes, Opened, Put, RunningTask, TaskPage, TaskQuery, TaskRecord, TaskStore,
+};
 pub use tool::{Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
 
 /// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.

@@ -5,6 +5,7 @@
 
 mod conversation;
 mod draft;
+mod going_on;
 mod grants;
 mod perform;
 mod remote;
@@ -18,9 +19,9 @@ pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, ApprovalId, Batch, Clock, Event, EventBody, Ids, Limits, Model, Outcome,
-    Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage, UserId,
-    Waiting,
+    AgentName, ApprovalId, Batch, Clock, Event, EventBody, Hold, Ids, Limits, Model, Outcome,
+    Patience, Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage,
+    UserId, Waiting,
 };
 pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
@@ -53,6 +54,8 @@ pub struct RunnerParts {
     pub rules: Arc<Rules>,
     /// What is remembered of earlier conversations.
     pub recollection: Option<Arc<dyn Recollection>>,
+    /// What to do when a session is busy with another turn.
+    pub patience: Patience,
 }
 
 impl RunnerParts {
@@ -71,6 +74,8 @@ pub struct Runner {
 /// What the edges render.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
+    /// The session is busy: the turn waits in line.
+    InLine,
     /// Facts that are in the log now.
     Stored(Batch),
     /// More of a text that may become the answer. It is the answer only when a final message with it is stored.
@@ -175,6 +180,17 @@ pub enum RunnerError {
         /// Where.
         folder: Text,
     },
+    /// It answers something else than what was asked.
+    #[error("`{answer}` is no answer to `{request}`")]
+    NoAnswer {
+        /// What was to be answered.
+        request: ApprovalId,
+        /// What was said.
+        answer: &'static str,
+    },
+    /// It was stopped while it waited in line.
+    #[error("stopped before it began; nothing was stored")]
+    NotBegun,
     /// The input says nothing.
     #[error("the message is empty")]
     InputEmpty,
@@ -207,7 +223,7 @@ impl Runner {
         Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
     }
 
-    /// An existing session. A turn that its process left unfinished is closed first.
+    /// An existing session, as it stands. Nothing is held or written before a turn begins or goes on.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(Arc::clone(&self.parts), session).await
     }
@@ -219,6 +235,7 @@ async fn drive(
     turn: &mut Turn,
     user: &UserId,
     first: Batch,
+    hold: &Hold,
     stop: &Stop,
     shown: &mpsc::Sender<Shown>,
 ) -> Result<TurnEnd, RunnerError> {
@@ -239,14 +256,8 @@ async fn drive(
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
                 let told = news.sender_for(&step);
-                under_way.push(perform::perform(
-                    parts,
-                    turn,
-                    user,
-                    step,
-                    shown.clone(),
-                    told,
-                ));
+                let shown = shown.clone();
+                under_way.push(perform::perform(parts, turn, user, hold, step, shown, told));
             }
         }
         if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {

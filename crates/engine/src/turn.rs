@@ -5,7 +5,8 @@
 //! state, and it looks at nothing but the event: so replaying a turn's events gives the state that living it gave.
 //!
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
-//! when it must conclude, `ending` how the turn ends, `request` what the model is sent.
+//! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `request` what the model is
+//! sent.
 
 mod approvals;
 mod budget;
@@ -16,6 +17,7 @@ mod offer;
 mod repetition;
 mod replies;
 mod request;
+mod resume;
 mod room;
 mod state;
 mod steps;

@@ -44,7 +44,7 @@ async fn measure(added: usize, searched: usize) {
     let mut language = Language::new();
     let store = SqliteStore::open(place.path().join("lango.db"), "lango".into()).unwrap();
     let store = Arc::new(store);
-    let embedder = Arc::new(OfflineEmbedder::with_frequencies(Arc::clone(&store)));
+    let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
     let library = Library::new(store, Some(embedder), Arc::new(Fixed));
 
     let folder = language.write(&place.path().join("first"), added);

@@ -52,7 +52,7 @@ async fn measure(folder: &Path) -> Value {
     let place = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(place.path().join("lango.db"), "lango".into()).unwrap();
     let store = Arc::new(store);
-    let embedder = Arc::new(OfflineEmbedder::with_frequencies(Arc::clone(&store)));
+    let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
     let library = Library::new(store, Some(embedder), Arc::new(Fixed));
     let user = UserId::from("local");
 

@@ -26,7 +26,7 @@ mod words;
 pub use tools::memory_tools;
 
 use lango_core::{Clock, Model, SessionId, StoreError, UserId};
-use lango_store::{Generation, MemoryOwner, Recollections, SqliteStore};
+use lango_store::{Generation, MemoryOwner, MemoryRows};
 use reflector::When;
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub struct Memory {
 }
 
 struct Parts {
-    store: Arc<SqliteStore>,
+    store: Arc<dyn MemoryRows>,
     /// None means rules.
     model: Option<Arc<dyn Model>>,
     clock: Arc<dyn Clock>,
@@ -124,7 +124,7 @@ enum By {
 impl Memory {
     /// Memory in this store. Without a model, or with `offline/rules`, it works by rules.
     pub fn new(
-        store: Arc<SqliteStore>,
+        store: Arc<dyn MemoryRows>,
         model: Option<Arc<dyn Model>>,
         clock: Arc<dyn Clock>,
         settings: MemorySettings,
@@ -213,8 +213,8 @@ impl Memory {
         .await
     }
 
-    fn rows(&self) -> Recollections<'_> {
-        self.parts.store.recollections()
+    fn rows(&self) -> &dyn MemoryRows {
+        &*self.parts.store
     }
 }
 

@@ -13,7 +13,7 @@ use crate::traffic::Traffic;
 use lango_sandbox::{Launcher, Strength};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
-    PaginatedRequestParams, ProtocolVersion,
+    PaginatedRequestParams, ProtocolVersion, RequestMetaObject,
 };
 use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
 use rmcp::transport::IntoTransport;
@@ -27,6 +27,8 @@ use std::time::Duration;
 /// How many pages of tools are asked for, and how many tools of a server are taken.
 const MOST_PAGES: usize = 64;
 const MOST_TOOLS: usize = 512;
+/// Where a server finds the call's own key in `_meta`: what comes under one key twice is one call.
+const CALL_KEY: &str = "lango/idempotencyKey";
 /// How much a server may say of one tool, and of all.
 const MOST_FORM_BYTES: usize = 256 << 10;
 const MOST_FORMS_BYTES: usize = 4 << 20;
@@ -312,8 +314,12 @@ impl Connection {
         &self,
         tool: &str,
         arguments: JsonObject,
+        key: &str,
     ) -> Result<CallToolResult, CallFault> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut meta = RequestMetaObject::default();
+        meta.0.0.insert(CALL_KEY.to_owned(), key.into());
+        params.meta = Some(meta);
         match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
             Ok(_) | Err(ServiceError::UnexpectedResponse) => Err(CallFault::Odd(

@@ -88,12 +88,13 @@ impl Server {
         &self.settings.id
     }
 
-    /// Calls a tool in the form in which it was offered.
+    /// Calls a tool in the form in which it was offered. The key is the call's own: what comes under it twice is one call.
     pub(crate) async fn call(
         &self,
         tool: &str,
         hash: &str,
         arguments: JsonObject,
+        key: &str,
     ) -> Result<CallToolResult, ToolError> {
         let connection = self.connected().await.map_err(ToolError::new)?;
         if let Err(failure) = self.hear_news(&connection).await {
@@ -102,7 +103,7 @@ impl Server {
         }
         self.refuse_what_changed(tool, hash)?;
         let id = self.id();
-        match connection.call(tool, arguments).await {
+        match connection.call(tool, arguments, key).await {
             Ok(result) => {
                 let mut state = self.state();
                 state.failures = 0;

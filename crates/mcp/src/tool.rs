@@ -70,7 +70,7 @@ impl Tool for ServerTool {
             };
             let result = self
                 .server
-                .call(&self.tool, &self.hash, arguments.clone())
+                .call(&self.tool, &self.hash, arguments.clone(), &caller.key())
                 .await?;
             let reading = Reading {
                 server: self.server.id(),

@@ -185,6 +185,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         limits: Limits::default(),
         rules: Arc::default(),
         recollection: None,
+        patience: lango_core::Patience::Wait { most: 16 },
     })
 }
 

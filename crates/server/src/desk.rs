@@ -1,35 +1,28 @@
 //! The desk gives a task from outside to the runner, as a turn of a session, and reports what becomes of it. A conversation
 //! of the protocol is a session here, a task is a turn: under the task's own id, so that after a restart the log still tells
-//! what became of it.
+//! what became of it, and whoever takes the task up again begins no second one.
 //!
 //! What only a person may allow is never asked of the caller, who is a program: the turn is parked, the task waits for
 //! authorisation, and goes on when somebody on this machine has answered.
 
-use crate::line::{Lines, Place};
 use crate::telling::{Telling, tell_all};
 use crate::words;
 use a2a::{Message, PartContent, Task, TaskState};
 use lango_a2a::server::{
-    AgentBehind, Cancelled, Job, Report, ReportError, Reports, Standing as TaskStanding,
-    StopReason, Unfit, Words,
+    AgentBehind, Cancelled, Ended, Job, Report, ReportError, Reports, Standing as TaskStanding,
+    Start, StopReason, Unfit, Words,
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId};
 use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
 use sha2::{Digest, Sha256};
-use std::any::Any;
 use std::fmt::{Display, Write};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 /// What the desk needs of the program around it.
 pub trait House: Send + Sync + 'static {
     /// The runner of the next turn.
     fn runner(&self) -> Runner;
-
-    /// Takes hold of a session, so that no other process runs a turn in it; none if one does.
-    fn hold(&self, session: &SessionId) -> Option<Box<dyn Any + Send>>;
 
     /// Does what is to be done after a turn, such as remembering. It can be dropped anywhere.
     fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()>;
@@ -44,15 +37,10 @@ pub trait House: Send + Sync + 'static {
 /// The agent that the server shows outside.
 pub struct Desk {
     house: Arc<dyn House>,
-    lines: Lines,
 }
 
 /// Items that a turn shows before it waits for whoever passes them on.
 const SHOWN_AHEAD: usize = 64;
-
-/// How long a new task waits for a session in which another process runs a turn, and how often it looks.
-const BUSY_FOR: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Calls that may wait for a person before no new task is begun: what nobody can read through nobody answers.
 const MOST_WAITING: usize = 100;
@@ -63,10 +51,7 @@ const TROUBLE: &str = "something is wrong on the server's side; whoever runs it 
 impl Desk {
     /// A desk in this house.
     pub fn new(house: Arc<dyn House>) -> Self {
-        Self {
-            house,
-            lines: Lines::default(),
-        }
+        Self { house }
     }
 
     /// The session that a conversation outside is here. Its name says nothing that a caller chose, and belongs to one user.
@@ -82,48 +67,34 @@ impl Desk {
         SessionId::new(name)
     }
 
-    async fn run(&self, job: &mut Job, reports: &Reports) -> Result<(), ReportError> {
+    async fn run(&self, mut job: Job, reports: &Reports) -> Result<Ended, ReportError> {
         let session = Self::session_of(&job.user, &job.context);
-        if !job.is_new_task {
-            return self.answer_impatience(job, &session, reports).await;
+        match job.start {
+            Start::More => return self.answer_impatience(&job, &session, reports).await,
+            Start::New => match self.house.waiting(&job.user).await {
+                Ok(waiting) if waiting >= MOST_WAITING => {
+                    let words = format!(
+                        "{waiting} calls wait for somebody to allow them; nothing new is begun before some are answered"
+                    );
+                    return reports.rejected(words).await.map(said);
+                }
+                Ok(_) => {}
+                Err(error) => return self.tell_not_run(&error.into(), reports).await,
+            },
+            Start::Again => {}
         }
-        match self.house.waiting(&job.user).await {
-            Ok(waiting) if waiting >= MOST_WAITING => {
-                let words = format!(
-                    "{waiting} calls wait for somebody to allow them; nothing new is begun before some are answered"
-                );
-                return reports.rejected(words).await;
-            }
-            Ok(_) => {}
-            Err(error) => return reports.failed(self.said_outside(&error.into())).await,
-        }
-        let place = tokio::select! {
-            place = self.lines.wait(&session) => place,
-            reason = job.cancelled.wait() => return stopped(reports, reason).await,
-        };
-        let held = tokio::select! {
-            held = self.wait_for(&session) => held,
-            reason = job.cancelled.wait() => return stopped(reports, reason).await,
-        };
-        let Some(held) = held else {
-            let busy = "this conversation is busy elsewhere; send it again later, or begin another";
-            return reports.rejected(busy).await;
-        };
         let mut conversation = match self.conversation(&job.user, &session).await {
             Ok(conversation) => conversation,
-            Err(error) => return reports.failed(self.said_outside(&error)).await,
+            Err(error) => return self.tell_not_run(&error, reports).await,
         };
-        let question = words::question(&job.message);
-        let ended = self.turn(job, &mut conversation, &question, reports).await;
-        // Whoever is next need not wait for what follows.
-        drop((held, place));
-        if ended? {
+        let ended = self.turn(&job, &mut conversation, reports).await?;
+        if ended == Ended::Said {
             tokio::select! {
                 () = self.house.after_turn(&job.user, &session) => {}
                 _ = job.cancelled.wait() => {}
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
     /// Answers a message to a task that waits: for somebody here, whatever the caller says.
@@ -132,31 +103,21 @@ impl Desk {
         job: &Job,
         session: &SessionId,
         reports: &Reports,
-    ) -> Result<(), ReportError> {
+    ) -> Result<Ended, ReportError> {
         let turn = TurnId::new(job.task.as_str());
         match self.standing(session, &turn).await {
-            TaskStanding::Reports(ended) => tell_all(reports, ended).await,
+            TaskStanding::Reports(ended) => tell_all(reports, ended).await?,
             TaskStanding::Held => {
                 let words = "it was allowed and goes on elsewhere; look again later";
-                reports.tell(Report::AuthRequired(words.into())).await
+                reports.tell(Report::AuthRequired(words.into())).await?;
             }
+            TaskStanding::Unfinished => return Ok(Ended::Later),
             TaskStanding::Unknown => {
                 let words = "nothing is known of this task any more";
-                reports.failed(words).await
+                reports.failed(words).await?;
             }
         }
-    }
-
-    /// Takes hold of a session as soon as no other process runs a turn in it.
-    async fn wait_for(&self, session: &SessionId) -> Option<Box<dyn Any + Send>> {
-        let began = Instant::now();
-        loop {
-            let held = self.house.hold(session);
-            if held.is_some() || began.elapsed() > BUSY_FOR {
-                return held;
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+        Ok(Ended::Said)
     }
 
     async fn conversation(
@@ -173,71 +134,79 @@ impl Desk {
         }
     }
 
-    /// Runs a turn and tells how it goes; says whether it came to its end. When the server stops before that, it is left in
-    /// the log as it is.
+    /// Runs the turn of a task, or goes on with it, and tells how it goes. When the server stops before its end, it is left
+    /// in the log as it is.
     async fn turn(
         &self,
         job: &Job,
         conversation: &mut Conversation,
-        question: &str,
         reports: &Reports,
-    ) -> Result<bool, ReportError> {
+    ) -> Result<Ended, ReportError> {
         let turn = TurnId::new(job.task.as_str());
+        let question = words::question(&job.message);
         let (sender, shown) = mpsc::channel(SHOWN_AHEAD);
         let stop = Stop::new();
         let running = async {
-            let end = conversation.turn_as(turn, question, &stop, &sender).await;
+            let end = conversation
+                .turn_once(turn, &question, &stop, &sender)
+                .await;
             drop(sender);
             end
         };
         let told = async { tokio::join!(running, Telling::new(reports).all(shown)) };
         let (end, streamed) = tokio::select! {
             biased;
+            () = server_stops(job.cancelled.clone(), &stop) => return Ok(Ended::Later),
             told = told => told,
-            () = server_stops(job.cancelled.clone(), &stop) => return Ok(false),
         };
         let ended = match end {
             Ok(TurnEnd::Finished(report)) => words::ending(&report, &streamed),
             Ok(TurnEnd::Waiting(waiting)) => vec![Report::AuthRequired(words::waiting(&waiting))],
-            Err(error) => vec![self.not_run(&error)],
+            Err(RunnerError::NotBegun) => return self.tell_not_begun(job, reports).await,
+            Err(error) => return self.tell_not_run(&error, reports).await,
         };
-        tell_all(reports, ended).await.map(|()| true)
+        tell_all(reports, ended).await.map(said)
     }
 
-    /// What a caller is told of a turn that could not be run.
-    fn not_run(&self, error: &RunnerError) -> Report {
-        match error {
+    /// Tells of a task that was taken back while it waited in line. If somebody else has begun it, they have to end it.
+    async fn tell_not_begun(&self, job: &Job, reports: &Reports) -> Result<Ended, ReportError> {
+        let session = Self::session_of(&job.user, &job.context);
+        let turn = TurnId::new(job.task.as_str());
+        match self.house.runner().standing(&session, &turn).await {
+            Ok(Standing::Unknown) => reports.cancelled(Words::none()).await.map(said),
+            _ => Ok(Ended::Later),
+        }
+    }
+
+    /// Tells of a turn that could not be run. What may pass is no end: the task is taken up again later.
+    async fn tell_not_run(
+        &self,
+        error: &RunnerError,
+        reports: &Reports,
+    ) -> Result<Ended, ReportError> {
+        let report = match error {
+            RunnerError::Store(
+                StoreError::Busy { .. } | StoreError::Lost { .. } | StoreError::Conflict { .. },
+            ) => return Ok(Ended::Later),
+            RunnerError::Store(StoreError::Unreachable { .. } | StoreError::Full { .. }) => {
+                self.house.trouble(error);
+                return Ok(Ended::Later);
+            }
             RunnerError::Waiting { request } => Report::Rejected(
                 format!(
-                    "this conversation waits for somebody to answer `{request}`; begin another, or send this again later"
+                    "this conversation waits for somebody to answer `{request}`; begin another, or send this later as a new message"
                 )
                 .into(),
             ),
             error => Report::Failed(self.said_outside(error).into()),
-        }
+        };
+        reports.tell(report).await.map(said)
     }
 
-    /// How the turn of a task stands by the log. One that was cut off is closed, unless somebody is at work on it.
+    /// How the turn of a task stands by the log, if nobody is at work in its session.
     async fn standing(&self, session: &SessionId, turn: &TurnId) -> TaskStanding {
-        let runner = self.house.runner();
-        let mut looked = runner.standing(session, turn).await;
-        if let Ok(Standing::Unfinished) = looked {
-            let Some(_taken) = self.try_take(session) else {
-                return TaskStanding::Held;
-            };
-            if let Err(error) = runner.open(session.clone()).await {
-                self.house.trouble(&error);
-                return TaskStanding::Held;
-            }
-            looked = runner.standing(session, turn).await;
-        }
-        match looked {
-            Ok(Standing::Finished(report)) => TaskStanding::Reports(words::ending(&report, "")),
-            Ok(Standing::Waiting(waiting)) => {
-                TaskStanding::Reports(vec![Report::AuthRequired(words::waiting(&waiting))])
-            }
-            Ok(Standing::Unknown) => TaskStanding::Unknown,
-            Ok(Standing::Unfinished) => TaskStanding::Held,
+        match self.try_standing(session, turn).await {
+            Ok(standing) => standing,
             Err(error) => {
                 self.house.trouble(&error);
                 TaskStanding::Held
@@ -245,29 +214,41 @@ impl Desk {
         }
     }
 
-    /// Takes back the calls of a task that wait for a person.
-    async fn take_back(&self, session: &SessionId, turn: &TurnId) -> Result<(), String> {
-        let _place = self.lines.wait(session).await;
-        let busy = "somebody is at work on it elsewhere; try again later";
-        let _held = self.house.hold(session).ok_or(busy)?;
+    async fn try_standing(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<TaskStanding, RunnerError> {
         let runner = self.house.runner();
-        let taken_back = async {
-            if let Standing::Waiting(_) = runner.standing(session, turn).await? {
-                let mut conversation = runner.open(session.clone()).await?;
-                let (nobody, _) = mpsc::channel(1);
-                conversation.stop_waiting(&nobody).await?;
+        let mut looked = runner.standing(session, turn).await?;
+        if !matches!(looked, Standing::Finished(_)) {
+            if !runner.is_free(session).await? {
+                return Ok(TaskStanding::Held);
             }
-            Ok(())
-        };
-        let taken_back: Result<(), RunnerError> = taken_back.await;
-        taken_back.map_err(|error| self.said_outside(&error).to_owned())
+            // Whoever was at it may have come to its end between the two looks.
+            looked = runner.standing(session, turn).await?;
+        }
+        Ok(match looked {
+            Standing::Finished(report) => TaskStanding::Reports(words::ending(&report, "")),
+            Standing::Waiting(waiting) => {
+                TaskStanding::Reports(vec![Report::AuthRequired(words::waiting(&waiting))])
+            }
+            Standing::Unknown => TaskStanding::Unknown,
+            Standing::Unfinished => TaskStanding::Unfinished,
+        })
     }
 
-    /// Goes to a session that nobody is at, here or in another process.
-    fn try_take(&self, session: &SessionId) -> Option<(Place<'_>, Box<dyn Any + Send>)> {
-        let place = self.lines.try_take(session)?;
-        let held = self.house.hold(session)?;
-        Some((place, held))
+    /// Ends the turn of a task that waits for a person, or that was cut off.
+    async fn take_back(&self, session: &SessionId, turn: &TurnId) -> Result<(), RunnerError> {
+        let runner = self.house.runner();
+        match runner.standing(session, turn).await? {
+            Standing::Unknown | Standing::Finished(_) => Ok(()),
+            Standing::Waiting(_) | Standing::Unfinished => {
+                let mut conversation = runner.open(session.clone()).await?.impatient();
+                let (nobody, _) = mpsc::channel(1);
+                conversation.take_back(turn, &nobody).await.map(drop)
+            }
+        }
     }
 
     /// What callers are told of an error: its cause may name files and providers, and is for whoever runs the server.
@@ -278,10 +259,19 @@ impl Desk {
 }
 
 impl AgentBehind for Desk {
-    fn work<'a>(&'a self, mut job: Job, reports: Reports) -> BoxFuture<'a, ()> {
+    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
             // A task that was taken back needs no more words; of one that could not be kept the log tells.
-            let _ = self.run(&mut job, &reports).await;
+            let ended = self.run(job, &reports).await;
+            ended.unwrap_or(Ended::Said)
+        })
+    }
+
+    fn is_free<'a>(&'a self, user: &'a UserId, context: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let session = Self::session_of(user, context);
+            // What cannot be known now is looked at again.
+            self.house.runner().is_free(&session).await.unwrap_or(false)
         })
     }
 
@@ -328,7 +318,14 @@ impl AgentBehind for Desk {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
             let turn = TurnId::new(task.id.as_str());
-            self.take_back(&session, &turn).await
+            let taken_back = self.take_back(&session, &turn).await;
+            taken_back.map_err(|error| match error {
+                RunnerError::Store(StoreError::Busy { .. }) => {
+                    "somebody is at work on it elsewhere; try again later".to_owned()
+                }
+                RunnerError::NothingWaits => "it has just gone on; look again".to_owned(),
+                error => self.said_outside(&error).to_owned(),
+            })
         })
     }
 }
@@ -341,13 +338,6 @@ async fn server_stops(mut cancelled: Cancelled, stop: &Stop) {
     }
 }
 
-async fn stopped(reports: &Reports, reason: StopReason) -> Result<(), ReportError> {
-    match reason {
-        StopReason::Cancelled => reports.cancelled(Words::none()).await,
-        StopReason::ServerStops => {
-            reports
-                .failed("the server stopped before the work began; send the message again")
-                .await
-        }
-    }
+fn said((): ()) -> Ended {
+    Ended::Said
 }

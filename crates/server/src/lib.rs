@@ -4,7 +4,6 @@
 
 mod desk;
 pub mod door;
-mod line;
 mod listen;
 mod telling;
 mod words;

@@ -82,6 +82,10 @@ impl<'a> Telling<'a> {
                     })
                     .await
             }
+            Shown::InLine => {
+                let words = "it waits for another task of this conversation";
+                self.reports.working(words.to_owned()).await
+            }
             Shown::Retrying { agent, .. } => {
                 let words = format!("{agent} asks its model again");
                 self.reports.working(words).await

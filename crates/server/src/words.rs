@@ -2,7 +2,7 @@
 
 use a2a::{Message, Part, PartContent};
 use lango_a2a::server::{Piece, Report, Words};
-use lango_core::{Outcome, Waiting};
+use lango_core::{Asks, Outcome, Waiting};
 use lango_engine::TurnReport;
 use serde_json::json;
 
@@ -51,10 +51,15 @@ pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
 pub(crate) fn waiting(waiting: &[Waiting]) -> Words {
     let each = waiting.iter().map(|waiting| {
         let request = &waiting.request;
-        format!(
-            "{} wants to use {}; it waits for somebody to allow it with `lango approvals answer {} yes`",
-            request.agent, request.tool, request.id
-        )
+        let (agent, tool, id) = (&request.agent, &request.tool, &request.id);
+        match request.asks {
+            Asks::Permission => format!(
+                "{agent} wants to use {tool}; it waits for somebody to allow it with `lango approvals answer {id} yes`"
+            ),
+            Asks::Fate => format!(
+                "{agent} used {tool} when its process ended, and nobody knows what became of that; it waits for somebody to say with `lango approvals answer {id} retry|skip|happened`"
+            ),
+        }
     });
     let requests = waiting.iter().map(|waiting| waiting.request.id.as_str());
     let requests: Vec<&str> = requests.collect();

@@ -1,13 +1,19 @@
 //! The words of the graph: facts about entities, where they came from and how long they hold.
 //!
 //! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. This says what can be asked and what
-//! comes back; [`Graph`](crate::Graph) does it.
+//! comes back; [`GraphRows`] does it.
 
 mod name;
+mod rows;
 mod walk;
+mod walker;
+mod word;
 
 pub use name::{Name, NameError};
+pub use rows::GraphRows;
 pub use walk::{Cuts, Direction, Step, Traversal, Walk, WalkLimits};
+pub(crate) use walker::{Edge, Share, Walked, Walker};
+pub(crate) use word::{MOST_NAMES, Word, in_turn};
 
 use lango_core::{Source, Timestamp};
 

@@ -3,7 +3,7 @@
 //! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`PostgresStore`] keeps them where many
 //! copies of lango share them; [`MemoryStore`] keeps them until the process ends. All stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
-//! [`Graph`] keeps facts in the same file.
+//! [`Database`] is all of it: sessions, tasks, and the rows of library, graph and memory.
 //!
 //! ```no_run
 //! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
@@ -21,6 +21,7 @@
 
 mod batch;
 mod chain;
+mod database;
 pub mod graph;
 mod library;
 mod line;
@@ -31,16 +32,17 @@ mod sqlite;
 mod stored;
 mod title;
 
+pub use database::{Answer, Database, database_at};
+pub use graph::GraphRows;
 pub use library::{
-    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, NewChunk,
-    NewDocument, Part, Piece, Stored,
+    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
+    NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, Wanted,
 };
 pub use memory::MemoryStore;
-pub use postgres::{Changed, Changes, PostgresOptions, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use recollection::{
-    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
-    NotAMemoryId, Recollection, Saved, SavedMemory, UnobservedTurn, Watermark,
+    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
+    NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which,
 };
-pub use sqlite::{
-    Graph, LibraryRows, Ranked, Recollections, Removal, SqliteStore, TurnsToRead, Wanted, Which,
-};
+pub use sqlite::SqliteStore;

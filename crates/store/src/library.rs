@@ -1,4 +1,11 @@
-//! What the library's rows hold, as values. What is done with them is in `lango-knowledge`.
+//! What the library's rows hold, as values, and the seam to them. What is done with them is in `lango-knowledge`.
+
+pub(crate) mod bm25;
+pub(crate) mod nearest;
+mod rows;
+pub(crate) mod vectors;
+
+pub use rows::LibraryRows;
 
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Timestamp};
 use std::sync::Arc;
@@ -167,4 +174,44 @@ pub struct LearningRow {
     pub source: Source,
     /// When it was saved last.
     pub saved: Timestamp,
+}
+
+/// What a search by words gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ranked {
+    /// Chunks and their scores, the best first.
+    pub hits: Vec<(i64, f64)>,
+    /// How many of the words are in no chunk of any collection that was searched.
+    pub unknown: usize,
+    /// How many words were left out because they are in too many chunks.
+    pub left_out: usize,
+}
+
+/// How thoroughly something is removed. Either way nothing finds it any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// Its bytes stay in the file until something else takes their place.
+    Plain,
+    /// Its bytes are wiped from the file.
+    Wiped,
+}
+
+/// Which documents of a user are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those of a collection, by name, with a name from `from` on and, if given, before `before`.
+    Range {
+        /// The collection.
+        collection: CollectionId,
+        /// The first name.
+        from: String,
+        /// The name they come before; without one, all that follow.
+        before: Option<String>,
+        /// How many.
+        most: usize,
+    },
+    /// Any with this name.
+    Named(String),
+    /// The one with this key.
+    Id(i64),
 }

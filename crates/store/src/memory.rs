@@ -10,8 +10,8 @@ use crate::title::title_of;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer,
     FrameId, Grant, Held, Hold, NewSession, Page, Patience, RemoteThread, SessionCatalog,
-    SessionHead, SessionId, SessionStore, SessionSummary, StoreError, TaskRecord, Text, TurnId,
-    UnfinishedTurn, UserId, Waiting,
+    SessionHead, SessionId, SessionStore, SessionSummary, StoreError, Text, TurnId, UnfinishedTurn,
+    UserId, Waiting,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
-    tasks: Mutex<BTreeMap<Text, TaskRecord>>,
+    tasks: Mutex<tasks::Tasks>,
     lines: Arc<Lines>,
 }
 

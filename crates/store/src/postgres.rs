@@ -7,15 +7,19 @@
 mod address;
 mod append;
 mod approvals;
+mod asking;
 mod batch;
 mod changes;
 mod database;
 mod effects;
 mod end;
 mod failure;
+mod graph;
 mod hold;
 mod keeper;
 mod leases;
+mod library;
+mod memory;
 mod migrations;
 mod rows;
 mod sessions;
@@ -25,16 +29,16 @@ mod text;
 mod tls;
 mod verify;
 
+use crate::database::Answer;
+use crate::library::nearest::BitsInMemory;
 use address::Address;
 use append::Appender;
-pub use changes::Changes;
 use database::Database;
 use end::Ends;
 use failure::Failure;
 use hold::Holds;
 use keeper::Keeper;
 use lango_core::{AgentName, StoreError};
-pub use leases::Changed;
 use leases::Leases;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -66,6 +70,8 @@ impl Default for PostgresOptions {
 pub struct PostgresStore {
     database: Arc<Database>,
     root_agent: AgentName,
+    /// The signs of vectors that were searched.
+    bits: Arc<BitsInMemory>,
     holds: Holds,
     /// Where logs are known to end.
     ends: Arc<Ends>,
@@ -98,6 +104,7 @@ impl PostgresStore {
         Ok(Self {
             database,
             root_agent,
+            bits: Arc::default(),
             holds,
             ends: Arc::default(),
         })
@@ -108,17 +115,15 @@ impl PostgresStore {
         self.database.open().await
     }
 
-    /// What other copies change, from now on.
-    pub async fn changes(&self) -> Result<Changes, StoreError> {
-        self.database.open().await?;
-        let changes = Changes(self.leases().changed.subscribe());
-        self.holds.keeper.start()?;
-        self.leases().wake.notify_one();
-        Ok(changes)
-    }
-
     fn leases(&self) -> &Arc<Leases> {
         &self.holds.keeper.leases
+    }
+
+    /// Tells other copies about something. It is a hint, so where nobody can tell it nothing is amiss.
+    fn tell(&self, channel: &'static str, what: &str) {
+        if self.holds.keeper.start().is_ok() {
+            self.leases().tell(channel, what);
+        }
     }
 
     fn appender(&self) -> Appender {
@@ -152,4 +157,10 @@ fn new_name() -> Result<String, StoreError> {
         let _ = write!(name, "{byte:02x}");
     }
     Ok(name)
+}
+
+impl crate::database::Database for PostgresStore {
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(self.database.open())
+    }
 }

@@ -1,6 +1,12 @@
 //! What is remembered: observations of turns, reflections on them, and what a user wanted saved.
 //!
-//! These are plain values. How they come about is for `lango-knowledge`, how they are stored for [`crate::Recollections`].
+//! These are plain values. How they come about is for `lango-knowledge`, how they are stored for [`MemoryRows`].
+
+mod rows;
+mod stored;
+
+pub use rows::MemoryRows;
+pub(crate) use stored::exchange_within;
 
 use lango_core::{Exchange, SessionId, Source, Text, Timestamp, Trust, UserId};
 use std::fmt;
@@ -204,4 +210,26 @@ pub struct Forget {
     pub with_parts: bool,
     /// Turns that must not be observed any more.
     pub turns: Vec<u64>,
+}
+
+/// Which turns to read for an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnsToRead {
+    /// The ordinal of the first.
+    pub from: u64,
+    /// How many at most.
+    pub limit: usize,
+    /// How many bytes a question or an answer keeps.
+    pub text_bytes: usize,
+}
+
+/// Which recollections of a generation to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All, the newest first.
+    Newest,
+    /// Those that went into no later one, the newest first.
+    NewestLoose,
+    /// Those that went into no later one, the oldest first.
+    OldestLoose,
 }

@@ -27,15 +27,14 @@ mod statements;
 mod tasks;
 mod writer;
 
+use crate::database::Database;
+use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
-pub use graph::Graph;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
     StoreError, TurnId, UnfinishedTurn, UserId,
 };
-pub use library::{LibraryRows, Ranked, Removal, Wanted};
-pub use memory::{Recollections, TurnsToRead, Which};
 use readers::Readers;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +48,7 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     writer: Arc<Writer>,
     /// The signs of vectors that were searched.
-    bits: Arc<library::BitsInMemory>,
+    bits: Arc<BitsInMemory>,
     /// Those of this process who want to hold a session.
     lines: Arc<Lines>,
 }
@@ -60,13 +59,8 @@ impl SqliteStore {
     /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn open(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         let store = Self::at(path, root_agent)?;
-        store.open_now()?;
+        store.writer.open()?;
         Ok(store)
-    }
-
-    /// Opens it, if that has not happened yet.
-    pub fn open_now(&self) -> Result<(), StoreError> {
-        self.writer.open()
     }
 
     /// The database at this place, which is opened, and made if need be, when it is first used. Whoever only might need
@@ -80,11 +74,6 @@ impl SqliteStore {
             bits: Arc::default(),
             lines: Arc::default(),
         })
-    }
-
-    /// The facts in the same file.
-    pub fn graph(self: &Arc<Self>) -> Graph {
-        Graph::of(Arc::clone(self))
     }
 
     /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
@@ -226,5 +215,11 @@ impl SessionCatalog for SqliteStore {
             self.writer
                 .change(move |connection| approvals::revoke(connection, &user, &grant)),
         )
+    }
+}
+
+impl Database for SqliteStore {
+    fn ready(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { self.writer.open() })
     }
 }

@@ -135,6 +135,9 @@ macro_rules! session_store_contract {
             the_holder_of_a_session_appends_to_it
             turns_without_an_outcome_are_found
             a_task_is_kept_whole_and_for_its_user_alone
+            a_task_that_was_overtaken_is_not_written_over
+            a_message_opens_one_task
+            a_running_task_can_be_asked_to_be_cancelled
             tasks_are_listed_page_by_page_the_latest_first
             tasks_are_found_by_conversation_state_and_time
             tasks_that_somebody_was_at_work_on_are_found

@@ -8,11 +8,15 @@ use tokio::sync::watch;
 
 /// The agent behind the server.
 pub trait AgentBehind: Send + Sync + 'static {
-    /// Does one job. It is over when this returns: by then the task was reported as ended, or as waiting for somebody. What
-    /// is neither counts as failed. A client that goes away does not stop it. A job that has reported may tidy up before it
-    /// returns; until then it has its place among those at work, and a message to a task that asked for one waits for it,
-    /// for [`stop_wait`](super::ServerLimits::stop_wait) at most.
-    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, ()>;
+    /// Does one job. It is over when this returns: by then the task was reported as ended, or as waiting for somebody, or
+    /// is put off. A client that goes away does not stop it. A job that has reported may tidy up before it returns; until
+    /// then it has its place among those at work, and a message to a task that asked for one waits for it, for
+    /// [`stop_wait`](super::ServerLimits::stop_wait) at most.
+    ///
+    /// A job may come [again](Start::Again), and where several servers share a store it may, for a moment, be with two of
+    /// them: what must not be done twice the agent does under a hold that all copies of it respect, and looks by the
+    /// task's id whether it is done.
+    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended>;
 
     /// Whether this agent can do something with a message; asked before anything is kept of it. That its media types are
     /// among [`ServerSettings::input_modes`](super::ServerSettings::input_modes) has been seen to.
@@ -31,9 +35,15 @@ pub trait AgentBehind: Send + Sync + 'static {
         Box::pin(async { None })
     }
 
+    /// Whether nobody is at work in a conversation, in this process or another, as far as that is quickly known. Asked
+    /// before a task is taken up that a copy may have left behind.
+    fn is_free<'a>(&'a self, _user: &'a UserId, _context: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async { true })
+    }
+
     /// What became of a task that has not ended and that nobody is at work on in this process. Asked when somebody looks at
-    /// it, when its job returned without having said how it stands, and for those at work when the server last stopped; in
-    /// the last two cases a task of which nothing is known has failed.
+    /// it, when its job returned without having said how it stands, and before it is taken up again. A task whose job
+    /// returned without a word, and of which nothing is known, has failed.
     fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Standing> {
         Box::pin(async { Standing::Unknown })
     }
@@ -54,10 +64,33 @@ pub trait AgentBehind: Send + Sync + 'static {
 pub enum Standing {
     /// Somebody else is at work on it, or it could not be looked at now: it is left as it is.
     Held,
-    /// Nothing is known of it.
+    /// Nothing is known of it: it was not begun.
     Unknown,
+    /// It was begun, and nobody is at work on it.
+    Unfinished,
     /// This became of it, in order; nothing if it stands as it did.
     Reports(Vec<Report>),
+}
+
+/// Why there is a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The message opened the task.
+    New,
+    /// A job for this message was begun before, maybe by another process, and did not come to its end. How far it came the
+    /// agent has to know.
+    Again,
+    /// The task waited, and this is a message to it.
+    More,
+}
+
+/// How a job returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It has said how the task stands. If it has not, the agent is asked.
+    Said,
+    /// It cannot be done now, or not here: the task stays at work, and is taken up again later, here or by another copy.
+    Later,
 }
 
 /// Something to do.
@@ -69,8 +102,8 @@ pub struct Job {
     pub task: String,
     /// The conversation it is part of.
     pub context: String,
-    /// Whether the task was made for this job. If not, the task waited, and this is what it waited for.
-    pub is_new_task: bool,
+    /// Why there is this job.
+    pub start: Start,
     /// What the client said.
     pub message: Message,
     /// Says when to stop.
@@ -91,8 +124,8 @@ pub enum Unfit {
 pub enum StopReason {
     /// The client took the task back. It will be shown as cancelled.
     Cancelled,
-    /// The server stops. A job that can go on later should say what it waits for, or just return; the next start asks
-    /// [`AgentBehind::catch_up`].
+    /// The server stops. The job should let go of what it holds and return: the task stays at work, and is taken up again
+    /// by the next start or by another copy.
     ServerStops,
 }
 

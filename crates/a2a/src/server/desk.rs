@@ -1,11 +1,11 @@
 //! The operations of the protocol, the same for both bindings: each takes what was read from a request and gives the JSON
 //! of its answer, or a stream of updates.
 
-use super::keeper::{Begin, Command, Watching};
+use super::keeper::{Begin, Begun, Command, Watching};
 use super::ledger::{Ledger, is_settled};
 use super::refusal::{Kind, Refusal};
 use super::request::{ListRequest, Operation, SendRequest, page_token};
-use super::said::Said;
+use super::said;
 use super::shared::{Key, Shared};
 use super::shown::{self, View};
 use super::stream::{Closing, Updates};
@@ -58,12 +58,12 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
             Command::Begin(Box::new(Begin {
                 message: message.clone(),
                 view,
-                opener: None,
+                mark: None,
                 reply,
             }))
         };
-        let watching = shared.ask(&key, begin).await?;
-        return Ok(Sent::Task(key, watching));
+        let begun = shared.ask(&key, begin).await?;
+        return of_begun(shared, key, view, begun).await;
     }
     let context = message.context_id.clone();
     let context = context.unwrap_or_else(a2a::new_context_id);
@@ -77,7 +77,7 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
         return Ok(Sent::Message(shown::json(&reply)));
     }
     let id = a2a::new_task_id();
-    let opener = (user.clone(), message.context_id.clone(), Said::of(&message));
+    let mark = said::mark(&message);
     let key = (user, id.clone());
     let now = shared.clock.now();
     let limits = shared.settings.limits;
@@ -86,20 +86,31 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
     let begin = Begin {
         message,
         view,
-        opener: Some(opener.clone()),
+        mark: Some(mark),
         reply,
     };
-    let begin = Command::Begin(Box::new(begin));
-    if let Some(id) = shared.open(&opener, &key, ledger, begin) {
-        // The same message while it is being worked on: a client that asks again after a broken connection.
-        let key = (key.0, id);
-        let watching = look(shared, &key, view).await?;
-        return Ok(Sent::Task(key, watching));
-    }
-    let watching = answer
+    shared.open(&key, ledger, Command::Begin(Box::new(begin)));
+    let begun = answer
         .await
         .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;
-    Ok(Sent::Task(key, watching))
+    of_begun(shared, key, view, begun).await
+}
+
+/// The task that a message began, now or when it came before.
+async fn of_begun(
+    shared: &Arc<Shared>,
+    key: Key,
+    view: View,
+    begun: Begun,
+) -> Result<Sent, Refusal> {
+    match begun {
+        Begun::Now(watching) => Ok(Sent::Task(key, watching)),
+        Begun::Before(id) => {
+            let key = (key.0, id);
+            let watching = look(shared, &key, view).await?;
+            Ok(Sent::Task(key, watching))
+        }
+    }
 }
 
 async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {

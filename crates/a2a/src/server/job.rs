@@ -1,12 +1,14 @@
 //! A job at work: how it begins, how it is told to stop, and the handle through which it reports.
 
-use super::keeper::{Begin, Command, Keeper};
+use super::keeper::{Begin, Begun, Command, Keeper};
 use super::ledger::Ledger;
 use super::refusal::{Kind, Refusal};
 use super::said::Said;
-use super::shared::{Opener, Shared, answer_of};
+use super::shared::{AtWork, answer_of};
 use super::shown::word;
-use super::{Cancelled, Job, Piece, Report, ReportError, StopReason, Words};
+use super::{Cancelled, Ended, Job, Piece, Report, ReportError, Start, StopReason, Words};
+use a2a::Message;
+use lango_core::{Opened, Put, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
@@ -18,19 +20,45 @@ pub(super) struct Running {
     pub number: u64,
     /// The message it is for. The same message again joins it.
     message: Said,
-    work: JoinHandle<()>,
+    work: JoinHandle<Ended>,
     stop: watch::Sender<Option<StopReason>>,
     /// When it is ended if it has not returned.
     deadline: Option<Instant>,
-    opener: Option<Opener>,
+    /// How often the task had been taken up again when it began.
+    pub attempts: u32,
+    // Let go of before it is said that the job is over, so that there is room for whoever hears it.
     _slot: OwnedSemaphorePermit,
+    _at_work: AtWork,
+}
+
+/// How a job came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Returned {
+    /// By itself.
+    As(Ended),
+    /// It panicked.
+    Panicked,
+    /// It did not return in time.
+    Aborted,
+}
+
+/// What came of trying to begin a job.
+enum Tried {
+    /// Whoever sent the message has an answer.
+    Answered,
+    /// Another copy has changed the task meanwhile.
+    Overtaken(Box<Begin>),
 }
 
 impl Running {
-    /// Waits until a job has returned, and says whether by panicking; without a job it waits for ever.
-    pub async fn ended(job: &mut Option<Self>) -> bool {
+    /// Waits until a job has returned; without a job it waits for ever.
+    pub async fn ended(job: &mut Option<Self>) -> Returned {
         match job {
-            Some(job) => (&mut job.work).await.is_err_and(|error| error.is_panic()),
+            Some(job) => match (&mut job.work).await {
+                Ok(ended) => Returned::As(ended),
+                Err(error) if error.is_panic() => Returned::Panicked,
+                Err(_) => Returned::Aborted,
+            },
             None => std::future::pending().await,
         }
     }
@@ -63,37 +91,47 @@ impl Running {
     }
 
     /// Why it was told to stop, if it was.
-    pub fn finish(self, shared: &Shared) -> Option<StopReason> {
-        if let Some(opener) = &self.opener {
-            shared.close_opening(opener);
-        }
+    pub fn finish(self) -> Option<StopReason> {
         *self.stop.borrow()
     }
 }
 
 impl Keeper {
+    /// How often it is tried to begin while other copies change the task.
+    const TRIES: usize = 4;
+
     /// Begins a job, or says why not.
-    pub async fn begin(&mut self, ledger: &mut Ledger, begin: Box<Begin>) {
-        self.catch_up(ledger).await;
-        if let Some(job) = &self.job {
-            if job.message == Said::of(&begin.message) {
-                let watching = self.watching(ledger, begin.view);
-                let _ = begin.reply.send(Ok(watching));
+    pub async fn begin(&mut self, ledger: &mut Ledger, mut begin: Box<Begin>) {
+        for _ in 0..Self::TRIES {
+            if let Err(refusal) = self.refresh(ledger).await {
+                let _ = begin.reply.send(Err(refusal));
                 return;
             }
-            if ledger.is_settled() && !ledger.state().is_terminal() {
+            self.catch_up(ledger).await;
+            // A client that asks again after a broken connection gets what it would have got.
+            let is_known = match &self.job {
+                Some(job) => job.message == Said::of(&begin.message),
+                None => false,
+            };
+            if is_known || (!self.is_new && ledger.has_heard(&begin.message)) {
+                let watching = self.watching(ledger, begin.view);
+                let _ = begin.reply.send(Ok(Begun::Now(watching)));
+                return;
+            }
+            let waits = ledger.is_settled() && !ledger.state().is_terminal();
+            if self.job.is_some() && waits {
                 self.put_off(begin);
                 return;
             }
+            match self.try_begin(ledger, begin).await {
+                Tried::Answered => return,
+                Tried::Overtaken(again) => begin = again,
+            }
         }
-        let opener = begin.opener.clone();
-        let result = self.try_begin(ledger, begin).await;
-        if let (Err(()), Some(opener)) = (result, opener) {
-            self.shared.close_opening(&opener);
-        }
+        let _ = begin.reply.send(Err(at_work(&self.key.1)));
     }
 
-    async fn try_begin(&mut self, ledger: &mut Ledger, begin: Box<Begin>) -> Result<(), ()> {
+    async fn try_begin(&mut self, ledger: &mut Ledger, begin: Box<Begin>) -> Tried {
         let slot = match self.admit(ledger, &begin) {
             Ok(slot) => slot,
             Err(refusal) => {
@@ -101,31 +139,88 @@ impl Keeper {
                     self.spoil();
                 }
                 let _ = begin.reply.send(Err(refusal));
-                return Err(());
+                return Tried::Answered;
             }
         };
-        let update =
-            (!self.is_new).then(|| ledger.take_up(begin.message.clone(), self.shared.clock.now()));
-        if let Err(error) = self.save(ledger).await {
-            self.spoil();
-            let _ = begin.reply.send(Err(Refusal::store(&error)));
-            return Err(());
-        }
-        if let Some(update) = update {
-            self.show(update);
-        }
+        let start = match &begin.mark {
+            Some(mark) => {
+                let known = match self.open(ledger, mark).await {
+                    Ok(Opened::New) => None,
+                    Ok(Opened::Known(id)) => Some(Ok(Begun::Before(id.to_string()))),
+                    Err(error) => Some(Err(Refusal::store(&error))),
+                };
+                if let Some(known) = known {
+                    self.spoil();
+                    let _ = begin.reply.send(known);
+                    return Tried::Answered;
+                }
+                Start::New
+            }
+            None => {
+                let update = ledger.take_up(begin.message.clone(), self.shared.clock.now());
+                match self.write(ledger).await {
+                    Ok(Put::Kept) => self.show(update),
+                    Ok(Put::Overtaken) => return self.overtaken(ledger, begin).await,
+                    Err(error) => {
+                        self.spoil();
+                        let _ = begin.reply.send(Err(Refusal::store(&error)));
+                        return Tried::Answered;
+                    }
+                }
+                Start::More
+            }
+        };
         let watching = self.watching(ledger, begin.view);
-        let is_new_task = std::mem::take(&mut self.is_new);
+        self.is_new = false;
+        self.start(ledger, start, begin.message, slot);
+        let _ = begin.reply.send(Ok(Begun::Now(watching)));
+        Tried::Answered
+    }
+
+    async fn open(&self, ledger: &mut Ledger, mark: &str) -> Result<Opened, StoreError> {
+        let record = ledger.record(&self.key.0);
+        let opened = self.shared.tasks.open(record, mark).await?;
+        ledger.revision = 1;
+        Ok(opened)
+    }
+
+    /// What was to be begun is forgotten, and the task is as the other copy has written it.
+    async fn overtaken(&mut self, ledger: &mut Ledger, begin: Box<Begin>) -> Tried {
+        match self.load().await {
+            Ok(stored) => {
+                *ledger = stored;
+                Tried::Overtaken(begin)
+            }
+            Err(refusal) => {
+                self.spoil();
+                let _ = begin.reply.send(Err(refusal));
+                Tried::Answered
+            }
+        }
+    }
+
+    /// Has a job done.
+    pub fn start(
+        &mut self,
+        ledger: &Ledger,
+        start: Start,
+        message: Message,
+        slot: OwnedSemaphorePermit,
+    ) {
         let (stop, cancelled) = watch::channel(None);
         self.jobs += 1;
         self.lost = None;
-        let message = Said::of(&begin.message);
+        self.is_cancelled_elsewhere = false;
+        let said = Said::of(&message);
+        let context = ledger.task.context_id.clone();
+        let is_recovery = start == Start::Again;
+        let at_work = self.shared.note_work(&self.key, &context, is_recovery);
         let job = Job {
             user: self.key.0.clone(),
             task: self.key.1.clone(),
-            context: ledger.task.context_id.clone(),
-            is_new_task,
-            message: begin.message,
+            context,
+            start,
+            message,
             cancelled: Cancelled(cancelled),
         };
         let reports = Reports {
@@ -136,15 +231,14 @@ impl Keeper {
         let behind = Arc::clone(&self.shared.behind);
         self.job = Some(Running {
             number: self.jobs,
-            message,
+            message: said,
             work: tokio::spawn(async move { behind.work(job, reports).await }),
             stop,
             deadline: None,
-            opener: begin.opener,
+            attempts: ledger.attempts,
             _slot: slot,
+            _at_work: at_work,
         });
-        let _ = begin.reply.send(Ok(watching));
-        Ok(())
     }
 
     /// Whether a job may begin now.
@@ -175,10 +269,7 @@ impl Keeper {
             ));
         }
         if !self.shared.is_open() {
-            return Err(Refusal::new(
-                Kind::Stopping,
-                "the server stops and takes no new work",
-            ));
+            return Err(Refusal::stopping());
         }
         let slot = Arc::clone(&self.shared.running).try_acquire_owned();
         slot.map_err(|_| {

@@ -4,15 +4,18 @@
 //! A change of how the task stands is kept first and shown then. A growing artifact, and how work goes along, are shown at
 //! once and kept at most every [`write_every`](super::ServerLimits::write_every): a crash may lose that much of an artifact of
 //! a task whose work it broke off anyway, and nothing of a task that had ended or waits.
+//!
+//! The work may be with another copy of the server. Then the store says how the task stands, and is looked at again and
+//! again for as long as somebody listens here.
 
-use super::job::{Running, at_work};
-use super::ledger::{Ledger, Update, is_settled};
-use super::refusal::{Kind, Refusal};
-use super::shared::{Key, Opener, Phase, Shared};
-use super::shown::{View, word};
-use super::{Report, ReportError, Standing, StopReason};
+use super::job::{Returned, Running, at_work};
+use super::ledger::{Ledger, Update};
+use super::recovery::Recovery;
+use super::refusal::Refusal;
+use super::shared::{Key, Phase, Shared};
+use super::shown::View;
+use super::{Report, ReportError, Standing, StopReason, Words};
 use a2a::{Message, TaskState};
-use lango_core::{StoreError, TaskRecord};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -28,12 +31,19 @@ pub(super) enum Command {
     },
     /// Shows the task, with what follows.
     Watch { view: View, reply: Reply },
-    /// Sees to a task whose job was lost.
-    Recover { reply: Reply },
+    /// Sees to a task that nobody may be at work on any more.
+    Recover {
+        is_to_be_cancelled: bool,
+        reply: oneshot::Sender<Result<Recovery, Refusal>>,
+    },
     /// Begins a job.
     Begin(Box<Begin>),
     /// Takes the task back.
     Cancel { reply: Reply },
+    /// Stops the job, as another copy was asked to take the task back.
+    CancelHere,
+    /// There may be something new in the store.
+    LookAgain,
 }
 
 pub(super) type Reply = oneshot::Sender<Result<Watching, Refusal>>;
@@ -42,9 +52,17 @@ pub(super) type Reply = oneshot::Sender<Result<Watching, Refusal>>;
 pub(super) struct Begin {
     pub message: Message,
     pub view: View,
-    /// What is to be forgotten when the job has ended.
-    pub opener: Option<Opener>,
-    pub reply: Reply,
+    /// What the message is recognised by, if it opens the task.
+    pub mark: Option<String>,
+    pub reply: oneshot::Sender<Result<Begun, Refusal>>,
+}
+
+/// What a message led to.
+pub(super) enum Begun {
+    /// A job of this task, or the one that was for this message already.
+    Now(Watching),
+    /// Nothing new: it came before, and opened the task of this id.
+    Before(String),
 }
 
 /// A task as it is, and what will become of it.
@@ -54,11 +72,10 @@ pub(super) struct Watching {
     pub updates: broadcast::Receiver<Update>,
 }
 
-pub(super) enum Start {
-    /// From the store.
-    Load,
-    /// A new one.
-    Open(Box<Ledger>),
+/// Where a task comes from.
+pub(super) enum Origin {
+    Store,
+    New(Box<Ledger>),
 }
 
 pub(super) struct Keeper {
@@ -72,14 +89,22 @@ pub(super) struct Keeper {
     pub jobs: u64,
     /// A message that came while a job that had asked for it was about to return.
     pub waiting: Option<Box<Begin>>,
+    /// Those who want the task taken back.
     pub cancels: Vec<Reply>,
+    /// Until when they wait for another copy to do it.
+    pub cancel_until: Option<Instant>,
+    /// Whether it is to be taken back though nobody here waits for that.
+    pub is_cancelled_elsewhere: bool,
     /// When what is not kept yet has to be.
     pub unsaved: Option<Instant>,
     pub look_again: Instant,
+    /// When the store is looked at for what another copy does.
+    pub follow_at: Instant,
+    /// Whether it was read just now.
+    pub is_fresh: bool,
     /// How the task stands since its last report, where that could not be kept yet.
     pub unkept: Option<Report>,
-    /// A job returned, or was lost with a process, without having said how the task stands: what is said of it if nothing
-    /// is known.
+    /// A job returned without having said how the task stands: what is said of it if nothing is known.
     pub lost: Option<&'static str>,
     pub is_new: bool,
     is_spoilt: bool,
@@ -87,7 +112,7 @@ pub(super) struct Keeper {
 
 enum Happening {
     Command(Option<Command>),
-    JobEnded { has_panicked: bool },
+    JobEnded(Returned),
     Time,
     Phase,
 }
@@ -100,7 +125,9 @@ impl Keeper {
         own: mpsc::WeakSender<Command>,
     ) -> Self {
         let behind = shared.settings.limits.behind.max(1);
-        let look_again = Instant::now() + shared.settings.limits.look_again;
+        let now = Instant::now();
+        let look_again = now + shared.settings.limits.look_again;
+        let follow_at = now + shared.settings.limits.follow_every;
         Self {
             phase: shared.phase.subscribe(),
             updates: broadcast::Sender::new(behind),
@@ -112,8 +139,12 @@ impl Keeper {
             jobs: 0,
             waiting: None,
             cancels: Vec::new(),
+            cancel_until: None,
+            is_cancelled_elsewhere: false,
             unsaved: None,
             look_again,
+            follow_at,
+            is_fresh: false,
             unkept: None,
             lost: None,
             is_new: false,
@@ -121,13 +152,16 @@ impl Keeper {
         }
     }
 
-    pub async fn run(mut self, start: Start) {
-        let ledger = match start {
-            Start::Open(ledger) => {
+    pub async fn run(mut self, origin: Origin) {
+        let ledger = match origin {
+            Origin::New(ledger) => {
                 self.is_new = true;
                 Ok(*ledger)
             }
-            Start::Load => self.load().await,
+            Origin::Store => {
+                self.is_fresh = true;
+                self.load().await
+            }
         };
         match ledger {
             Ok(mut ledger) => self.attend(&mut ledger).await,
@@ -149,7 +183,7 @@ impl Keeper {
             match self.next(ledger).await {
                 Happening::Command(Some(command)) => self.obey(ledger, command).await,
                 Happening::Command(None) => return,
-                Happening::JobEnded { has_panicked } => self.job_ended(ledger, has_panicked).await,
+                Happening::JobEnded(returned) => self.job_ended(ledger, returned).await,
                 Happening::Time => self.see_to_time(ledger).await,
                 Happening::Phase => {
                     if *self.phase.borrow_and_update() == Phase::Stopping {
@@ -167,7 +201,7 @@ impl Keeper {
         let time = self.next_time(ledger);
         tokio::select! {
             command = self.commands.recv() => Happening::Command(command),
-            has_panicked = Running::ended(&mut self.job) => Happening::JobEnded { has_panicked },
+            returned = Running::ended(&mut self.job) => Happening::JobEnded(returned),
             () = at(time) => Happening::Time,
             Ok(()) = self.phase.changed() => Happening::Phase,
         }
@@ -180,14 +214,31 @@ impl Keeper {
                 let _ = reply.send(result);
             }
             Command::Watch { view, reply } => {
-                self.catch_up(ledger).await;
-                let _ = reply.send(Ok(self.watching(ledger, view)));
+                let result = match self.refresh(ledger).await {
+                    Ok(()) => {
+                        self.catch_up(ledger).await;
+                        Ok(self.watching(ledger, view))
+                    }
+                    Err(refusal) => Err(refusal),
+                };
+                let _ = reply.send(result);
             }
-            Command::Recover { reply } => {
-                let _ = reply.send(Ok(self.recover(ledger).await));
+            Command::Recover {
+                is_to_be_cancelled,
+                reply,
+            } => {
+                let result = self.recover(ledger, is_to_be_cancelled).await;
+                let _ = reply.send(result);
             }
             Command::Begin(begin) => self.begin(ledger, begin).await,
             Command::Cancel { reply } => self.cancel(ledger, reply).await,
+            Command::CancelHere => {
+                if self.job.is_some() && !ledger.is_settled() {
+                    self.is_cancelled_elsewhere = true;
+                    self.stop_job(StopReason::Cancelled);
+                }
+            }
+            Command::LookAgain => self.follow(ledger).await,
         }
     }
 
@@ -219,33 +270,6 @@ impl Keeper {
         Ok(())
     }
 
-    /// Makes of the task what a report says: kept if it has to be, then shown. That it ended or waits is not forgotten when it
-    /// could not be kept: it is tried again when the job has returned, and at every look from then on, unless something
-    /// later is reported.
-    pub async fn record(&mut self, ledger: &mut Ledger, report: Report) -> Result<(), ReportError> {
-        let status = match &report {
-            Report::Artifact(_) => None,
-            status => Some((ledger.mark(), status.clone())),
-        };
-        let update = ledger.apply(report, self.shared.clock.now())?;
-        if let (true, Some((mark, status))) = (update.is_binding, status) {
-            if let Err(source) = self.save(ledger).await {
-                ledger.restore(mark);
-                if is_settled(&update.state) {
-                    self.unkept = Some(status);
-                }
-                let id = self.key.1.clone();
-                return Err(ReportError::Store { id, source });
-            }
-            self.unkept = None;
-        } else {
-            let write_every = self.shared.settings.limits.write_every;
-            self.unsaved.get_or_insert(Instant::now() + write_every);
-        }
-        self.show(update);
-        Ok(())
-    }
-
     pub fn show(&self, update: Update) {
         // Without listeners there is nobody to tell.
         let _ = self.updates.send(update);
@@ -259,16 +283,16 @@ impl Keeper {
         }
     }
 
-    /// Asks what became of a task that nobody is at work on here.
-    pub async fn catch_up(&mut self, ledger: &mut Ledger) {
+    /// Asks what became of a task that nobody is at work on here, and says what was answered if it stands as it did.
+    pub async fn catch_up(&mut self, ledger: &mut Ledger) -> Option<Standing> {
         self.look_again = Instant::now() + self.shared.settings.limits.look_again;
         if self.is_new || self.job.is_some() || ledger.state().is_terminal() {
-            return;
+            return None;
         }
         if let Some(report) = self.unkept.take() {
             // If it cannot be kept now either, it is tried again.
             let _ = self.record(ledger, report).await;
-            return;
+            return None;
         }
         let behind = Arc::clone(&self.shared.behind);
         let patience = self.shared.settings.limits.stop_wait;
@@ -277,9 +301,18 @@ impl Keeper {
         match (standing.unwrap_or(Standing::Held), self.lost) {
             (Standing::Unknown, Some(words)) if !ledger.is_settled() => {
                 let _ = self.record(ledger, Report::Failed(words.into())).await;
+                None
             }
-            (Standing::Held | Standing::Unknown, _) => {}
-            (Standing::Reports(reports), _) => self.take(ledger, reports).await,
+            (Standing::Unfinished, _) if ledger.is_settled() => {
+                // What it waited for was given, and whoever went on with it is gone.
+                let _ = self.record(ledger, Report::Working(Words::none())).await;
+                None
+            }
+            (Standing::Reports(reports), _) => {
+                self.take(ledger, reports).await;
+                None
+            }
+            (standing, _) => Some(standing),
         }
     }
 
@@ -291,7 +324,7 @@ impl Keeper {
             }
         }
         if self.unsaved.is_some() {
-            let _ = self.save(ledger).await;
+            self.save_shown(ledger).await;
         }
     }
 
@@ -314,39 +347,15 @@ impl Keeper {
         self.is_spoilt = true;
     }
 
-    pub async fn save(&mut self, ledger: &Ledger) -> Result<(), StoreError> {
-        let record = TaskRecord {
-            id: ledger.task.id.as_str().into(),
-            user: self.key.0.clone(),
-            context: ledger.task.context_id.as_str().into(),
-            state: word(ledger.state()).into(),
-            is_running: !ledger.is_settled(),
-            updated: ledger.updated,
-            body: ledger.json(View::default()).into(),
-        };
-        let result = self.shared.tasks.put(record).await;
-        let again = Instant::now() + self.shared.settings.limits.write_every;
-        self.unsaved = result.is_err().then_some(again);
-        result
-    }
-
-    async fn load(&self) -> Result<Ledger, Refusal> {
-        let (user, id) = &self.key;
-        let found = self.shared.tasks.get(user, id).await;
-        let record = found
-            .map_err(|error| Refusal::store(&error))?
-            .ok_or_else(|| Refusal::no_task(id))?;
-        let limits = self.shared.settings.limits;
-        Ledger::read(&record.body, record.updated, limits)
-            .map_err(|_| Refusal::new(Kind::Internal, format!("task `{id}` is damaged")))
-    }
-
     fn next_time(&self, ledger: &Ledger) -> Option<Instant> {
         let looks = self.job.is_none() && !ledger.state().is_terminal();
+        let follows = looks && !ledger.is_settled() && self.is_wanted();
         let times = [
             self.job.as_ref().and(self.unsaved),
             self.job.as_ref().and_then(Running::deadline),
             looks.then_some(self.look_again),
+            follows.then_some(self.follow_at),
+            self.cancel_until.filter(|_| self.job.is_none()),
         ];
         times.into_iter().flatten().min()
     }
@@ -354,32 +363,51 @@ impl Keeper {
     async fn see_to_time(&mut self, ledger: &mut Ledger) {
         let now = Instant::now();
         if self.job.is_some() && self.unsaved.is_some_and(|time| time <= now) {
-            // If it cannot be kept now, it is tried again.
-            let _ = self.save(ledger).await;
+            self.save_shown(ledger).await;
         }
         if let Some(job) = &mut self.job {
             if job.deadline().is_some_and(|time| time <= now) {
                 job.abort().await;
-                self.job_ended(ledger, false).await;
+                self.job_ended(ledger, Returned::Aborted).await;
             }
-        } else if self.look_again <= now {
-            self.catch_up(ledger).await;
+        } else {
+            if self.follow_at <= now {
+                self.follow(ledger).await;
+            }
+            if self.look_again <= now {
+                self.catch_up(ledger).await;
+            }
         }
+        self.see_to_cancels(ledger).await;
+    }
+
+    /// Sees what another copy has made of the task. If the store does not answer now, it is asked again.
+    async fn follow(&mut self, ledger: &mut Ledger) {
+        let _ = self.refresh(ledger).await;
+        self.follow_at = Instant::now() + self.shared.settings.limits.follow_every;
+        self.see_to_cancels(ledger).await;
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.updates.receiver_count() > 0 || self.unkept.is_some() || !self.cancels.is_empty()
     }
 
     fn may_leave(&mut self, ledger: &Ledger) -> bool {
-        if self.is_spoilt {
-            return true;
+        if self.job.is_some() {
+            return false;
         }
-        let is_wanted = self.updates.receiver_count() > 0 || self.unkept.is_some();
-        let is_needed =
-            is_wanted && !ledger.state().is_terminal() && *self.phase.borrow() != Phase::Stopping;
-        self.job.is_none() && !is_needed && self.commands.is_empty()
+        let is_needed = self.is_wanted()
+            && !ledger.state().is_terminal()
+            && *self.phase.borrow() != Phase::Stopping;
+        self.is_spoilt || (!is_needed && self.commands.is_empty())
     }
 
     /// Off the list first, so that whoever comes now gets another keeper; a command that came too late is dropped, and its
     /// sender asks again.
     fn leave(mut self) {
+        for reply in std::mem::take(&mut self.cancels) {
+            let _ = reply.send(Err(Refusal::stopping()));
+        }
         if let Some(own) = self.own.upgrade() {
             self.shared.forget(&self.key, &own);
         }
@@ -389,13 +417,16 @@ impl Keeper {
 
 fn refuse(command: Command, refusal: Refusal) {
     match command {
-        Command::Watch { reply, .. } | Command::Recover { reply } | Command::Cancel { reply } => {
+        Command::Watch { reply, .. } | Command::Cancel { reply } => {
+            let _ = reply.send(Err(refusal));
+        }
+        Command::Recover { reply, .. } => {
             let _ = reply.send(Err(refusal));
         }
         Command::Begin(begin) => {
             let _ = begin.reply.send(Err(refusal));
         }
-        Command::Tell { .. } => {}
+        Command::Tell { .. } | Command::CancelHere | Command::LookAgain => {}
     }
 }
 

@@ -1,9 +1,10 @@
 //! One task in memory: what messages and reports make of it, and how long it may get. No I/O and no waiting.
 
+use super::said::Said;
 use super::shown::{self, View, moment};
 use super::{Piece, Report, ReportError, ServerLimits, Words};
 use a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState, TaskStatus};
-use lango_core::{Text, Timestamp};
+use lango_core::{TaskRecord, Text, Timestamp, UserId};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -12,6 +13,10 @@ use std::collections::HashMap;
 pub(super) struct Ledger {
     pub task: Task,
     pub updated: Timestamp,
+    /// Which writing of it was kept last; 0 before the first.
+    pub revision: u64,
+    /// How often it was taken up again since a job of it last said something.
+    pub attempts: u32,
     bytes: usize,
     limits: ServerLimits,
 }
@@ -64,6 +69,8 @@ impl Ledger {
                 metadata: None,
             },
             updated: now,
+            revision: 0,
+            attempts: 0,
             bytes: 0,
             limits,
         };
@@ -72,13 +79,47 @@ impl Ledger {
     }
 
     /// A task as it was kept.
-    pub fn read(body: &str, updated: Timestamp, limits: ServerLimits) -> serde_json::Result<Self> {
-        let task = serde_json::from_str(body)?;
+    pub fn read(record: &TaskRecord, limits: ServerLimits) -> serde_json::Result<Self> {
+        let task = serde_json::from_str(&record.body)?;
         Ok(Self {
             task,
-            updated,
-            bytes: body.len(),
+            updated: record.updated,
+            revision: record.revision,
+            attempts: record.attempts,
+            bytes: record.body.len(),
             limits,
+        })
+    }
+
+    /// The task as it is to be kept next.
+    pub fn record(&self, user: &UserId) -> TaskRecord {
+        TaskRecord {
+            id: self.task.id.as_str().into(),
+            user: user.clone(),
+            context: self.task.context_id.as_str().into(),
+            state: shown::word(self.state()).into(),
+            is_running: !self.is_settled(),
+            updated: self.updated,
+            body: self.json(View::default()).into(),
+            revision: self.revision + 1,
+            attempts: self.attempts,
+        }
+    }
+
+    /// What the client said last: what a job for this task is about.
+    pub fn last_said(&self) -> Option<&Message> {
+        let history = self.task.history.as_deref().unwrap_or_default();
+        let mut latest = history.iter().rev();
+        latest.find(|message| message.role == Role::User)
+    }
+
+    /// Whether the client has said this before, as far as the task remembers.
+    pub fn has_heard(&self, message: &Message) -> bool {
+        let history = self.task.history.as_deref().unwrap_or_default();
+        history.iter().any(|heard| {
+            heard.role == Role::User
+                && heard.message_id == message.message_id
+                && Said::of(heard) == Said::of(message)
         })
     }
 

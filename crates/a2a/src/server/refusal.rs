@@ -26,6 +26,7 @@ pub(super) enum Kind {
     Unauthenticated,
     Busy,
     Stopping,
+    Damaged,
     Internal,
 }
 
@@ -71,7 +72,7 @@ impl Kind {
             Self::Unauthenticated => (-32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
             Self::Busy => (-32000, 429, "RESOURCE_EXHAUSTED", "TOO_MUCH_AT_WORK"),
             Self::Stopping => (-32000, 503, "UNAVAILABLE", "SERVER_STOPS"),
-            Self::Internal => (-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
+            Self::Damaged | Self::Internal => (-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
         };
         Terms {
             code,
@@ -106,6 +107,15 @@ impl Refusal {
     pub fn no_task(id: &str) -> Self {
         let message = format!("there is no task `{}`", beginning(id));
         Self::new(Kind::TaskNotFound, message).about("taskId", beginning(id))
+    }
+
+    pub fn damaged(id: &str) -> Self {
+        Self::new(Kind::Damaged, format!("task `{id}` is damaged"))
+    }
+
+    pub fn stopping() -> Self {
+        let message = "the server stops and takes no new work";
+        Self::new(Kind::Stopping, message)
     }
 
     /// A field that is wrong, and what is wrong with it.

@@ -7,6 +7,7 @@
 use a2a::Message;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 
 /// A message's id and a digest of its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,6 +27,23 @@ impl Said {
             parts: hasher.finalize().into(),
         }
     }
+}
+
+/// What a message that opens a task is recognised by, over all copies and restarts: the message, and the context it names.
+pub(super) fn mark(message: &Message) -> String {
+    let said = Said::of(message);
+    let mut hasher = Sha256::new();
+    match &message.context_id {
+        Some(context) => hasher.update(format!("{} {context}", context.len())),
+        None => hasher.update("-"),
+    }
+    hasher.update(format!("{} {}", said.id.len(), said.id));
+    hasher.update(said.parts);
+    let mut mark = String::with_capacity(64);
+    for byte in hasher.finalize() {
+        let _ = write!(mark, "{byte:02x}");
+    }
+    mark
 }
 
 /// The fields of an object count in the order of their names, however they came.
@@ -67,6 +85,27 @@ mod tests {
             json!([{ "metadata": { "r": 3, "q": 2, "p": 1 }, "data": { "b": [2, "x"], "a": 1 } }]);
         for _ in 0..20 {
             assert_eq!(said("m", one.clone()), said("m", other.clone()));
+        }
+    }
+
+    #[test]
+    fn a_mark_is_of_the_message_and_of_the_context_it_names() {
+        let marked = |context: Option<&str>, id: &str, text: &str| {
+            let parts = json!([{ "text": text }]);
+            let message = json!({ "messageId": id, "role": "ROLE_USER", "parts": parts });
+            let mut message: Message = serde_json::from_value(message).unwrap();
+            message.context_id = context.map(str::to_owned);
+            mark(&message)
+        };
+        let one = marked(None, "m", "one");
+        assert_eq!(one, marked(None, "m", "one"));
+        for other in [
+            marked(Some(""), "m", "one"),
+            marked(Some("c"), "m", "one"),
+            marked(None, "n", "one"),
+            marked(None, "m", "two"),
+        ] {
+            assert_ne!(one, other);
         }
     }
 

@@ -78,6 +78,16 @@ pub struct ServerLimits {
     pub write_every: Duration,
     /// How often a stream that waits asks what became of its task.
     pub look_again: Duration,
+    /// How often a task that another copy is at work on is read for those who listen to it here, and how often is looked
+    /// which tasks at work here are to be cancelled.
+    pub follow_every: Duration,
+    /// How often is looked for tasks that nobody is at work on any more.
+    pub recover_every: Duration,
+    /// The most such tasks at work at one time, besides [`running`](Self::running).
+    pub recovering: usize,
+    /// How often a task is taken up again before it has failed, if each time the process ended before the job said
+    /// anything. A server that stops in order does not count.
+    pub attempts: u32,
     /// How long a job is given to stop.
     pub stop_wait: Duration,
     /// How often an open stream says that it is alive.
@@ -96,6 +106,10 @@ impl Default for ServerLimits {
             history: 200,
             write_every: Duration::from_millis(500),
             look_again: Duration::from_secs(5),
+            follow_every: Duration::from_millis(400),
+            recover_every: Duration::from_secs(5),
+            recovering: 16,
+            attempts: 16,
             stop_wait: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
         }

@@ -2,16 +2,16 @@
 //! when there is none.
 
 use super::card::ServedCard;
-use super::keeper::{Command, Keeper, Start};
+use super::keeper::{Command, Keeper, Origin};
 use super::ledger::Ledger;
+use super::recovery::Known;
 use super::refusal::{Kind, Refusal};
-use super::said::Said;
 use super::{AgentBehind, ServerSettings, shown};
 use lango_core::{Clock, TaskStore, UserId};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
 /// How far the server is with stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,9 +26,6 @@ pub(super) enum Phase {
 /// A task is found by its user and its id, so that nobody reaches another's.
 pub(super) type Key = (UserId, String);
 
-/// A message that opens a task: its user, its context if it names one, and what it is recognised by.
-pub(super) type Opener = (UserId, Option<String>, Said);
-
 pub(super) struct Shared {
     pub behind: Arc<dyn AgentBehind>,
     pub tasks: Arc<dyn TaskStore>,
@@ -36,12 +33,21 @@ pub(super) struct Shared {
     pub card: ServedCard,
     pub settings: ServerSettings,
     pub running: Arc<Semaphore>,
+    /// Places for tasks that are taken up again.
+    pub recovering: Arc<Semaphore>,
+    /// What was seen when tasks were looked for that nobody is at work on.
+    pub known: Mutex<Known>,
+    /// Told when such a task has come to its end: there is room for the next, or the next of its conversation can go on.
+    pub recovered: Arc<Notify>,
+    /// Told when it is worth looking which tasks are to be cancelled.
+    pub cancelling: Arc<Notify>,
     pub streams: Arc<Semaphore>,
     pub phase: watch::Sender<Phase>,
     /// How many keepers there are, for whoever waits until there is none.
     pub keepers: watch::Sender<usize>,
     live: Mutex<HashMap<Key, mpsc::Sender<Command>>>,
-    opening: Mutex<HashMap<Opener, String>>,
+    /// The tasks with a job here, and the conversation of each.
+    at_work: Mutex<HashMap<Key, String>>,
 }
 
 impl Shared {
@@ -62,12 +68,16 @@ impl Shared {
             card: ServedCard::new(&settings, shown::moment(clock.now())),
             clock,
             running: Arc::new(Semaphore::new(settings.limits.running)),
+            recovering: Arc::new(Semaphore::new(settings.limits.recovering)),
+            known: Mutex::default(),
+            recovered: Arc::default(),
+            cancelling: Arc::default(),
             streams: Arc::new(Semaphore::new(settings.limits.streams)),
             settings,
             phase: watch::Sender::new(Phase::Open),
             keepers: watch::Sender::new(0),
             live: Mutex::default(),
-            opening: Mutex::default(),
+            at_work: Mutex::default(),
         }
     }
 
@@ -83,7 +93,7 @@ impl Shared {
                 Entry::Occupied(keeper) => keeper.get().clone(),
                 Entry::Vacant(place) => {
                     let (sender, commands) = mpsc::channel(Self::QUEUE);
-                    self.start(key, commands, sender.clone(), Start::Load);
+                    self.start(key, commands, sender.clone(), Origin::Store);
                     place.insert(sender).clone()
                 }
             };
@@ -101,27 +111,13 @@ impl Shared {
         ))
     }
 
-    /// Opens a task with the command to begin its first job, unless the message that opens it has done so already and is
-    /// still being worked on: then this is that task's id.
-    pub fn open(
-        self: &Arc<Self>,
-        opener: &Opener,
-        key: &Key,
-        ledger: Ledger,
-        first: Command,
-    ) -> Option<String> {
-        // Held until the keeper can be found, so that whoever finds the message finds the keeper.
-        let mut opening = lock(&self.opening);
-        match opening.entry(opener.clone()) {
-            Entry::Occupied(known) => return Some(known.get().clone()),
-            Entry::Vacant(place) => place.insert(key.1.clone()),
-        };
+    /// Opens a task with the command to begin its first job.
+    pub fn open(self: &Arc<Self>, key: &Key, ledger: Ledger, first: Command) {
         let (sender, commands) = mpsc::channel(Self::QUEUE);
         // The channel is new and empty: there is room.
         let _ = sender.try_send(first);
         lock(&self.live).insert(key.clone(), sender.clone());
-        self.start(key, commands, sender, Start::Open(Box::new(ledger)));
-        None
+        self.start(key, commands, sender, Origin::New(Box::new(ledger)));
     }
 
     fn start(
@@ -129,13 +125,13 @@ impl Shared {
         key: &Key,
         commands: mpsc::Receiver<Command>,
         sender: mpsc::Sender<Command>,
-        start: Start,
+        origin: Origin,
     ) {
         let keeper = Keeper::new(Arc::clone(self), key.clone(), commands, sender.downgrade());
         self.keepers.send_modify(|count| *count += 1);
         let counted = Counted(Arc::clone(self));
         tokio::spawn(async move {
-            keeper.run(start).await;
+            keeper.run(origin).await;
             drop(counted);
         });
     }
@@ -149,8 +145,46 @@ impl Shared {
         }
     }
 
-    pub fn close_opening(&self, opener: &Opener) {
-        lock(&self.opening).remove(opener);
+    /// Notes that there is a job of a task here, for as long as what is given back lives.
+    pub fn note_work(self: &Arc<Self>, key: &Key, context: &str, is_recovery: bool) -> AtWork {
+        lock(&self.at_work).insert(key.clone(), context.to_owned());
+        AtWork {
+            shared: Arc::clone(self),
+            key: key.clone(),
+            is_recovery,
+        }
+    }
+
+    /// The tasks with a job here, and the conversation of each.
+    pub fn at_work(&self) -> HashMap<Key, String> {
+        lock(&self.at_work).clone()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        lock(&self.at_work).is_empty()
+    }
+
+    /// Tells the keeper of a task, if there is one, and if it has time: whoever tells looks again anyway.
+    pub fn tell(&self, key: &Key, command: Command) {
+        let keeper = lock(&self.live).get(key).cloned();
+        if let Some(keeper) = keeper {
+            let _ = keeper.try_send(command);
+        }
+    }
+
+    /// Has the keepers of a task look at the store: there may be something new.
+    pub fn hint(&self, id: &str) {
+        let keys: Vec<Key> = lock(&self.live)
+            .keys()
+            .filter(|(_, known)| known == id)
+            .cloned()
+            .collect();
+        if lock(&self.at_work).keys().any(|(_, known)| known == id) {
+            self.cancelling.notify_one();
+        }
+        for key in keys {
+            self.tell(&key, Command::LookAgain);
+        }
     }
 
     pub fn is_open(&self) -> bool {
@@ -170,6 +204,22 @@ pub(super) async fn answer_of<T>(
         answer = &mut answer => answer.ok(),
         // A keeper answers what it has seen before it leaves.
         () = keeper.closed() => answer.try_recv().ok(),
+    }
+}
+
+/// A job of a task here.
+pub(super) struct AtWork {
+    shared: Arc<Shared>,
+    key: Key,
+    is_recovery: bool,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        lock(&self.shared.at_work).remove(&self.key);
+        if self.is_recovery {
+            self.shared.recovered.notify_one();
+        }
     }
 }
 

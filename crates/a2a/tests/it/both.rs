@@ -8,11 +8,13 @@ use lango_a2a::client::{A2aAgent, connect};
 use lango_core::{RemoteAgent, RemoteCall, RemoteEvent};
 use std::sync::Arc;
 
-/// The server's agent, by a card for one of its bindings.
-async fn agents(server: &TestServer) -> Vec<Arc<A2aAgent>> {
+/// A server's agent, by a card for one of its bindings: each with a server of its own, as the same call is the same task
+/// to a server.
+async fn agents() -> Vec<(TestServer, Arc<A2aAgent>)> {
     let mut agents = Vec::new();
     for binding in BOTH {
         for streams in [false, true] {
+            let server = TestServer::start().await;
             let base = server.base.clone();
             let cards = Server::start(move |_| {
                 let mut card = card(&base, binding, streams);
@@ -20,7 +22,8 @@ async fn agents(server: &TestServer) -> Vec<Arc<A2aAgent>> {
                 json(200, &card)
             })
             .await;
-            agents.push(connect(&settings(&cards.url), &patience()).await.unwrap());
+            let agent = connect(&settings(&cards.url), &patience()).await;
+            agents.push((server, agent.unwrap()));
         }
     }
     agents
@@ -28,8 +31,7 @@ async fn agents(server: &TestServer) -> Vec<Arc<A2aAgent>> {
 
 #[tokio::test]
 async fn tasks_come_to_the_end_that_the_server_gave_them() {
-    let server = TestServer::start().await;
-    for agent in agents(&server).await {
+    for (_server, agent) in agents().await {
         for (text, expected) in [
             ("artifact forty-two", "forty-two"),
             ("chunks 5", "0 1 2 3 4 "),
@@ -64,8 +66,7 @@ async fn tasks_come_to_the_end_that_the_server_gave_them() {
 
 #[tokio::test]
 async fn a_question_is_replied_to_in_its_task_and_the_context_is_kept() {
-    let server = TestServer::start().await;
-    for agent in agents(&server).await {
+    for (_server, agent) in agents().await {
         let question = hear(&agent, send("ask which?")).await.1.unwrap();
         assert_eq!(question.text, "which?");
         let asked = question.thread.clone().unwrap();
@@ -80,8 +81,7 @@ async fn a_question_is_replied_to_in_its_task_and_the_context_is_kept() {
 
 #[tokio::test]
 async fn a_task_is_gone_on_with_after_hanging_up_and_can_be_cancelled() {
-    let server = TestServer::start().await;
-    for agent in agents(&server).await {
+    for (server, agent) in agents().await {
         let mut stream = agent.call(send("hold"));
         let Some(Ok(RemoteEvent::Accepted(thread))) = stream.next().await else {
             panic!("it is accepted");

@@ -2,6 +2,8 @@
 
 mod agent;
 mod card;
+mod copies;
+mod crashing;
 mod ending;
 mod limits;
 mod listing;
@@ -12,3 +14,4 @@ mod restarting;
 mod sending;
 mod streaming;
 pub mod support;
+mod world;

@@ -2,14 +2,14 @@
 
 use super::ask::{Asker, reason};
 use super::memory::remember;
-use super::present::Presentation;
+use super::present::{Presentation, how_to_answer};
 use super::watch::{Given, watch};
 use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, Shown, age, one_line, request, subject_line};
 use crate::sessions::Sessions;
-use lango_core::{Answer, ApprovalId, Approvals, Clock, Grant, Waiting};
+use lango_core::{Answer, ApprovalId, Approvals, Asks, Clock, Grant, Waiting};
 use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ pub async fn approvals(
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {
     let mut app = App::load(config).await?;
-    let sessions = app.past_sessions()?;
+    let sessions = app.past_sessions().await?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
         ApprovalsCommand::Show { id } => {
@@ -89,7 +89,11 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
             false => format!(", asked for by {}", one_line(user.as_str(), 40)),
         };
         screen::print(&format!(
-            "waits    {}  {}  ({}, in {}, session {}{whose})",
+            "{}  {}  {}  ({}, in {}, session {}{whose})",
+            match waiting.request.asks {
+                Asks::Permission => "waits  ",
+                Asks::Fate => "unknown",
+            },
             waiting.request.id,
             subject_line(&waiting.request),
             age(waiting.asked, now),
@@ -105,7 +109,20 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
         ))?;
     }
     if !approvals.waiting.is_empty() {
-        screen::say("answer: lango approvals answer ID yes|session|always|no");
+        let is_asked = |asks| {
+            approvals
+                .waiting
+                .iter()
+                .any(|waiting| waiting.request.asks == asks)
+        };
+        if is_asked(Asks::Permission) {
+            screen::say("answer: lango approvals answer ID yes|session|always|no");
+        }
+        if is_asked(Asks::Fate) {
+            screen::say(
+                "may have run: lango approvals answer ID retry|skip|happened --because \"…\"",
+            );
+        }
     }
     if !approvals.granted.is_empty() {
         screen::say("take back: lango approvals revoke ID");
@@ -156,6 +173,24 @@ fn read_answer(
     pattern: Option<String>,
     because: Option<String>,
 ) -> Result<Answer, Failure> {
+    let fits = match waiting.request.asks {
+        Asks::Permission => !matches!(
+            word,
+            AnswerWord::Retry | AnswerWord::Skip | AnswerWord::Happened
+        ),
+        Asks::Fate => matches!(
+            word,
+            AnswerWord::Retry | AnswerWord::Skip | AnswerWord::Happened
+        ),
+    };
+    if !fits {
+        let message = match waiting.request.asks {
+            Asks::Permission => "what is asked is whether it may run: yes, session, always or no",
+            Asks::Fate => "what is asked is what became of it: retry, skip or happened",
+        };
+        let next = how_to_answer(std::slice::from_ref(waiting));
+        return Err(Failure::new(Exit::Usage, message).next(next));
+    }
     let offered = || waiting.request.pattern.clone();
     let pattern = || {
         let pattern = pattern.as_deref().map(Into::into).or_else(offered);
@@ -184,6 +219,18 @@ fn read_answer(
         AnswerWord::No => Answer::No {
             reason: because.as_deref().and_then(reason),
         },
+        AnswerWord::Retry => Answer::Retry,
+        AnswerWord::Skip => Answer::Skip,
+        AnswerWord::Happened => {
+            let text = because.map(|text| text.trim().to_owned());
+            let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+                Failure::new(Exit::Usage, "say what happened").next(format!(
+                    "lango approvals answer {} happened --because \"…\"",
+                    waiting.request.id
+                ))
+            })?;
+            Answer::Happened { text: text.into() }
+        }
     })
 }
 
@@ -205,7 +252,6 @@ async fn go_on(
     }
     let choice = app.choose_model().await?;
     let runner = app.runner(sessions, &choice.model)?;
-    let _hold = sessions.hold(&waiting.session)?;
     let mut conversation = runner.open(waiting.session.clone()).await?;
     if !presentation.quiet {
         let preview = conversation.preview(waiting).await;

@@ -3,7 +3,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Shown, allowing_rule, request};
-use lango_core::{Answer, AnsweredBy, Text, Waiting};
+use lango_core::{Answer, AnsweredBy, Asks, Text, Waiting};
 use lango_engine::Conversation;
 use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
@@ -57,6 +57,8 @@ impl Asker {
         };
         match self {
             Self::Later => Ok(Reply::Wait),
+            // What may have happened cannot be denied any more; somebody has to say what became of it.
+            Self::Nobody if first.request.asks == Asks::Fate => Ok(Reply::Wait),
             Self::Nobody => {
                 let reason = Some(tell_nobody(first));
                 Ok(Reply::Answered(Answer::No { reason }, AnsweredBy::Nobody))
@@ -128,6 +130,16 @@ impl Question {
     }
 
     fn keys(&self) -> String {
+        if self.waiting.request.asks == Asks::Fate {
+            let later = if self.can_wait {
+                " · ctrl-d later"
+            } else {
+                ""
+            };
+            return format!(
+                "└ r run it again · s skip it · t tell what happened · v view all{later} > "
+            );
+        }
         let for_longer = self.pattern().map(|pattern| {
             let pattern = screen::one_line(&screen::visible(pattern), 40);
             format!("s this session · p always here: {pattern} · ")
@@ -154,7 +166,14 @@ impl Question {
                 Ok(typed) => typed,
                 Err(error) => return leaving(error),
             };
-            let answer = match (typed.trim().to_lowercase().as_str(), self.pattern()) {
+            let typed = typed.trim().to_lowercase();
+            if self.waiting.request.asks == Asks::Fate && typed != "v" {
+                match self.read_fate(&mut editor, &typed)? {
+                    Some(reply) => return Ok(reply),
+                    None => continue,
+                }
+            }
+            let answer = match (typed.as_str(), self.pattern()) {
                 ("y" | "yes", _) => Answer::Once,
                 ("n" | "no", _) => Answer::No { reason: None },
                 ("e", _) => match editor.readline("  why not? > ") {
@@ -187,6 +206,32 @@ impl Question {
             };
             return Ok(Reply::Answered(answer, AnsweredBy::Person));
         }
+    }
+}
+
+impl Question {
+    /// What a person says of a call that may have run; none if the letter means nothing.
+    fn read_fate(
+        &self,
+        editor: &mut DefaultEditor,
+        typed: &str,
+    ) -> rustyline::Result<Option<Reply>> {
+        let answer = match typed {
+            "r" => Answer::Retry,
+            "s" => Answer::Skip,
+            "t" => match editor.readline("  what happened? > ") {
+                Ok(told) if told.trim().is_empty() => return Ok(None),
+                Ok(told) => Answer::Happened {
+                    text: told.trim().into(),
+                },
+                Err(error) => return leaving(error).map(Some),
+            },
+            _ => {
+                screen::say("  type one of the letters, then Enter; nothing runs until then");
+                return Ok(None);
+            }
+        };
+        Ok(Some(Reply::Answered(answer, AnsweredBy::Person)))
     }
 }
 

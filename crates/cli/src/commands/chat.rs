@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Sessions;
 use lango_core::{Model, SessionId};
-use lango_engine::{Conversation, Mode, Skipped};
+use lango_engine::{Conversation, Mode, RunnerError, Skipped};
 use lango_models::Offline;
 use line::{Line, LineInput};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
-    let sessions = app.sessions()?;
+    let sessions = app.sessions().await?;
     app.held.remember();
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
@@ -32,9 +32,7 @@ pub async fn resume(
 ) -> Result<Exit, Failure> {
     app.connect().await?;
     let model = app.choose_model().await?.model;
-    let hold = sessions.hold(&session)?;
     let conversation = app.runner(sessions, &model)?.open(session).await?;
-    drop(hold);
     talk(app, sessions, conversation, &model).await
 }
 
@@ -49,9 +47,7 @@ async fn talk(
     app.elsewhere.keep_trying();
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
     let folder = app.folder();
-    if !conversation.waiting().is_empty() {
-        answer_first(sessions, &mut conversation, model, &folder).await;
-    }
+    finish_first(&mut conversation, model, &folder).await;
     loop {
         let typed = next_line(app, &mut input, &conversation).await?;
         let line = match typed {
@@ -67,14 +63,11 @@ async fn talk(
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                if !conversation.waiting().is_empty() {
-                    answer_first(sessions, &mut conversation, model, &folder).await;
-                }
+                finish_first(&mut conversation, model, &folder).await;
                 if app.take_in()? {
                     conversation.move_to(&app.runner(sessions, chosen)?);
                 }
-                let question = Some(question);
-                go(sessions, &mut conversation, model, question, &folder).await;
+                go(&mut conversation, model, Some(question), &folder).await;
             }
         }
     }
@@ -103,35 +96,31 @@ async fn next_line(
     typed.await
 }
 
-/// Asks about the turn that waits: whatever comes next has to wait behind it.
-async fn answer_first(
-    sessions: &Sessions,
-    conversation: &mut Conversation,
-    model: &str,
-    folder: &str,
-) {
-    screen::say("this session waits for your answer");
-    go(sessions, conversation, model, None, folder).await;
+/// Goes on with a turn that was cut off, and asks about one that waits: whatever comes next has to wait behind it.
+async fn finish_first(conversation: &mut Conversation, model: &str, folder: &str) {
+    if let Err(error) = look_again(conversation).await {
+        return screen::say(&format!("error: {}", Failure::from(error)));
+    }
+    match (conversation.is_cut_off(), conversation.waiting()) {
+        (false, []) => return,
+        (false, _) => screen::say("this session waits for your answer"),
+        // That it goes on is told by the first thing that is stored.
+        (true, _) => {}
+    }
+    go(conversation, model, None, folder).await;
 }
 
-/// Runs a turn, or goes on with the one that waits. What goes wrong is told; the chat goes on.
-async fn go(
-    sessions: &Sessions,
-    conversation: &mut Conversation,
-    model: &str,
-    question: Option<&str>,
-    folder: &str,
-) {
-    let shown = match sessions.hold(conversation.session()) {
-        Ok(_hold) if question.is_none() => match conversation.refresh().await {
-            Ok(()) if conversation.waiting().is_empty() => Ok(()),
-            Ok(()) => turn::show_turn(model, conversation, question, folder).await,
-            Err(error) => Err(error.into()),
-        },
-        Ok(_hold) => turn::show_turn(model, conversation, question, folder).await,
-        Err(busy) => Err(busy),
-    };
-    if let Err(failure) = shown {
+/// What was left open may have been seen to elsewhere.
+async fn look_again(conversation: &mut Conversation) -> Result<(), RunnerError> {
+    match conversation.is_cut_off() || !conversation.waiting().is_empty() {
+        true => conversation.refresh().await,
+        false => Ok(()),
+    }
+}
+
+/// Runs a turn, or goes on with the one that is left. What goes wrong is told; the chat goes on.
+async fn go(conversation: &mut Conversation, model: &str, question: Option<&str>, folder: &str) {
+    if let Err(failure) = turn::show_turn(model, conversation, question, folder).await {
         screen::say(&format!("error: {failure}"));
     }
 }

@@ -95,11 +95,12 @@ async fn examine(app: &App) -> Vec<Finding> {
 
 /// A database that is there is opened and read; one that is not yet is only named.
 async fn examine_store(app: &App) -> Finding {
-    let StoreLocation::Sqlite(path) = &app.loaded.settings.session.store;
+    let place = &app.loaded.settings.session.store;
     // An empty file is what a first turn leaves that found no room.
-    if path
-        .metadata()
-        .map_or(true, |file| file.is_file() && file.len() == 0)
+    if let StoreLocation::Sqlite(path) = place
+        && path
+            .metadata()
+            .map_or(true, |file| file.is_file() && file.len() == 0)
     {
         let detail = format!("{} (made with the first turn)", path.display());
         return Finding {
@@ -108,7 +109,7 @@ async fn examine_store(app: &App) -> Finding {
             detail,
         };
     }
-    let listed = match app.sessions() {
+    let listed = match app.sessions().await {
         Ok(sessions) => sessions
             .catalog
             .list(&app.user(), 1)
@@ -120,7 +121,10 @@ async fn examine_store(app: &App) -> Finding {
         Ok(_) => Finding {
             name: "sessions",
             is_well: true,
-            detail: path.display().to_string(),
+            detail: match place {
+                StoreLocation::Sqlite(path) => path.display().to_string(),
+                StoreLocation::Postgres(_) => place.to_string(),
+            },
         },
         Err(failure) => Finding {
             name: "sessions",

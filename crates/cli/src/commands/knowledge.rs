@@ -3,18 +3,16 @@
 use crate::app::App;
 use crate::args::KnowledgeCommand;
 use crate::exit::{Exit, Failure};
-use crate::hold::Hold;
 use crate::knowledge::Knowledge;
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, age, count, one_line};
-use lango_core::{Clock, SessionId, Trust};
+use lango_core::{Clock, Hold, Patience, SessionId, StoreError, Trust};
 use lango_engine::SystemClock;
 use lango_knowledge::{AddOptions, AddReport, Hit, Mode, Progress, Query};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// Runs the command.
 pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result<Exit, Failure> {
@@ -71,21 +69,16 @@ fn embedder_works(known: &Knowledge) -> Result<(), Failure> {
 }
 
 /// One change of the library at a time; a second one waits for the first.
-async fn hold_library(app: &App) -> Result<Option<Hold>, Failure> {
-    let sessions = app.sessions()?;
+async fn hold_library(app: &App) -> Result<Hold, Failure> {
+    let store = app.sessions().await?.store;
     let library = SessionId::from("library");
-    let mut has_told = false;
-    loop {
-        match sessions.hold(&library) {
-            Err(_) if !has_told => {
-                screen::say("another change of the library is under way; waiting for it");
-                has_told = true;
-            }
-            Err(_) => {}
-            held => return held,
+    match store.hold(&library, Patience::Refuse).await {
+        Err(StoreError::Busy { .. }) => {
+            screen::say("another change of the library is under way; waiting for it");
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        held => return Ok(held?),
     }
+    Ok(store.hold(&library, Patience::Wait { most: 100 }).await?)
 }
 
 async fn add(

@@ -5,7 +5,7 @@ use super::watch::Watched;
 use crate::exit::{Exit, Failure};
 use crate::markdown;
 use crate::screen::{self, Layout, Progress, allowing_rule, footer, subject_line};
-use lango_core::{Outcome, Waiting};
+use lango_core::{Asks, Outcome, Waiting};
 use lango_engine::{Shown, TurnEnd, TurnReport};
 use lango_models::Offline;
 use serde_json::{Value, json};
@@ -34,6 +34,10 @@ impl Presentation {
                 Shown::Stored(events) => events,
                 Shown::Retrying { agent, reason } if !self.quiet => {
                     screen::say(&format!("  {agent}: {reason}"));
+                    return Ok(());
+                }
+                Shown::InLine if !self.quiet => {
+                    screen::say(screen::IN_LINE);
                     return Ok(());
                 }
                 _ => return Ok(()),
@@ -105,7 +109,11 @@ pub fn waits(waiting: &[Waiting]) -> String {
         .iter()
         .map(|waiting| {
             format!(
-                "waiting: {}  {}",
+                "{}: {}  {}",
+                match waiting.request.asks {
+                    Asks::Permission => "waiting",
+                    Asks::Fate => "may have run, nobody knows",
+                },
                 waiting.request.id,
                 subject_line(&waiting.request)
             )
@@ -117,10 +125,14 @@ pub fn waits(waiting: &[Waiting]) -> String {
 
 /// The command that answers the first of these.
 pub fn how_to_answer(waiting: &[Waiting]) -> String {
-    let id = waiting
-        .first()
-        .map_or("ID", |first| first.request.id.as_str());
-    format!("lango approvals answer {id} yes (or no)")
+    match waiting.first().map(|first| &first.request) {
+        Some(request) if request.asks == Asks::Fate => format!(
+            "lango approvals answer {} retry (or skip, or happened --because \"…\")",
+            request.id
+        ),
+        Some(request) => format!("lango approvals answer {} yes (or no)", request.id),
+        None => "lango approvals".to_owned(),
+    }
 }
 
 fn style() -> markdown::Style {

@@ -53,24 +53,19 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let sessions = if arguments.ephemeral {
         app.ephemeral_sessions()
     } else {
-        app.sessions()?
+        app.sessions().await?
     };
     if !arguments.ephemeral {
         app.held.remember();
     }
     let choice = app.choose_model().await?;
     let runner = app.runner(&sessions, &choice.model)?;
-    let (mut conversation, _hold) = match &arguments.session {
+    let mut conversation = match &arguments.session {
         Some(prefix) => {
             let session = app.find_session(&sessions, prefix).await?;
-            let hold = sessions.hold(&session)?;
-            (runner.open(session).await?, hold)
+            runner.open(session).await?
         }
-        None => {
-            let conversation = runner.start(app.user());
-            let hold = sessions.hold(conversation.session())?;
-            (conversation, hold)
-        }
+        None => runner.start(app.user()),
     };
     let presentation = Presentation {
         json: arguments.json,
@@ -83,8 +78,8 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         asker => asker,
     };
     let folder = app.folder();
-    if !conversation.waiting().is_empty() {
-        finish_what_waits(&mut conversation, asker, &folder, presentation).await?;
+    if conversation.is_cut_off() || !conversation.waiting().is_empty() {
+        finish_what_is_left(&mut conversation, asker, &folder, presentation).await?;
     }
     let started = Instant::now();
     let given = Given::Question(&question);
@@ -97,8 +92,9 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     Ok(exit)
 }
 
-/// A new question waits behind the turn that waits for an answer: that one is asked about first.
-async fn finish_what_waits(
+/// A new question waits behind a turn that has no outcome: one that was cut off goes on first, one that waits for an
+/// answer is asked about.
+async fn finish_what_is_left(
     conversation: &mut Conversation,
     asker: Asker,
     folder: &str,
@@ -110,10 +106,12 @@ async fn finish_what_waits(
         let message = format!("{message}: {}", subject.unwrap_or_default());
         Failure::new(Exit::Denied, message).next(how_to_answer(waiting))
     };
-    if asker != Asker::Terminal {
-        return Err(waiting(conversation.waiting()));
+    if !conversation.is_cut_off() {
+        if asker != Asker::Terminal {
+            return Err(waiting(conversation.waiting()));
+        }
+        screen::say("an earlier turn of this session waits for your answer");
     }
-    screen::say("an earlier turn of this session waits for your answer");
     let shower = Presentation {
         jsonl: false,
         ..presentation
@@ -121,9 +119,10 @@ async fn finish_what_waits(
     .shower();
     let watched = watch(conversation, Given::Nothing, asker, folder, shower).await?;
     match watched.end {
+        TurnEnd::Waiting(left) if left.is_empty() => Ok(()),
         TurnEnd::Waiting(left) => Err(waiting(&left)),
         TurnEnd::Finished(report) if report.outcome == Outcome::Cancelled => {
-            let message = "the turn that waited was stopped, and nothing else was asked";
+            let message = "the earlier turn was stopped, and nothing else was asked";
             Err(Failure::new(Exit::Interrupted, message))
         }
         TurnEnd::Finished(report) => {

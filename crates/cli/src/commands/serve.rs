@@ -4,6 +4,7 @@ use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
 use crate::house::ServedApp;
+use crate::recovery::Recovery;
 use crate::screen::{self, one_line};
 use crate::token::server_token;
 use a2a::AgentSkill;
@@ -29,7 +30,7 @@ pub async fn serve_command(
     let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
     let place = Place::of(&app, &arguments)?;
-    let sessions = app.sessions()?;
+    let sessions = app.sessions().await?;
     app.held.remember();
     let model = app.choose_model().await?.model;
     let listener = place.listen().await?;
@@ -50,10 +51,12 @@ pub async fn serve_command(
     let banner = banner(&app, &place, address, model.name());
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
+    let changes = app.kept.changes.clone();
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
     let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
     let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
     let recovered = server.recover().await?;
+    server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let door = Door::new(token, place.user).with_hosts(place.hosts);
     let router = door.guard(server.router());
@@ -69,7 +72,11 @@ pub async fn serve_command(
             () = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
-    serve(listener, router, Bounds::default(), stop).await;
+    let recovery = Recovery::new(Arc::clone(&house));
+    tokio::select! {
+        () = serve(listener, router, Bounds::default(), stop) => {}
+        () = recovery.run() => {}
+    }
     house.close().await;
     screen::say("stopped");
     Ok(Exit::Ok)
@@ -77,13 +84,19 @@ pub async fn serve_command(
 
 /// Says what was found of an earlier run.
 fn tell_of(recovered: &Recovered) {
+    if recovered.taken_up > 0 {
+        let tasks = screen::count(recovered.taken_up as u64, "task");
+        screen::say(&format!("taken up again from an earlier run: {tasks}"));
+    }
     if recovered.seen_to > 0 {
         let tasks = screen::count(recovered.seen_to as u64, "task");
         screen::say(&format!("seen to from an earlier run: {tasks}"));
     }
     if recovered.left > 0 {
         let tasks = screen::count(recovered.left as u64, "task");
-        screen::say(&format!("left to whoever is at work on them: {tasks}"));
+        screen::say(&format!(
+            "left for now, or to whoever is at work on them: {tasks}"
+        ));
     }
     if !recovered.damaged.is_empty() {
         let ids = recovered.damaged.join(", ");

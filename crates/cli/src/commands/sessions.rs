@@ -16,7 +16,7 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
         SessionsCommand::Resume { .. } => App::load_for(config, Keeping::Everything).await?,
         _ => App::load(config).await?,
     };
-    let sessions = app.past_sessions()?;
+    let sessions = app.past_sessions().await?;
     match command {
         SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,
         SessionsCommand::Show { id, jsonl } => {

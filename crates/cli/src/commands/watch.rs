@@ -14,7 +14,8 @@ pub enum Given<'a> {
     Question(&'a str),
     /// An answer lets the one that waits go on.
     Answer(ApprovalId, Answer),
-    /// Nothing new: the one that waits is asked about again.
+    /// Nothing new: the one that was cut off goes on, the one that waits is asked about again. If somebody else saw to it
+    /// meanwhile, nothing waits.
     Nothing,
 }
 
@@ -41,6 +42,9 @@ pub async fn watch(
             let go_on = Go::Answer(request, answer, AnsweredBy::Person);
             go(conversation, go_on, &mut show).await?
         }
+        Given::Nothing if conversation.is_cut_off() => {
+            go(conversation, Go::Resume, &mut show).await?
+        }
         Given::Nothing => TurnEnd::Waiting(conversation.waiting().to_vec()),
     };
     while let TurnEnd::Waiting(waiting) = &end {
@@ -62,6 +66,7 @@ pub async fn watch(
 /// What a conversation does next.
 enum Go<'a> {
     Ask(&'a str),
+    Resume,
     Answer(ApprovalId, Answer, AnsweredBy),
     Stop,
 }
@@ -109,6 +114,11 @@ async fn act(
 ) -> Result<TurnEnd, RunnerError> {
     match go {
         Go::Ask(question) => conversation.turn(question, stop, shown).await,
+        Go::Resume => {
+            let end = conversation.resume(stop, shown).await?;
+            // Whoever was at work on it has brought it to its end: nothing is left, and nothing waits.
+            Ok(end.unwrap_or_else(|| TurnEnd::Waiting(Vec::new())))
+        }
         Go::Answer(request, answer, by) => {
             conversation.answer(&request, answer, by, stop, shown).await
         }

@@ -70,21 +70,83 @@ impl Setting for Option<OrchestratorTools> {
 pub enum StoreLocation {
     /// `sqlite:PATH`: a database file.
     Sqlite(PathBuf),
+    /// `postgres://…`: a database on a server, which many copies of lango can share.
+    Postgres(String),
+}
+
+impl StoreLocation {
+    /// The place that `text` means, as it stands here.
+    pub(super) fn read(text: &str, base: &Base<'_>) -> Result<Self, Expected> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty());
+        let path =
+            path.ok_or("`sqlite:` and the path of a file, or `postgres://user@host/database`")?;
+        Ok(Self::Sqlite(base.resolve(path)?))
+    }
+}
+
+impl std::fmt::Display for StoreLocation {
+    /// Without the password, if there is one.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let address = match self {
+            Self::Sqlite(path) => return write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(address) => address,
+        };
+        let Some((scheme, rest)) = address.split_once("://") else {
+            return f.write_str("postgres://");
+        };
+        // A password can hold anything but these two, which it has to spell otherwise.
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, tail) = rest.split_at(end);
+        let tail = tail.split('&').filter(|part| !part.contains("password="));
+        let tail = tail.collect::<Vec<_>>().join("&");
+        match authority.rsplit_once('@') {
+            Some((user, host)) => {
+                let user = user.split(':').next().unwrap_or_default();
+                write!(f, "{scheme}://{user}@{host}{tail}")
+            }
+            None => write!(f, "{scheme}://{authority}{tail}"),
+        }
+    }
 }
 
 impl Setting for StoreLocation {
     fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        let path = value
-            .as_str()
-            .and_then(|text| text.strip_prefix("sqlite:"))
-            .filter(|path| !path.is_empty());
-        *self = Self::Sqlite(base.resolve(path.ok_or("`sqlite:` and the path of a file")?)?);
+        *self = Self::read(value.as_str().unwrap_or_default(), base)?;
         Ok(())
     }
 
     fn shown(&self) -> Option<toml::Value> {
-        let Self::Sqlite(path) = self;
-        Some(format!("sqlite:{}", path.display()).into())
+        Some(self.to_string().into())
+    }
+}
+
+/// `session.whenBusy`: what a question does that finds its session busy with another turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It waits in line.
+    Wait,
+    /// It is refused.
+    Refuse,
+}
+
+impl Setting for WhenBusy {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = match value.as_str() {
+            Some("wait") => Self::Wait,
+            Some("refuse") => Self::Refuse,
+            _ => return Err("`wait` or `refuse`".into()),
+        };
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(match self {
+            Self::Wait => "wait".into(),
+            Self::Refuse => "refuse".into(),
+        })
     }
 }
 

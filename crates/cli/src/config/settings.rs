@@ -9,7 +9,7 @@ use std::time::Duration;
 use lango_core::Limits;
 use lango_models::{Kind, Patience};
 
-use super::choices::{OrchestratorTools, StoreLocation, Topology};
+use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::remote_agents::RemoteAgents;
@@ -213,6 +213,24 @@ pub struct SessionSettings {
     pub store: StoreLocation,
     /// Whose they are.
     pub user: Option<String>,
+    /// What a question does that finds its session busy.
+    pub when_busy: WhenBusy,
+    /// How many may wait for a session.
+    pub queue_limit: u32,
+    /// How long a session stays held by a copy of lango that is not heard of any more.
+    pub lease: Duration,
+}
+
+impl SessionSettings {
+    /// What a question does that finds its session busy.
+    pub fn patience(&self) -> lango_core::Patience {
+        match self.when_busy {
+            WhenBusy::Refuse => lango_core::Patience::Refuse,
+            WhenBusy::Wait => lango_core::Patience::Wait {
+                most: self.queue_limit as usize,
+            },
+        }
+    }
 }
 
 impl Settings {
@@ -270,6 +288,9 @@ impl Settings {
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
                 user: Some("local".to_owned()),
+                when_busy: WhenBusy::Wait,
+                queue_limit: 16,
+                lease: Duration::from_secs(15),
             },
             a2a: A2aSettings {
                 enabled: true,

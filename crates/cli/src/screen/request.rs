@@ -4,7 +4,7 @@
 //! goes on, and what a terminal would obey or hide is written out.
 
 use super::{count, one_line};
-use lango_core::{ApprovalRequest, Risk, Waiting};
+use lango_core::{ApprovalRequest, Asks, Risk, Waiting};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
@@ -25,10 +25,11 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
         Risk::Moderate => "changes something",
         Risk::Dangerous => "can do harm",
     };
-    let mut text = format!(
-        "┌ {} wants to use {} · {risk}\n",
-        request.agent, request.tool
-    );
+    let (agent, tool) = (&request.agent, &request.tool);
+    let mut text = match request.asks {
+        Asks::Permission => format!("┌ {agent} wants to use {tool} · {risk}\n"),
+        Asks::Fate => format!("┌ {agent} used {tool}, and nobody knows whether it happened\n"),
+    };
     let content = match shown {
         Shown::Preview(Some(preview)) => preview.to_owned(),
         Shown::Preview(None) | Shown::Everything => arguments(request),

@@ -1,6 +1,6 @@
 //! Real models through the real binary: providers on loopback, their keys, their faults, budgets, and how a model is chosen.
 
-use crate::lango::{Lango, Ran, text};
+use crate::lango::{Lango, Ran, of_type, text};
 use lango_core::ModelReply;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{Answer, ClosedPort, Fault, WireServer};
@@ -365,7 +365,7 @@ fn the_rules_that_step_in_as_fallback_are_named_as_what_they_are() {
 }
 
 #[test]
-fn a_second_process_waits_for_nobody_and_harms_no_running_turn() {
+fn a_second_process_waits_in_line_or_is_refused_and_harms_no_running_turn() {
     let provider = Provider::new(vec![
         say("one").into(),
         Answer::from(say("slow and whole")).with(Fault::Drip(std::time::Duration::from_millis(4))),
@@ -384,12 +384,19 @@ fn a_second_process_waits_for_nobody_and_harms_no_running_turn() {
     while provider.server.requests().len() < 2 {
         std::thread::yield_now();
     }
-    let ran = lango.run(&["run", "--session", &session, "third"]);
-    ran.refused(1, &["is busy with another turn", "wait for it"]);
+    for refusing in ["session.whenBusy=refuse", "session.queueLimit=0"] {
+        let ran = lango.run(&["run", "-c", refusing, "--session", &session, "third"]);
+        ran.refused(1, &["is busy with another turn", "wait for it"]);
+    }
+    let waited = lango.run(&["run", "--session", &session, "third"]).ok();
+    assert!(waited.stderr.contains("waiting in line"), "{waited:#?}");
     let output = slow.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout), "slow and whole\n");
-    lango.run(&["run", "--session", &session, "third"]).ok();
+    let events = lango.events(&session);
+    let questions = of_type(&events, "user.message").into_iter();
+    let questions: Vec<&str> = questions.map(|event| text(&event["text"])).collect();
+    assert_eq!(questions, ["first", "second", "third"]);
 }
 
 #[test]

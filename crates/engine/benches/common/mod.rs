@@ -122,6 +122,7 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         limits: Limits::default(),
         rules: Arc::default(),
         recollection: None,
+        patience: lango_core::Patience::Wait { most: 16 },
     })
 }
 

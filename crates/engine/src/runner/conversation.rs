@@ -1,39 +1,43 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive, remote};
+use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
-use crate::turn::{Input, Turn, TurnStart};
+use crate::turn::{Turn, TurnStart};
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, Event, Exchange, ExchangeAnswer, Model,
-    NewSession, Page, SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings, UserId,
-    Waiting,
+    AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Hold, Model,
+    NewSession, Page, Patience, SessionHead, SessionId, StoreError, Text, TurnId, TurnSettings,
+    UserId, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// An open session. A turn borrows it, so there is one at a time.
 pub struct Conversation {
-    parts: Arc<RunnerParts>,
-    session: SessionId,
-    user: UserId,
-    next_seq: u64,
+    pub(super) parts: Arc<RunnerParts>,
+    pub(super) session: SessionId,
+    pub(super) user: UserId,
+    pub(super) next_seq: u64,
     turns: u64,
     look_back: Arc<LookBack>,
-    place: Place,
-    parked: Option<Parked>,
+    pub(super) patience: Patience,
+    pub(super) place: Place,
+    pub(super) left: Option<LeftOver>,
 }
 
-/// A turn that waits for a person. Nothing of it is kept but where it is in the log.
-struct Parked {
-    first_seq: u64,
-    waiting: Vec<Waiting>,
+/// A turn without an outcome. Nothing of it is kept but where it is in the log.
+pub(super) struct LeftOver {
+    pub first_seq: u64,
+    /// The calls that wait for a person.
+    pub waiting: Vec<Waiting>,
+    /// Whether nothing else can go on.
+    pub is_parked: bool,
 }
 
 /// How far memory and store agree.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// The session is not stored yet.
     Unsaved,
     /// What is held here is what is stored.
@@ -46,6 +50,7 @@ impl Conversation {
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
+            patience: parts.patience,
             parts,
             session,
             user,
@@ -53,7 +58,7 @@ impl Conversation {
             turns: 0,
             look_back: Arc::default(),
             place: Place::Unsaved,
-            parked: None,
+            left: None,
         }
     }
 
@@ -68,6 +73,14 @@ impl Conversation {
 
     pub(super) fn named(self, session: SessionId) -> Self {
         Self { session, ..self }
+    }
+
+    /// The same, but it never waits in line for its session.
+    pub fn impatient(self) -> Self {
+        Self {
+            patience: Patience::Refuse,
+            ..self
+        }
     }
 
     /// From the next turn on another runner runs it: there may be other agents now.
@@ -92,7 +105,12 @@ impl Conversation {
 
     /// The calls of its last turn that wait for a person; a new turn has to wait behind them.
     pub fn waiting(&self) -> &[Waiting] {
-        self.parked.as_ref().map_or(&[], |parked| &parked.waiting)
+        self.left.as_ref().map_or(&[], |left| &left.waiting)
+    }
+
+    /// Whether its last turn was cut off: it goes on with [`Self::resume`], or before the next one.
+    pub fn is_cut_off(&self) -> bool {
+        self.left.as_ref().is_some_and(|left| !left.is_parked)
     }
 
     /// What a call that waits would change, in the words of its tool.
@@ -123,24 +141,37 @@ impl Conversation {
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         check_input(question)?;
+        let hold = self.take_hold(stop, shown).await?;
         match self.place {
             Place::Unsaved => self.create().await?,
-            Place::Current => {}
-            Place::Stale => self.read().await?,
+            Place::Current if self.left.is_none() => {}
+            Place::Current | Place::Stale => self.read().await?,
         }
-        self.expect_nothing_waits()?;
-        self.place = Place::Stale;
+        self.turn_held(id, question, &hold, stop, shown).await
+    }
+
+    /// Runs one turn in a session that is held and was read.
+    pub(super) async fn turn_held(
+        &mut self,
+        id: TurnId,
+        question: &str,
+        hold: &Hold,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        self.finish_what_is_left(hold, stop).await?;
         let question: Text = question.into();
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
             None => None,
         };
+        self.place = Place::Stale;
         let (mut turn, first) = self.begin(&id, &question, &memory);
         let first = match append(&self.parts, first, shown).await {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
-                self.expect_nothing_waits()?;
+                self.finish_what_is_left(hold, stop).await?;
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
@@ -149,7 +180,7 @@ impl Conversation {
             stored => stored?,
         };
         let first_seq = self.next_seq;
-        let end = drive(&self.parts, &mut turn, &self.user, first, stop, shown).await?;
+        let end = self.drive(&mut turn, first, hold, stop, shown).await?;
         self.next_seq = turn.next_seq();
         let report = match end {
             TurnEnd::Finished(report) => report,
@@ -176,86 +207,30 @@ impl Conversation {
         }
     }
 
-    /// Answers a call that waits, and goes on with its turn from the log, in the folder where it was asked for.
-    pub async fn answer(
-        &mut self,
-        request: &ApprovalId,
-        answer: Answer,
-        by: AnsweredBy,
-        stop: &Stop,
-        shown: &mpsc::Sender<Shown>,
-    ) -> Result<TurnEnd, RunnerError> {
-        if self.place == Place::Stale {
-            self.read().await?;
-        }
-        let asked = self.waiting().iter().map(|waiting| &waiting.request);
-        let asked = asked.into_iter().find(|asked| asked.id == *request);
-        let Some(asked) = asked else {
-            return Err(RunnerError::NotWaiting {
-                request: request.clone(),
-            });
-        };
-        if asked.folder != *self.parts.rules.folder() && !asked.folder.is_empty() {
-            return Err(RunnerError::Elsewhere {
-                request: request.clone(),
-                folder: Text::clone(&asked.folder),
-            });
-        }
-        let input = Input::Answered {
-            request: request.clone(),
-            answer,
-            by,
-        };
-        self.go_on(input, stop, shown).await
-    }
-
-    /// Stops the turn that waits: what it asks for is denied.
-    pub async fn stop_waiting(
-        &mut self,
-        shown: &mpsc::Sender<Shown>,
-    ) -> Result<TurnEnd, RunnerError> {
-        self.go_on(Input::Cancelled, &Stop::new(), shown).await
-    }
-
-    /// Gives the turn that is parked an input, and runs it until it ends or is parked again.
-    async fn go_on(
-        &mut self,
-        input: Input,
-        stop: &Stop,
-        shown: &mpsc::Sender<Shown>,
-    ) -> Result<TurnEnd, RunnerError> {
-        let Some(Parked { first_seq, .. }) = self.parked.take() else {
-            return Err(RunnerError::NothingWaits);
-        };
-        self.place = Place::Stale;
-        let mut turn = self.replay(first_seq).await?;
-        let mut events = turn.accept(Input::Resumed, self.parts.clock.now());
-        events.extend(turn.accept(input, self.parts.clock.now()));
-        let first = append(&self.parts, events, shown).await?;
-        let end = drive(&self.parts, &mut turn, &self.user, first, stop, shown).await?;
-        self.next_seq = turn.next_seq();
-        Ok(match end {
-            TurnEnd::Waiting(waiting) => self.park(first_seq, waiting),
-            finished => finished,
-        })
-    }
-
-    fn expect_nothing_waits(&self) -> Result<(), RunnerError> {
-        match self.waiting().first() {
-            Some(waiting) => Err(RunnerError::Waiting {
-                request: waiting.request.id.clone(),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn park(&mut self, first_seq: u64, waiting: Vec<Waiting>) -> TurnEnd {
-        self.parked = Some(Parked {
+    pub(super) fn park(&mut self, first_seq: u64, waiting: Vec<Waiting>) -> TurnEnd {
+        self.left = Some(LeftOver {
             first_seq,
             waiting: waiting.clone(),
+            is_parked: true,
         });
         self.place = Place::Current;
         TurnEnd::Waiting(waiting)
+    }
+
+    /// Takes steps of a turn of this session, as long as the session is held.
+    pub(super) async fn drive(
+        &self,
+        turn: &mut Turn,
+        first: Batch,
+        hold: &Hold,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let driving = drive(&self.parts, turn, &self.user, first, hold, stop, shown);
+        tokio::select! {
+            end = driving => end,
+            () = hold.lost() => Err(StoreError::Lost { id: self.session.clone() }.into()),
+        }
     }
 
     /// A new turn at the end of the log.
@@ -265,6 +240,7 @@ impl Conversation {
             limits: self.parts.limits,
             model: self.parts.model.name().into(),
             topology: Arc::clone(&self.parts.tree.digest),
+            folder: Some(Text::clone(self.parts.rules.folder())),
             price: terms.price,
             context_tokens: terms.context_tokens,
             memory: memory.clone(),
@@ -276,7 +252,7 @@ impl Conversation {
         Turn::begin(tree, start, Arc::clone(question), settings, now)
     }
 
-    async fn create(&mut self) -> Result<(), RunnerError> {
+    pub(super) async fn create(&mut self) -> Result<(), RunnerError> {
         let new = NewSession {
             id: self.session.clone(),
             user: self.user.clone(),
@@ -289,38 +265,31 @@ impl Conversation {
         }
     }
 
-    /// Reads where the session stands. A turn that a process left unfinished is closed, unless it waits for a person; what
-    /// became of a remote agent's task is asked first.
-    async fn read(&mut self) -> Result<(), RunnerError> {
-        let mut head = self.parts.store.open(&self.session).await?;
-        self.parked = None;
-        if let Some(first_seq) = head.unfinished {
-            self.next_seq = head.next_seq;
-            let mut turn = self.replay(first_seq).await?;
-            let waiting = turn.waiting();
-            if waiting.is_empty() {
-                let mut inputs = remote::hear(&self.parts, &turn).await;
-                inputs.push(Input::Interrupted);
-                let now = self.parts.clock.now();
-                let closing = inputs.into_iter().flat_map(|input| turn.accept(input, now));
-                let closing: Vec<Event> = closing.collect();
-                self.parts.store.append(closing.into()).await?;
-                head = self.parts.store.open(&self.session).await?;
-            } else {
-                self.parked = Some(Parked { first_seq, waiting });
-            }
-        }
+    /// Reads where the session stands.
+    pub(super) async fn read(&mut self) -> Result<(), RunnerError> {
+        let head = self.parts.store.open(&self.session).await?;
         self.user = head.user;
         self.next_seq = head.next_seq;
         self.turns = head.turns;
         let root = &self.parts.tree.root.name;
         self.look_back = Arc::new(LookBack::new(root, head.exchanges));
+        self.left = match head.unfinished {
+            Some(first_seq) => {
+                let (turn, _) = self.replay(first_seq).await?;
+                Some(LeftOver {
+                    first_seq,
+                    waiting: turn.waiting(),
+                    is_parked: turn.is_parked(),
+                })
+            }
+            None => None,
+        };
         self.place = Place::Current;
         Ok(())
     }
 
-    /// The last turn, as its events from `first_seq` on tell of it.
-    async fn replay(&self, first_seq: u64) -> Result<Turn, RunnerError> {
+    /// The last turn, as its events from `first_seq` on tell of it, and the folder it was begun in, if that was stored.
+    pub(super) async fn replay(&self, first_seq: u64) -> Result<(Turn, Option<Text>), RunnerError> {
         let page = Page {
             from: first_seq,
             limit: usize::try_from(self.next_seq - first_seq).unwrap_or(usize::MAX),
@@ -329,7 +298,9 @@ impl Conversation {
         let id = events.first().map(|event| event.turn.clone());
         let mut start = self.start_of(id.unwrap_or_else(|| TurnId::from("")));
         start.first_seq = first_seq;
-        Ok(Turn::replay(Arc::clone(&self.parts.tree), start, &events))
+        let folder = events.first().and_then(folder_of);
+        let turn = Turn::replay(Arc::clone(&self.parts.tree), start, &events);
+        Ok((turn, folder))
     }
 
     fn start_of(&self, turn: TurnId) -> TurnStart {
@@ -379,7 +350,14 @@ fn agent_model((agent, model): (&AgentName, &Arc<dyn Model>)) -> (AgentName, Age
     (agent.clone(), stored)
 }
 
-fn check_input(question: &str) -> Result<(), RunnerError> {
+fn folder_of(first: &Event) -> Option<Text> {
+    match &first.body {
+        EventBody::UserMessage { settings, .. } => settings.as_ref()?.folder.clone(),
+        _ => None,
+    }
+}
+
+pub(super) fn check_input(question: &str) -> Result<(), RunnerError> {
     if question.trim().is_empty() {
         return Err(RunnerError::InputEmpty);
     }

@@ -4,15 +4,17 @@ use super::draft::Draft;
 use super::{RunnerParts, Shown, remote};
 use crate::turn::{Input, ModelStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
-use lango_core::{Caller, ModelError, ModelEvent, ModelFault, ModelRequest, UserId};
+use lango_core::{Caller, Hold, ModelError, ModelEvent, ModelFault, ModelRequest, UserId};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What a step needs is taken from the turn now; the future does not hold on to it.
+/// What a step needs is taken from the turn now; the future does not hold on to it. Nothing is begun outside once the
+/// session is lost to somebody else: the turn ends then, here.
 pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,
     user: &UserId,
+    hold: &'a Hold,
     step: Step,
     shown: mpsc::Sender<Shown>,
     news: Option<mpsc::Sender<Input>>,
@@ -27,6 +29,9 @@ pub(super) fn perform<'a>(
     let time = Duration::from_millis(turn.limits().tool_ms);
     async move {
         let key = step.key();
+        if !hold.is_had() {
+            std::future::pending::<()>().await;
+        }
         let input = match (step, request) {
             (Step::CallModel(step), Some(request)) => call_model(parts, step, request, shown).await,
             (Step::CallModel(step), None) => cut_off(parts, step),

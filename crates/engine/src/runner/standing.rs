@@ -1,7 +1,7 @@
-//! How a turn stands by the log, for whoever only looks: nothing is opened, closed or held.
+//! How a turn stands by the log, for whoever only looks: nothing is opened or closed.
 
 use super::{Runner, RunnerError, TurnReport, report};
-use lango_core::{Event, EventBody, SessionId, TurnId, Waiting};
+use lango_core::{Event, EventBody, Patience, SessionId, StoreError, TurnId, Waiting};
 
 /// How a turn stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +34,15 @@ impl Runner {
             (false, false) => Standing::Waiting(waiting),
             (false, true) => Standing::Unfinished,
         })
+    }
+
+    /// Whether nobody is at work in a session, here or elsewhere. It is held for a moment to find out.
+    pub async fn is_free(&self, session: &SessionId) -> Result<bool, RunnerError> {
+        match self.parts.store.hold(session, Patience::Refuse).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Busy { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

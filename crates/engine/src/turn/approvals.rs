@@ -8,7 +8,7 @@ use super::steps::ModelStep;
 use crate::gate::{Admitted, Decision, call_digest, digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, CallStatus,
-    EventBody, Fault, FrameId, Text, ToolSpec, Waiting,
+    EventBody, FrameId, Text, ToolSpec, Waiting,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Turn {
                     }
                     _ => {
                         let request = ApprovalRequest {
-                            id: self.approval_id(call),
+                            id: self.approval_id(call, Asks::Permission),
                             agent: step.agent.clone(),
                             call: call.clone(),
                             tool: spec.name.clone(),
@@ -77,18 +77,31 @@ impl Turn {
         }
     }
 
-    /// Takes an answer: the call runs or is refused, and with it every other one that is the same.
+    /// Takes an answer to what was asked; one that does not fit is none.
     pub(super) fn answered(&mut self, request: &ApprovalId, answer: &Answer, by: &AnsweredBy) {
-        let digest = self
-            .asked()
-            .find(|(_, _, asked)| asked.id == *request)
-            .map(|(_, _, asked)| Text::clone(&asked.digest));
-        let Some(digest) = digest else {
+        let found = self.asked().find(|(_, _, asked)| asked.id == *request);
+        let Some((frame, agent, asked)) = found.filter(|(.., asked)| answer.fits(asked.asks))
+        else {
             return;
         };
+        match asked.asks {
+            Asks::Permission => {
+                let digest = Text::clone(&asked.digest);
+                self.permit(request, &digest, answer, by);
+            }
+            Asks::Fate => {
+                let (frame, agent, asked) = (frame.clone(), agent.clone(), asked.clone());
+                self.settle_fate(&frame, &agent, &asked, answer, by);
+            }
+        }
+    }
+
+    /// Runs the call or refuses it, and with it every other one that is the same.
+    fn permit(&mut self, request: &ApprovalId, digest: &Text, answer: &Answer, by: &AnsweredBy) {
         // The same call again is answered with it, but for what has to be asked for each time.
         let is_meant = |asked: &ApprovalRequest| {
-            asked.id == *request || (asked.digest == digest && asked.pattern.is_some())
+            let is_same = asked.digest == *digest && asked.asks == Asks::Permission;
+            asked.id == *request || (is_same && asked.pattern.is_some())
         };
         let same: Vec<_> = self
             .asked()
@@ -103,29 +116,33 @@ impl Turn {
                 false => answer,
             };
             self.note_answer(&frame, &asked.id, answer, by);
-            let spec = self
-                .tree
-                .agent(agent.as_str())
-                .and_then(|agent| agent.tool(asked.tool.as_str()));
-            let spec = spec.map(|tool| Arc::clone(&tool.spec));
-            match (answer, spec) {
-                (Answer::No { reason }, _) => {
+            match answer {
+                Answer::No { reason } => {
                     self.refuse(&frame, &agent, &asked.call, refusal(reason.as_ref()))
                 }
-                (_, Some(spec)) => match self.rules.decide(&agent, &spec, &asked.arguments) {
-                    // The rules may have become stricter while it waited.
-                    Decision::Deny { reason } => {
-                        self.refuse(&frame, &agent, &asked.call, forbidden(&reason))
-                    }
-                    Decision::Run | Decision::Ask { .. } => {
-                        self.start(&frame, &agent, &asked.call, &spec, asked.arguments)
-                    }
-                },
-                (_, None) => {
-                    let detail =
-                        format!("not run: the tool `{}` is not there any more", asked.tool);
-                    self.refuse(&frame, &agent, &asked.call, detail);
-                }
+                _ => self.start_asked(&frame, &agent, asked),
+            }
+        }
+    }
+
+    /// Runs a call that a person was asked about, if it is still there and no rule forbids it by now.
+    pub(super) fn start_asked(
+        &mut self,
+        frame: &FrameId,
+        agent: &AgentName,
+        asked: ApprovalRequest,
+    ) {
+        let holder = self.tree.agent(agent.as_str());
+        let tool = holder.and_then(|agent| agent.tool(asked.tool.as_str()));
+        let Some(spec) = tool.map(|tool| Arc::clone(&tool.spec)) else {
+            let detail = format!("not run: the tool `{}` is not there any more", asked.tool);
+            return self.refuse(frame, agent, &asked.call, detail);
+        };
+        match self.rules.decide(agent, &spec, &asked.arguments) {
+            // The rules may have become stricter while it waited.
+            Decision::Deny { reason } => self.refuse(frame, agent, &asked.call, forbidden(&reason)),
+            Decision::Run | Decision::Ask { .. } => {
+                self.start(frame, agent, &asked.call, &spec, asked.arguments)
             }
         }
     }
@@ -134,63 +151,19 @@ impl Turn {
     pub(super) fn close_requests(&mut self, detail: &str) {
         let asked: Vec<_> = self
             .asked()
-            .map(|(frame, agent, asked)| {
-                (
-                    frame.clone(),
-                    agent.clone(),
-                    asked.id.clone(),
-                    asked.call.clone(),
-                )
-            })
+            .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
             .collect();
-        for (frame, agent, request, call) in asked {
+        for (frame, agent, asked) in asked {
             let no = Answer::No {
                 reason: Some(detail.into()),
             };
-            self.note_answer(&frame, &request, &no, &AnsweredBy::TurnEnded);
-            self.refuse(&frame, &agent, &call, format!("not run: {detail}"));
-        }
-    }
-
-    /// Goes on after the process that ran the turn is gone. What was under way and may have had an effect is not done
-    /// again; a remote agent that took its task can be asked what became of it.
-    pub(super) fn resume(&mut self) {
-        let open = || self.state.frames.iter().filter(|frame| frame.is_open());
-        let is_at_work =
-            |frame: &Frame| frame.remote || frame.awaits_model() || !frame.startable().is_empty();
-        if !open().any(is_at_work) {
-            return;
-        }
-        let detail = "the process ended before a result was stored: nobody knows whether it happened; do not repeat it, say so";
-        let mut lost: Vec<(FrameId, AgentName, EventBody)> = Vec::new();
-        for frame in open() {
-            let mut lose = |body| lost.push((frame.id.clone(), frame.agent.clone(), body));
-            let is_known = frame
-                .thread
-                .as_ref()
-                .is_some_and(|thread| thread.task.is_some());
-            if frame.remote && !is_known {
-                lose(EventBody::RemoteReturned {
-                    status: CallStatus::Unknown,
-                    output: detail.into(),
-                    is_final: false,
-                    thread: None,
-                });
+            let by = &AnsweredBy::TurnEnded;
+            if asked.asks == Asks::Fate {
+                self.settle_fate(&frame, &agent, &asked, &no, by);
+                continue;
             }
-            for slot in frame.startable() {
-                if slot.has_effect() {
-                    lose(EventBody::ToolReturned {
-                        call: slot.call.id.clone(),
-                        status: CallStatus::Unknown,
-                        output: detail.into(),
-                    });
-                }
-            }
-        }
-        let noted = "the process ended in the middle of the turn, which goes on now".to_owned();
-        self.correct(&FrameId::root(), Fault::Interrupted, None, noted);
-        for (frame, agent, body) in lost {
-            self.emit(frame, agent, body);
+            self.note_answer(&frame, &asked.id, &no, by);
+            self.refuse(&frame, &agent, &asked.call, format!("not run: {detail}"));
         }
     }
 
@@ -203,7 +176,7 @@ impl Turn {
         })
     }
 
-    fn note_answer(
+    pub(super) fn note_answer(
         &mut self,
         frame: &FrameId,
         request: &ApprovalId,
@@ -248,9 +221,13 @@ impl Turn {
         self.emit(frame.clone(), agent.clone(), body);
     }
 
-    /// The same call of the same turn has the same id, whoever counts.
-    fn approval_id(&self, call: &CallId) -> ApprovalId {
-        let digest = digest([self.session.as_str(), self.id.as_str(), call.as_str()]);
+    /// The same question about the same call of the same turn has the same id, whoever counts.
+    pub(super) fn approval_id(&self, call: &CallId, asks: Asks) -> ApprovalId {
+        let (session, turn) = (self.session.as_str(), self.id.as_str());
+        let digest = match asks {
+            Asks::Permission => digest([session, turn, call.as_str()]),
+            Asks::Fate => digest([session, turn, &format!("fate {call}")]),
+        };
         ApprovalId::new(format!("p_{}", &digest[..8]))
     }
 }

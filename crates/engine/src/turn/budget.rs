@@ -72,11 +72,12 @@ impl Turn {
     }
 
     fn calls_left(&self, frame: &Frame) -> Allowance {
-        let left = self
-            .state
-            .limits
-            .model_calls
-            .saturating_sub(self.state.model_calls);
+        let left = self.state.limits.model_calls;
+        let left = left.saturating_sub(self.state.model_calls);
+        // What was lost in crashes never takes the last one, which is for the answer.
+        let left = left
+            .saturating_sub(self.state.lost_model_calls)
+            .max(left.min(1));
         if may_spend_the_last(frame) {
             return match left {
                 0 => Allowance::None,

@@ -5,8 +5,9 @@ use crate::gate::call_digest;
 use crate::instruction::{self, Notice};
 use crate::rejection;
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, Call, CallId, CallStatus, Effect, Event, EventBody,
-    Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text, Timestamp, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
+    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text,
+    Timestamp, TurnSettings, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(super) struct State {
     last_unknown_agent_reply: u32,
     pub calls_seen: HashSet<CallId>,
     pub model_calls: u32,
+    /// Model calls whose replies were lost with their process. They count towards the limit, and nowhere else.
+    pub lost_model_calls: u32,
     pub tool_calls: u32,
     /// Calls that a person is asked about now.
     pub asked: u32,
@@ -44,6 +47,8 @@ pub(super) struct State {
     pub outcome: Option<Outcome>,
     /// Time spent at work, without the time in which only a person could go on.
     pub active_ms: u64,
+    /// How often it was taken up again since it last got any further.
+    pub resumes_in_a_row: u32,
     last_event: Option<Timestamp>,
     events: u32,
 }
@@ -61,6 +66,7 @@ impl State {
             last_unknown_agent_reply: 0,
             calls_seen: HashSet::new(),
             model_calls: 0,
+            lost_model_calls: 0,
             tool_calls: 0,
             asked: 0,
             answers: HashMap::new(),
@@ -73,6 +79,7 @@ impl State {
             limit_hit: None,
             outcome: None,
             active_ms: 0,
+            resumes_in_a_row: 0,
             last_event: None,
             events: 0,
         }
@@ -98,6 +105,9 @@ impl State {
     pub fn evolve(&mut self, event: &Event) {
         self.events += 1;
         self.pass_time(event);
+        if is_progress(&event.body) {
+            self.resumes_in_a_row = 0;
+        }
         match &event.body {
             EventBody::UserMessage { text, settings } => self.begin(text, settings.as_ref()),
             EventBody::AgentMessage { model: None, .. } => {}
@@ -140,7 +150,7 @@ impl State {
                 arguments,
                 effect,
             } => {
-                self.tool_calls += 1;
+                self.tool_calls += u32::from(!self.is_asked_for_its_fate(&event.frame, call));
                 if *effect != Effect::Pure {
                     self.forget_answers_but(|| call_digest(&event.author, tool, arguments));
                 }
@@ -180,8 +190,11 @@ impl State {
                 let asked = self.frames.iter().flat_map(Frame::asked);
                 // A grant can be taken back; it is looked up for every call.
                 let is_given = !matches!(by, AnsweredBy::Grant { .. });
+                let is_meant = |asked: &ApprovalRequest| {
+                    is_given && asked.asks == Asks::Permission && asked.id == *request
+                };
                 let digest = asked
-                    .filter(|(asked, _)| is_given && asked.id == *request)
+                    .filter(|(asked, _)| is_meant(asked))
                     .map(|(asked, _)| Text::clone(&asked.digest))
                     .next();
                 self.answers
@@ -272,6 +285,12 @@ impl State {
         });
     }
 
+    /// Whether a call ran before: running it again because a person says so is still one call.
+    fn is_asked_for_its_fate(&self, frame: &FrameId, call: &CallId) -> bool {
+        let mut asked = self.frame(frame).into_iter().flat_map(Frame::asked);
+        asked.any(|(asked, _)| asked.call == *call && asked.asks == Asks::Fate)
+    }
+
     fn set_slot(&mut self, frame: &FrameId, call: &CallId, state: SlotState) {
         self.change(frame, |frame| {
             if let Some(slot) = frame.slot_mut(call) {
@@ -294,8 +313,17 @@ impl State {
             Fault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
             Fault::TokenLimit => self.end_at(frame, Limit::Tokens),
             Fault::CostLimit => self.end_at(frame, Limit::Cost),
+            Fault::Interrupted => self.charge_what_was_under_way(),
             _ => {}
         }
+    }
+
+    /// Model calls that were under way when the process ended are made again, and were paid for all the same.
+    fn charge_what_was_under_way(&mut self) {
+        self.resumes_in_a_row += 1;
+        let under_way = self.frames.iter().filter(|frame| frame.awaits_model());
+        let under_way = u32::try_from(under_way.count()).unwrap_or(u32::MAX);
+        self.lost_model_calls = self.lost_model_calls.saturating_add(under_way);
     }
 
     /// Faults are counted by replies, not by calls: a reply with three wrong calls is wrong once.
@@ -437,4 +465,16 @@ impl State {
             change(frame);
         }
     }
+}
+
+/// Whether a turn got further by it.
+fn is_progress(body: &EventBody) -> bool {
+    matches!(
+        body,
+        EventBody::AgentMessage { .. }
+            | EventBody::ToolReturned { .. }
+            | EventBody::RemoteAccepted { .. }
+            | EventBody::RemoteReturned { .. }
+            | EventBody::ApprovalAnswered { .. }
+    )
 }

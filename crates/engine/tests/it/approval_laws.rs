@@ -2,7 +2,7 @@
 
 use crate::property::Choices;
 use crate::support::rule;
-use lango_core::{Answer, AnsweredBy, ApprovalRequest, Effect, Event, EventBody, Waiting};
+use lango_core::{Answer, AnsweredBy, ApprovalRequest, Asks, Effect, Event, EventBody, Waiting};
 use lango_engine::{Action, Input, Rules};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -24,11 +24,15 @@ pub fn answer(waiting: &Waiting, choices: &mut Choices<'_>) -> Input {
         19 => return Input::Interrupted,
         _ => {}
     }
-    let answer = match choices.next(3) {
-        0 => Answer::Once,
-        1 => Answer::No { reason: None },
-        _ => Answer::Session {
+    let answer = match (waiting.request.asks, choices.next(3)) {
+        (_, 1) => Answer::No { reason: None },
+        (Asks::Permission, 0) => Answer::Once,
+        (Asks::Permission, _) => Answer::Session {
             pattern: "*".into(),
+        },
+        (Asks::Fate, 0) => Answer::Retry,
+        (Asks::Fate, _) => Answer::Happened {
+            text: "it did".into(),
         },
     };
     Input::Answered {

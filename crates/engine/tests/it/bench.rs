@@ -67,6 +67,7 @@ impl Bench {
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
             recollection: None,
+            patience: lango_core::Patience::Wait { most: 16 },
         })
     }
 }

@@ -5,6 +5,7 @@
 //! counterexample shrinks to the few decisions that matter.
 
 use crate::approval_laws::{answer, check_approvals, rules};
+use crate::crash_laws::{crash, retries};
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
     AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply,
@@ -138,7 +139,7 @@ impl Choices<'_> {
 }
 
 /// A turn under rules that allow everything, or under those above.
-fn ruled(rules: &Arc<Rules>) -> TurnStart {
+pub fn ruled(rules: &Arc<Rules>) -> TurnStart {
     TurnStart {
         rules: Arc::clone(rules),
         ..start(Vec::new())
@@ -177,6 +178,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         limits,
         model: "test/random".into(),
         topology: Text::clone(&tree.digest),
+        folder: None,
         price: [Some(PRICE), None][choices.next(2)],
         context_tokens: [None, Some(3000), Some(500)][choices.next(3)],
         memory: None,
@@ -220,8 +222,14 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
                 .iter()
                 .all(|one| turn.ready().iter().any(|step| step.key() == one.step.key()))
         );
-        let next = under_way.remove(choices.next(under_way.len()));
         let before = events.len();
+        if choices.next(40) == 39 {
+            let begun = under_way.drain(..).map(|one| one.step).collect();
+            turn = crash(tree, &rules, &mut events, begun)?;
+            check_replay(tree, &rules, &events, &turn)?;
+            continue;
+        }
+        let next = under_way.remove(choices.next(under_way.len()));
         events.extend(turn.accept(come_back(next, choices), Timestamp(2)));
         prop_assert!(events.len() > before, "every input is a stored fact");
         prop_assert!(events.len() < 5000, "the turn does not end");
@@ -416,11 +424,12 @@ fn check_end(
         _ => false,
     };
     let returned = events.iter().filter(ran).count();
-    prop_assert_eq!(called, *tool_calls as usize);
+    let retried = retries(events);
+    prop_assert_eq!(called, *tool_calls as usize + retried);
     prop_assert_eq!(
         called,
-        returned,
-        "every call that was stored has an outcome"
+        returned + retried,
+        "every call that was stored has an outcome, or was run again because a person said so"
     );
 
     let spoken = answer.and_then(|seq| events.iter().find(|event| event.seq == seq));

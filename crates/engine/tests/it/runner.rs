@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, finished, local, log, turn};
 use lango_core::{
-    CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome, SessionId,
-    SessionStore, StoreError, Tool, ToolError,
+    CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome,
+    StoreError, Tool, ToolError,
 };
 use lango_engine::{Gate, Runner, Shown, Stop};
 use lango_store::MemoryStore;
@@ -18,7 +18,7 @@ pub fn drafts(shown: &[Shown]) -> String {
     let piece = |item: &Shown| match item {
         Shown::Draft { text, .. } => text.clone(),
         Shown::Withdrawn => "<withdrawn>".to_owned(),
-        Shown::Stored(_) | Shown::Retrying { .. } => String::new(),
+        Shown::Stored(_) | Shown::Retrying { .. } | Shown::InLine => String::new(),
     };
     shown.iter().map(piece).collect()
 }
@@ -297,58 +297,6 @@ async fn a_remote_agent_answers_as_a_sub_agent() {
     )
     .await;
     assert_eq!(report.answer.as_deref(), Some("It is down."));
-}
-
-#[tokio::test]
-async fn a_turn_that_a_process_left_unfinished_is_closed_by_the_next_start() {
-    let bench = Bench::new(file_tool());
-    let model = || {
-        ScriptedModel::replies([
-            delegate("operator", "x"),
-            call("fs_read", json!({})),
-            say("one"),
-            say("two"),
-        ])
-    };
-    let mut conversation = bench.runner(model()).start(local());
-    turn(&mut conversation, "x").await;
-    let whole = log(&bench, conversation.session()).await;
-    for cut in 1..whole.len() {
-        let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
-        let id = SessionId::from("s_1");
-        let new = lango_core::NewSession {
-            id: id.clone(),
-            user: local(),
-            created: lango_core::Timestamp(0),
-        };
-        store.create(new).await.unwrap();
-        store.append(whole[..cut].to_vec().into()).await.unwrap();
-        let bench = Bench {
-            store,
-            ..Bench::new(file_tool())
-        };
-        let mut resumed = bench
-            .runner(ScriptedModel::replies([say("Hello again.")]))
-            .open(id.clone())
-            .await
-            .unwrap();
-        let closed = log(&bench, &id).await;
-        assert_eq!(
-            closed[..cut],
-            whole[..cut],
-            "nothing that was stored is lost"
-        );
-        assert!(matches!(
-            closed.last().unwrap().body,
-            EventBody::TurnFinished {
-                outcome: Outcome::Interrupted,
-                ..
-            }
-        ));
-        let (report, _) = turn(&mut resumed, "still there?").await;
-        assert_eq!(report.answer.as_deref(), Some("Hello again."));
-        assert_eq!(resumed.turns(), 2);
-    }
 }
 
 #[tokio::test]

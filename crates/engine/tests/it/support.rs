@@ -153,6 +153,7 @@ impl<'a> Play<'a> {
             limits: self.limits,
             model: "test/scripted".into(),
             topology: Text::clone(&self.tree.digest),
+            folder: None,
             price: self.price,
             context_tokens: self.context_tokens,
             memory: None,

@@ -232,6 +232,7 @@ impl Driven {
             limits: Limits::default(),
             model: "test/scripted".into(),
             topology: Arc::clone(&tree.digest),
+            folder: None,
             price: None,
             context_tokens: None,
             memory: None,

@@ -3,14 +3,15 @@
 use super::show::line;
 use crate::library::Neighbours;
 use lango_core::{BoxFuture, UserId};
-use lango_store::Graph;
+use lango_store::GraphRows;
 use lango_store::graph::Name;
+use std::sync::Arc;
 
 /// How many facts are added to what was found.
 const FACTS: usize = 20;
 
 /// The graph beside a library.
-pub struct GraphNeighbours(pub Graph);
+pub struct GraphNeighbours(pub Arc<dyn GraphRows>);
 
 impl Neighbours for GraphNeighbours {
     fn of<'a>(&'a self, user: &'a UserId, names: Vec<String>) -> BoxFuture<'a, Vec<String>> {

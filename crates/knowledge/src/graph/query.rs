@@ -5,7 +5,7 @@ use super::arguments::{bounded, optional_name, store_failed};
 use super::show::Page;
 use super::suggest;
 use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
-use lango_store::Graph;
+use lango_store::GraphRows;
 use lango_store::graph::{FactQuery, Noun, When};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "Looks facts up in the knowledge graph by subject, pre
     with none of them it shows whatever is known. Gives one fact a line, `subject -predicate-> object`, with its \
     confidence, since when it holds, and its source. Case and space in names do not matter.";
 
-pub(super) fn tool(graph: Graph, settings: GraphSettings) -> Arc<dyn Tool> {
+pub(super) fn tool(graph: Arc<dyn GraphRows>, settings: GraphSettings) -> Arc<dyn Tool> {
     let declaration = Declaration {
         name: "graph_query",
         description: DESCRIPTION,
@@ -43,7 +43,7 @@ struct QueryArguments {
 }
 
 async fn query(
-    graph: Graph,
+    graph: Arc<dyn GraphRows>,
     settings: GraphSettings,
     caller: Caller,
     arguments: QueryArguments,
@@ -76,7 +76,7 @@ async fn query(
         ];
         for (noun, name) in names {
             if let Some(name) = name
-                && let Some(remark) = suggest::unknown(&graph, &caller.user, noun, name).await?
+                && let Some(remark) = suggest::unknown(&*graph, &caller.user, noun, name).await?
             {
                 page.remark(remark);
             }

@@ -3,7 +3,7 @@
 use super::arguments::store_failed;
 use super::show::shown;
 use lango_core::{ToolError, UserId};
-use lango_store::Graph;
+use lango_store::GraphRows;
 use lango_store::graph::{Name, Noun};
 
 /// How many names around it in the alphabet are compared, each way. A slip in the first letters is not found; that
@@ -18,7 +18,7 @@ const LEAST_ALIKE: f64 = 0.6;
 
 /// Whether the name is known, and if not, what to say of it.
 pub(super) async fn unknown(
-    graph: &Graph,
+    graph: &dyn GraphRows,
     user: &UserId,
     noun: Noun,
     name: &Name,

@@ -5,7 +5,7 @@ use super::arguments::{bounded, name, names, store_failed};
 use super::show::{Page, shown};
 use super::suggest;
 use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
-use lango_store::Graph;
+use lango_store::GraphRows;
 use lango_store::graph::{Cuts, Direction, Noun, Walk, WalkLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const DESCRIPTION: &str = "Follows facts of the knowledge graph from one entity 
     the start it leads), its confidence, since when it holds, and its source. Remarks in brackets say what was left \
     out.";
 
-pub(super) fn tool(graph: Graph, settings: GraphSettings) -> Arc<dyn Tool> {
+pub(super) fn tool(graph: Arc<dyn GraphRows>, settings: GraphSettings) -> Arc<dyn Tool> {
     let declaration = Declaration {
         name: "graph_traverse",
         description: DESCRIPTION,
@@ -65,7 +65,7 @@ enum Way {
 }
 
 async fn traverse(
-    graph: Graph,
+    graph: Arc<dyn GraphRows>,
     settings: GraphSettings,
     caller: Caller,
     arguments: TraverseArguments,
@@ -86,7 +86,7 @@ async fn traverse(
     };
     let found = graph.traverse(&caller.user, walk.clone());
     let Some(found) = found.await.map_err(store_failed)? else {
-        let remark = suggest::unknown(&graph, &caller.user, Noun::Entity, &walk.start).await?;
+        let remark = suggest::unknown(&*graph, &caller.user, Noun::Entity, &walk.start).await?;
         // Somebody may have told of it since.
         let remark = remark.unwrap_or_else(|| "it became known just now; ask again".to_owned());
         return Ok(format!("[{remark}]\n"));
@@ -103,7 +103,7 @@ async fn traverse(
         ));
     }
     for predicate in &walk.predicates {
-        let remark = suggest::unknown(&graph, &caller.user, Noun::Predicate, predicate).await?;
+        let remark = suggest::unknown(&*graph, &caller.user, Noun::Predicate, predicate).await?;
         remark.into_iter().for_each(|remark| page.remark(remark));
     }
     say_what_is_missing(&mut page, &found.cuts, depth);

@@ -114,7 +114,7 @@ impl Library {
             });
         }
         let session = options.session.as_ref();
-        let collection = self.store.library().collection(user, name, session).await?;
+        let collection = self.store.collection(user, name, session).await?;
         let mut report = AddReport::default();
         for path in paths {
             let place = Place {
@@ -205,7 +205,6 @@ impl Place<'_> {
                 if let Some(known) = known {
                     self.library
                         .store
-                        .library()
                         .remove(self.user, known.id, Removal::Plain)
                         .await?;
                     report.removed += 1;
@@ -248,7 +247,7 @@ impl Place<'_> {
 
     /// What the library has from this file or from below this folder.
     async fn known_below(&self, root: &str) -> Result<BTreeMap<String, DocumentRow>, LibraryError> {
-        let store = self.library.store.library();
+        let store = &self.library.store;
         let mut known = BTreeMap::new();
         let folder = root.trim_end_matches('/');
         // The name itself, and those that go on with `/`; `0` is what comes after that.
@@ -287,7 +286,6 @@ impl Place<'_> {
         for gone in known.into_values() {
             self.library
                 .store
-                .library()
                 .remove(self.user, gone.id, Removal::Plain)
                 .await?;
             report.removed += 1;

@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn write(&mut self) -> Result<usize, LibraryError> {
-        let store = self.library.store.library();
+        let store = &self.library.store;
         let mut written = 0;
         let mut pieces = Vec::new();
         for prepared in std::mem::take(&mut self.waiting) {
@@ -152,7 +152,7 @@ impl Library {
 
     async fn write_pieces(&self, pieces: Vec<Piece>) -> Result<(), LibraryError> {
         let maker = self.maker();
-        match self.store.library().write(pieces, maker.clone()).await? {
+        match self.store.write(pieces, maker.clone()).await? {
             Stored::Done(()) => Ok(()),
             Stored::OtherMaker(stored) => {
                 let configured = maker.unwrap_or_else(|| stored.clone());

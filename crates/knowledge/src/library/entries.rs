@@ -96,7 +96,7 @@ impl Library {
             source: entry.source,
             saved: self.clock.now(),
         };
-        let store = self.store.library();
+        let store = &self.store;
         let stored = store
             .save_knowledge(user, row.clone(), piece.clone(), self.maker())
             .await?;
@@ -124,7 +124,7 @@ impl Library {
         key: &str,
         most: usize,
     ) -> Result<Vec<Entry>, LibraryError> {
-        Ok(self.store.library().versions(user, key, most).await?)
+        Ok(self.store.versions(user, key, most).await?)
     }
 
     /// The saved knowledge that fits best, with notes.
@@ -138,7 +138,7 @@ impl Library {
         let (hits, notes) = self
             .documents_of(user, session, KNOWLEDGE, text, limit)
             .await?;
-        let rows = self.store.library().knowledge(user, hits).await?;
+        let rows = self.store.knowledge(user, hits).await?;
         Ok((rows.into_iter().flatten().collect(), notes))
     }
 
@@ -173,7 +173,7 @@ impl Library {
             source: new.source,
             saved: self.clock.now(),
         };
-        let store = self.store.library();
+        let store = &self.store;
         let stored = store
             .save_learning(user, row.clone(), piece.clone(), self.maker())
             .await?;
@@ -204,7 +204,7 @@ impl Library {
         let (hits, notes) = self
             .documents_of(user, session, LEARNINGS, text, limit)
             .await?;
-        let rows = self.store.library().learnings(user, hits).await?;
+        let rows = self.store.learnings(user, hits).await?;
         Ok((rows.into_iter().flatten().collect(), notes))
     }
 
@@ -244,11 +244,7 @@ impl Library {
         user: &UserId,
         saving: Saving<'_>,
     ) -> Result<(Piece, Vec<String>), LibraryError> {
-        let collection = self
-            .store
-            .library()
-            .collection(user, saving.collection, None)
-            .await?;
+        let collection = self.store.collection(user, saving.collection, None).await?;
         let document = NewDocument {
             collection,
             source: Source {

@@ -47,7 +47,7 @@ pub struct ReindexReport {
 impl Library {
     /// A user's documents by collection and name, those of every session, at most so many.
     pub async fn list(&self, user: &UserId, most: usize) -> Result<Vec<Document>, LibraryError> {
-        let store = self.store.library();
+        let store = &self.store;
         let mut documents = Vec::new();
         for collection in store.all_collections(user).await? {
             let wanted = Wanted::Range {
@@ -65,7 +65,7 @@ impl Library {
     /// Forgets a user's document, by its id or the name of its source; a folder stands for all documents below it. Its
     /// text, its words and its vectors are gone afterwards, and wiped from the file.
     pub async fn forget(&self, user: &UserId, name: &str) -> Result<Forgotten, LibraryError> {
-        let store = self.store.library();
+        let store = &self.store;
         let mut found = store
             .documents(user, Wanted::Named(name.to_owned()))
             .await?;
@@ -100,7 +100,7 @@ impl Library {
     ) -> Result<ReindexReport, LibraryError> {
         let embedder = self.embedder.as_ref().ok_or(LibraryError::NoEmbedder)?;
         let maker = embedder.maker().clone();
-        let store = self.store.library();
+        let store = &self.store;
         store.begin_vectors(maker.clone()).await?;
         let mut report = ReindexReport::default();
         let mut after = -1;
@@ -125,7 +125,7 @@ impl Library {
     }
 
     async fn below(&self, user: &UserId, folder: &str) -> Result<Vec<DocumentRow>, LibraryError> {
-        let store = self.store.library();
+        let store = &self.store;
         let folder = folder.trim_end_matches('/');
         let mut found = Vec::new();
         for collection in store.all_collections(user).await? {

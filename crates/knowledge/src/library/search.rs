@@ -92,7 +92,7 @@ impl Library {
         session: Option<&SessionId>,
         query: &Query,
     ) -> Result<Results, LibraryError> {
-        let (seen, maker) = self.store.library().visible(user, session).await?;
+        let (seen, maker) = self.store.visible(user, session).await?;
         let (seen, mut notes) = chosen(seen, &query.collections);
         let limit = query.limit.min(MOST_HITS);
         let words = query_words(&query.text);
@@ -129,7 +129,6 @@ impl Library {
         let ranking = &ranking[..ranking.len().min(limit)];
         let found = self
             .store
-            .library()
             .chunks(ranking.iter().map(|(id, _)| *id).collect())
             .await?;
         let hits = found.into_iter().map(|found| {
@@ -160,7 +159,7 @@ impl Looking<'_> {
         if words.is_empty() || self.collections.is_empty() {
             return Ok(Ranked::default());
         }
-        let store = self.library.store.library();
+        let store = &self.library.store;
         let (collections, words) = (self.collections.clone(), words.to_vec());
         Ok(store.lexical(collections, words, self.depth).await?)
     }
@@ -181,7 +180,7 @@ impl Looking<'_> {
         if vector.iter().all(|number| *number == 0.0) {
             return Ok(Vec::new());
         }
-        let store = self.library.store.library();
+        let store = &self.library.store;
         let (collections, maker) = (self.collections.clone(), embedder.maker().clone());
         match store
             .nearest(collections, maker, vector, self.depth)

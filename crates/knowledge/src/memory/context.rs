@@ -26,7 +26,7 @@ pub(super) async fn block(
         Generation::Observation,
     ] {
         let entries = rows
-            .list(owner, generation, Which::NewestLoose, MOST_ENTRIES)
+            .recollections(owner, generation, Which::NewestLoose, MOST_ENTRIES)
             .await?;
         sections.push(entries.into_iter().map(Entry::from).collect());
     }

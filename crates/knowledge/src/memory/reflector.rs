@@ -42,7 +42,7 @@ impl Memory {
         let watermark = self.rows().watermark(owner).await?;
         let mut parts = self
             .rows()
-            .list(owner, generation, Which::OldestLoose, MOST_PARTS)
+            .recollections(owner, generation, Which::OldestLoose, MOST_PARTS)
             .await?;
         let Some(size) = batch(&parts, when) else {
             return Ok(Progress::NotDue);

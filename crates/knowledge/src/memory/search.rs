@@ -53,7 +53,7 @@ impl Memory {
         ] {
             let found = self
                 .rows()
-                .list(owner, generation, Which::Newest, MOST_SEARCHED)
+                .recollections(owner, generation, Which::Newest, MOST_SEARCHED)
                 .await?;
             entries.extend(found.into_iter().map(Entry::from));
         }

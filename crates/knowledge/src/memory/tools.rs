@@ -199,7 +199,7 @@ async fn newest(
 ) -> Result<Vec<Entry>, ToolError> {
     let rows = memory
         .rows()
-        .list(owner, generation, Which::Newest, MOST_SHOWN + 1)
+        .recollections(owner, generation, Which::Newest, MOST_SHOWN + 1)
         .await
         .map_err(failed)?;
     Ok(rows.into_iter().map(Entry::from).collect())

@@ -1,8 +1,8 @@
 //! The walk against a plain breadth-first search, on random graphs.
 
-use crate::graph::{Desk, desk};
+use super::graph::{Desk, desk};
 use lango_core::{Source, Timestamp, Trust, UserId};
-use lango_store::Graph;
+use lango_store::Database;
 use lango_store::graph::{
     Confidence, Direction, Entity, Name, NewFact, Traversal, Triple, Walk, WalkLimits,
 };
@@ -10,6 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 /// Subject, predicate and object, by number.
 type Edge = (u8, u8, u8);
@@ -132,7 +133,7 @@ fn user() -> UserId {
     UserId::from("local")
 }
 
-async fn keep(graph: &Graph, user: &UserId, case: &Case) {
+async fn keep(graph: &Arc<dyn Database>, user: &UserId, case: &Case) {
     let entity = |number: u8| {
         let kind = case.kinds[usize::from(number)];
         Entity {
@@ -176,7 +177,9 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         Self {
             desk: desk(),
             runtime: runtime.unwrap(),
@@ -271,7 +274,7 @@ fn a_walk_within_limits_finds_some_of_it_and_says_so() {
 }
 
 /// A graph of hubs that share their parts, none of which is of a type.
-async fn hubs(graph: &Graph, hubs: u32, parts: u32) {
+async fn hubs(graph: &Arc<dyn Database>, hubs: u32, parts: u32) {
     let name = |text: String| Name::new(&text).unwrap();
     let fact = |subject: String, object: String| NewFact {
         subject: name(subject).into(),
@@ -295,7 +298,7 @@ async fn hubs(graph: &Graph, hubs: u32, parts: u32) {
     graph.relate_all(&user(), facts).await.unwrap();
 }
 
-async fn walk_to_hubs(graph: &Graph) -> Traversal {
+async fn walk_to_hubs(graph: &Arc<dyn Database>) -> Traversal {
     let walk = Walk {
         start: Name::new("start").unwrap(),
         direction: Direction::Out,

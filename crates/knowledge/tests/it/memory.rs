@@ -7,20 +7,21 @@ mod races;
 mod steps;
 mod tools;
 
+use super::KIND;
+use crate::place::Place;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use lango_core::{
     BoxStream, Caller, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
-    ModelTerms, NewSession, SessionId, SessionStore, Timestamp, ToolError, UserId,
+    ModelTerms, NewSession, SessionId, Timestamp, ToolError, UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
-use lango_store::{Generation, MemoryOwner, Recollection, SqliteStore, Which};
+use lango_store::{Database, Generation, MemoryOwner, Recollection, Which};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::model::{failure, say};
 use lango_testkit::session_store_contract::Sketch;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// 2026-03-01.
@@ -28,20 +29,16 @@ const NOW: Timestamp = Timestamp(1_772_323_200_000);
 
 /// A database in a folder of its own.
 struct Desk {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
-    store: Arc<SqliteStore>,
+    place: Place,
+    store: Arc<dyn Database>,
 }
 
 impl Desk {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lango.db");
-        let store = Arc::new(SqliteStore::open(&path, "root".into()).unwrap());
+        let place = Place::new(KIND);
         Self {
-            _folder: folder,
-            path,
-            store,
+            store: place.open(),
+            place,
         }
     }
 
@@ -69,16 +66,16 @@ impl Desk {
 }
 
 fn memory(
-    store: &Arc<SqliteStore>,
+    store: &Arc<dyn Database>,
     model: Option<Arc<dyn Model>>,
     settings: MemorySettings,
 ) -> Memory {
     let clock = SetClock::default();
     clock.set(NOW);
-    Memory::new(Arc::clone(store), model, Arc::new(clock), settings)
+    Memory::new(store.clone(), model, Arc::new(clock), settings)
 }
 
-async fn create(store: &SqliteStore, user: &str, id: &str) -> MemoryOwner {
+async fn create(store: &Arc<dyn Database>, user: &str, id: &str) -> MemoryOwner {
     let new = NewSession {
         id: SessionId::from(id),
         user: UserId::from(user),
@@ -91,19 +88,20 @@ async fn create(store: &SqliteStore, user: &str, id: &str) -> MemoryOwner {
     }
 }
 
-async fn end_of(store: &SqliteStore, owner: &MemoryOwner) -> Sketch {
-    let head = SessionStore::open(store, &owner.session).await.unwrap();
+async fn end_of(store: &Arc<dyn Database>, owner: &MemoryOwner) -> Sketch {
+    let head = lango_core::SessionStore::open(store.as_ref(), &owner.session)
+        .await
+        .unwrap();
     Sketch::of(&owner.session).at(head.next_seq)
 }
 
 async fn all(
-    store: &SqliteStore,
+    store: &Arc<dyn Database>,
     owner: &MemoryOwner,
     generation: Generation,
 ) -> Vec<Recollection> {
-    let rows = store.recollections();
-    let mut found = rows
-        .list(owner, generation, Which::Newest, 10_000)
+    let mut found = store
+        .recollections(owner, generation, Which::Newest, 10_000)
         .await
         .unwrap();
     found.reverse();

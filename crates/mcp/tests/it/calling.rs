@@ -46,6 +46,20 @@ async fn a_servers_tools_are_offered_under_its_prefix_with_their_schemas_and_are
 }
 
 #[tokio::test]
+async fn a_server_is_told_the_key_of_each_call() {
+    let bench = Bench::new();
+    let servers = bench.opened(&[]).await;
+    call(&servers, "s_echo", json!({ "text": "x" }))
+        .await
+        .unwrap();
+    let log = bench.log();
+    let called = log.iter().find(|message| message["method"] == "tools/call");
+    let meta = &called.unwrap()["params"]["_meta"];
+    assert_eq!(meta["lango/idempotencyKey"], caller().key());
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_list_without_end_is_cut_and_that_is_reported() {
     let bench = Bench::new();
     let names: Vec<String> = (0..50).map(|number| format!("t{number}")).collect();

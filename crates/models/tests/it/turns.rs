@@ -43,6 +43,7 @@ impl House {
             limits: Limits::default(),
             rules: Arc::default(),
             recollection: None,
+            patience: lango_core::Patience::Wait { most: 16 },
         });
         Self {
             tools,
@@ -122,6 +123,7 @@ impl Screen {
                     screen.withdrawn += 1;
                     draft.clear();
                 }
+                Shown::InLine => {}
                 Shown::Retrying { .. } => {
                     screen.retries += 1;
                     assert_eq!(draft, "", "void text is withdrawn first");

@@ -1,9 +1,9 @@
-//! Tasks from outside as turns: answers, questions that only a person may answer, cancelling, restarts.
+//! Tasks from outside as turns: answers, questions that only a person may answer, cancelling.
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, CallStatus, EventBody, Page, Risk, SessionCatalog, SessionStore, Tool,
-    UserId,
+    Answer, AnsweredBy, CallStatus, EventBody, Page, Patience, Risk, SessionCatalog, SessionStore,
+    Tool, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::Desk;
@@ -11,8 +11,6 @@ use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::sync::mpsc;
 
 fn state(task: &Value) -> &str {
@@ -162,44 +160,6 @@ async fn cancelling_what_waits_denies_it() {
     server.stop().await;
 }
 
-#[test]
-fn tasks_are_there_after_a_restart_and_what_was_cut_off_is_said_to_be() {
-    let folder = tempfile::tempdir().unwrap();
-    let stuck = Arc::new(CountingTool::new("fs_read").never_returning());
-    let model = ScriptedModel::replies([
-        say("Done."),
-        delegate_and_finish("operator", "read"),
-        call("fs_read", json!({})),
-    ]);
-    let first = tokio::runtime::Runtime::new().unwrap();
-    let (done, running) = first.block_on(async {
-        let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&stuck) as _];
-        let server = TestServer::start(folder.path(), model, tools).await;
-        let done = server.rpc("SendMessage", message("m-1", "one")).await;
-        let mut params = message("m-2", "two");
-        params["configuration"] = json!({ "returnImmediately": true });
-        let running = server.rpc("SendMessage", params).await;
-        while stuck.runs() == 0 {
-            tokio::task::yield_now().await;
-        }
-        let id = |sent: &Value| sent["result"]["task"]["id"].clone();
-        (id(&done), id(&running))
-    });
-    // As a process that is killed leaves it: nothing is told to anybody.
-    drop(first);
-    let second = tokio::runtime::Runtime::new().unwrap();
-    second.block_on(async {
-        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(CountingTool::new("fs_read"))];
-        let again = TestServer::start(folder.path(), ScriptedModel::replies([]), tools).await;
-        let got = again.rpc("GetTask", json!({ "id": done })).await;
-        assert_eq!(answer(&got["result"]), "Done.");
-        let got = again.rpc("GetTask", json!({ "id": running })).await;
-        assert_eq!(state(&got["result"]), "TASK_STATE_FAILED", "{got}");
-        let said = got["result"]["status"]["message"]["parts"][0]["text"].as_str();
-        assert!(said.unwrap().contains("ended in the middle"), "{said:?}");
-    });
-}
-
 #[tokio::test]
 async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +167,9 @@ async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_bac
     let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
     let sent = server.rpc("SendMessage", message("m-1", "write")).await;
     let task = sent["result"]["task"].clone();
-    server.is_busy.store(true, Ordering::SeqCst);
+    let context = task["contextId"].as_str().unwrap();
+    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let elsewhere = server.store.hold(&session, Patience::Refuse).await.unwrap();
     let mut impatient = message("m-2", "any news?");
     impatient["message"]["taskId"] = task["id"].clone();
     let sent = server.rpc("SendMessage", impatient).await;
@@ -216,7 +178,7 @@ async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_bac
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
     let got = server.rpc("GetTask", json!({ "id": task["id"] })).await;
     assert_eq!(state(&got["result"]), "TASK_STATE_AUTH_REQUIRED");
-    server.is_busy.store(false, Ordering::SeqCst);
+    drop(elsewhere);
     let cancelled = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
     assert_eq!(state(&cancelled["result"]), "TASK_STATE_CANCELED");
     assert_eq!(tool.runs(), 0);
@@ -228,22 +190,16 @@ async fn a_new_task_waits_for_a_session_that_is_busy_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Now.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
-    server.is_busy.store(true, Ordering::SeqCst);
-    let mut params = message("m-1", "hello");
-    params["configuration"] = json!({ "returnImmediately": true });
-    let sent = server.rpc("SendMessage", params).await;
-    let id = sent["result"]["task"]["id"].clone();
-    let got = server.rpc("GetTask", json!({ "id": id })).await;
-    assert_eq!(state(&got["result"]), "TASK_STATE_SUBMITTED", "{got}");
-    server.is_busy.store(false, Ordering::SeqCst);
-    loop {
-        let got = server.rpc("GetTask", json!({ "id": id })).await;
-        if state(&got["result"]) == "TASK_STATE_COMPLETED" {
-            assert_eq!(answer(&got["result"]), "Now.");
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let session = Desk::session_of(&UserId::from("a2a"), "busy");
+    let elsewhere = server.store.hold(&session, Patience::Refuse).await.unwrap();
+    let id = server.begin("m-1", "hello", Some("busy")).await["id"].clone();
+    // In line for longer than anybody is quiet about it.
+    let task = server.until(&id, "TASK_STATE_WORKING").await;
+    let said = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(said.unwrap().contains("waits"), "{said:?}");
+    drop(elsewhere);
+    let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+    assert_eq!(answer(&task), "Now.");
     server.stop().await;
 }
 

@@ -5,4 +5,5 @@
 mod desk;
 mod door;
 mod listen;
+mod recovery;
 mod support;

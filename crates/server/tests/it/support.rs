@@ -14,12 +14,10 @@ use lango_server::door::Door;
 use lango_server::{Bounds, Desk, House, serve};
 use lango_store::SqliteStore;
 use serde_json::{Value, json};
-use std::any::Any;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,16 +30,11 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub struct TestHouse {
     runner: Runner,
     store: Arc<SqliteStore>,
-    is_busy: Arc<AtomicBool>,
 }
 
 impl House for TestHouse {
     fn runner(&self) -> Runner {
         self.runner.clone()
-    }
-
-    fn hold(&self, _: &SessionId) -> Option<Box<dyn Any + Send>> {
-        (!self.is_busy.load(Ordering::SeqCst)).then(|| Box::new(()) as Box<dyn Any + Send>)
     }
 
     fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {
@@ -62,9 +55,7 @@ pub struct TestServer {
     pub address: SocketAddr,
     pub store: Arc<SqliteStore>,
     pub runner: Runner,
-    /// Whether another process is at every session.
-    pub is_busy: Arc<AtomicBool>,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<Duration>>,
     running: tokio::task::JoinHandle<()>,
 }
 
@@ -93,14 +84,13 @@ impl TestServer {
             limits: Limits::default(),
             rules: Arc::new(Rules::default()),
             recollection: None,
+            patience: lango_core::Patience::Wait { most: 16 },
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let is_busy = Arc::new(AtomicBool::new(false));
         let house = TestHouse {
             runner: runner.clone(),
             store: Arc::clone(&store),
-            is_busy: Arc::clone(&is_busy),
         };
         let mut settings = ServerSettings::new(
             "lango",
@@ -119,33 +109,70 @@ impl TestServer {
             output_modes: None,
             security_requirements: None,
         }];
+        // Tests need not wait for what is looked at again and again.
+        settings.limits.follow_every = Duration::from_millis(20);
+        settings.limits.recover_every = Duration::from_millis(60);
         let tasks = Arc::clone(&store) as Arc<dyn TaskStore>;
         let desk = Arc::new(Desk::new(Arc::new(house)));
         let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
         server.recover().await.unwrap();
+        server.watch(None);
         let router = Door::new(Some(TOKEN), UserId::from("a2a")).guard(server.router());
         let (stop, stopped) = oneshot::channel();
         let stopping = server.clone();
         let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {
-            let _ = stopped.await;
-            stopping.stop(Duration::from_secs(5)).await;
+            let grace = stopped.await.unwrap_or_default();
+            stopping.stop(grace).await;
         }));
         Self {
             address,
             store,
             runner,
-            is_busy,
             stop: Some(stop),
             running,
         }
     }
 
-    /// Stops in order.
-    pub async fn stop(mut self) {
+    /// Stops in order; what runs is given five seconds.
+    pub async fn stop(self) {
+        self.stop_within(Duration::from_secs(5)).await;
+    }
+
+    /// Stops in order; what runs is given this long.
+    pub async fn stop_within(mut self, grace: Duration) {
         if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
+            let _ = stop.send(grace);
         }
         self.running.await.unwrap();
+    }
+
+    /// Begins a task, in this context if one is named, and gives it.
+    pub async fn begin(&self, id: &str, text: &str, context: Option<&str>) -> Value {
+        let mut params = message(id, text);
+        params["configuration"] = json!({ "returnImmediately": true });
+        if let Some(context) = context {
+            params["message"]["contextId"] = json!(context);
+        }
+        self.rpc("SendMessage", params).await["result"]["task"].take()
+    }
+
+    /// Looks at a task until it is in this state.
+    pub async fn until(&self, id: &Value, state: &str) -> Value {
+        let looking = async {
+            loop {
+                let got = self.rpc("GetTask", json!({ "id": id })).await;
+                if got["result"]["status"]["state"] == state {
+                    return got["result"].clone();
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let patience = Duration::from_secs(30);
+        let found = tokio::time::timeout(patience, looking).await;
+        match found {
+            Ok(task) => task,
+            Err(_) => panic!("{}", self.rpc("GetTask", json!({ "id": id })).await),
+        }
     }
 
     /// A JSON-RPC call with the token; gives the whole answer.

@@ -80,7 +80,18 @@ CREATE TABLE tasks (
     state   TEXT COLLATE "C" NOT NULL,
     running BIGINT NOT NULL,
     updated BIGINT NOT NULL,
-    body    TEXT NOT NULL
+    body    TEXT NOT NULL,
+    revision BIGINT NOT NULL DEFAULT 1,
+    attempts BIGINT NOT NULL DEFAULT 0,
+    message  TEXT COLLATE "C"
+);
+
+-- One message opens one task.
+CREATE UNIQUE INDEX tasks_by_message ON tasks ("user", message) WHERE message IS NOT NULL;
+
+-- Tasks at work that are to be cancelled, for whoever is at work on them.
+CREATE TABLE task_cancels (
+    task TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE
 );
 
 CREATE INDEX tasks_by_user ON tasks ("user", updated, id);

@@ -1,22 +1,25 @@
 //! What other copies changed, as a hint to look.
 
-use super::leases::Changed;
-use tokio::sync::broadcast::Receiver;
+use super::PostgresStore;
+use futures_util::stream::{self, StreamExt};
+use lango_core::{BoxStream, Change, Changes};
 use tokio::sync::broadcast::error::RecvError;
 
-/// What other copies of lango changed in the same database, from now on.
-///
-/// These are hints: one can come late, twice, or for nothing, and when any may have been missed
-/// [`Changed::Anything`] says so. What is so is in the database.
-pub struct Changes(pub(super) Receiver<Changed>);
-
-impl Changes {
-    /// The next hint; none when the store is gone.
-    pub async fn next(&mut self) -> Option<Changed> {
-        match self.0.recv().await {
-            Ok(changed) => Some(changed),
-            Err(RecvError::Lagged(_)) => Some(Changed::Anything),
-            Err(RecvError::Closed) => None,
+impl Changes for PostgresStore {
+    fn changes(&self) -> BoxStream<'static, Change> {
+        let leases = self.leases();
+        let heard = leases.changed.subscribe();
+        // Where nobody can listen there are no hints; whoever waits for one looks at the store all the same.
+        if self.holds.keeper.start().is_ok() {
+            leases.wake.notify_one();
         }
+        let hints = stream::unfold(heard, |mut heard| async move {
+            match heard.recv().await {
+                Ok(change) => Some((change, heard)),
+                Err(RecvError::Lagged(_)) => Some((Change::Anything, heard)),
+                Err(RecvError::Closed) => None,
+            }
+        });
+        hints.boxed()
     }
 }

@@ -7,12 +7,12 @@
 use super::address::Address;
 use super::database::Values;
 use super::failure::Failure;
-use super::leases::{Changed, Leases, now};
+use super::leases::{Leases, now};
 use super::statements::holds::{LISTEN, NOTIFY, RELEASE, RENEW, WHO_WE_ARE};
 use super::statements::start::SET_UP;
 use super::text::Words;
 use super::tls::Encrypted;
-use lango_core::{SessionId, StoreError, Text};
+use lango_core::{Change, SessionId, StoreError, Text};
 use std::collections::HashSet;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -163,7 +163,7 @@ impl<'a> Line<'a> {
     /// Sees to everything until the program ends, which is no failure, or the connection does.
     async fn attend(&mut self) -> Result<(), Failure> {
         // Nobody listened before.
-        let _ = self.leases.changed.send(Changed::Anything);
+        let _ = self.leases.changed.send(Change::Anything);
         let mut renewal = interval(self.leases.length / 3);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -249,7 +249,7 @@ impl<'a> Line<'a> {
 
     fn hear(&self, said: &Notification) {
         if self.is_behind.swap(false, Ordering::Relaxed) {
-            let _ = self.leases.changed.send(Changed::Anything);
+            let _ = self.leases.changed.send(Change::Anything);
         }
         if said.process_id() == self.own {
             return;
@@ -260,9 +260,9 @@ impl<'a> Line<'a> {
                 let _ = self.leases.released.send(SessionId::from(session));
                 return;
             }
-            (_, "") => self.leases.changed.send(Changed::Anything),
-            (EVENTS, session) => self.leases.changed.send(Changed::Session(session.into())),
-            (TASKS, task) => self.leases.changed.send(Changed::Task(Text::from(task))),
+            (_, "") => self.leases.changed.send(Change::Anything),
+            (EVENTS, session) => self.leases.changed.send(Change::Session(session.into())),
+            (TASKS, task) => self.leases.changed.send(Change::Task(Text::from(task))),
             _ => return,
         };
     }

@@ -4,7 +4,7 @@
 //! database was asked. So it ends here before it ends there, and nobody else can have it while we believe that we do.
 
 use crate::line::Place;
-use lango_core::{BoxFuture, Held, SessionId, Text};
+use lango_core::{BoxFuture, Change, Held, SessionId};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,17 +26,6 @@ pub(super) fn now() -> Moment {
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
     let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or_default();
     Duration::new(seconds, nanoseconds)
-}
-
-/// Something that another copy may have changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Changed {
-    /// This session's log.
-    Session(SessionId),
-    /// This task.
-    Task(Text),
-    /// Anything: for a while nobody was listening.
-    Anything,
 }
 
 /// A session's lease.
@@ -159,7 +148,7 @@ pub(super) struct Leases {
     /// Sessions that somebody let go of.
     pub released: broadcast::Sender<SessionId>,
     /// What others changed.
-    pub changed: broadcast::Sender<Changed>,
+    pub changed: broadcast::Sender<Change>,
 }
 
 #[derive(Debug, Default)]

@@ -14,10 +14,16 @@ use lango_core::StoreError;
 use tokio_postgres::GenericClient;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: &[(&str, &str)] = &[(
-    "0001_sessions",
-    include_str!("../../migrations/postgres/0001_sessions.sql"),
-)];
+const MIGRATIONS: &[(&str, &str)] = &[
+    (
+        "0001_sessions",
+        include_str!("../../migrations/postgres/0001_sessions.sql"),
+    ),
+    (
+        "0002_knowledge",
+        include_str!("../../migrations/postgres/0002_knowledge.sql"),
+    ),
+];
 
 /// The oldest PostgreSQL that has all that is used.
 const OLDEST: i32 = 13;

@@ -70,7 +70,12 @@ pub(super) fn head(
     Ok(Some((head, end)))
 }
 
-fn exchange(row: &Row, session: &SessionId, root_agent: &AgentName) -> Result<Exchange, Failure> {
+/// The exchange of a turn that has ended, in the columns 5 to 13 of [`HEAD`](super::statements::HEAD).
+pub(super) fn exchange(
+    row: &Row,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Exchange, Failure> {
     let (author, frame) = (optional_words(row, 10)?, optional_words(row, 11)?);
     let (question, body) = (optional_words(row, 8)?, optional_words(row, 12)?);
     let answer = match (optional(row, 9)?, &author, &frame, &body) {

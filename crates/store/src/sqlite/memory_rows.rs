@@ -2,7 +2,6 @@
 
 use super::failure::Failure;
 use super::look_back;
-use super::memory::{TurnsToRead, Which};
 use super::memory_statements::{
     LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, UNOBSERVED,
     UNTRUSTED_SAVED, WATERMARK,
@@ -10,9 +9,10 @@ use super::memory_statements::{
 use super::readers::Reader;
 use super::rows::unsigned;
 use crate::recollection::{
-    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, UnobservedTurn, Watermark,
+    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which, exchange_within,
 };
-use lango_core::{Exchange, Source, StoreError, Text, Timestamp, Trust, TurnId, UserId};
+use lango_core::{Source, StoreError, Timestamp, Trust, TurnId, UserId};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 /// How far a session's memory is; at the beginning if it has none.
@@ -80,7 +80,7 @@ pub(super) fn turns(
         }
         let exchange = if finished && !forgotten {
             let exchange = look_back::exchange(row, &owner.session, reader)?;
-            Some(shortened(exchange, turns.text_bytes))
+            Some(exchange_within(exchange, turns.text_bytes))
         } else {
             None
         };
@@ -183,23 +183,6 @@ pub(super) fn saved(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-impl Generation {
-    pub(super) fn number(self) -> i64 {
-        match self {
-            Self::Observation => 0,
-            Self::First => 1,
-            Self::Second => 2,
-        }
-    }
-
-    pub(super) fn name(self, number: u64) -> MemoryId {
-        match self {
-            Self::Observation => MemoryId::Observation(number),
-            Self::First | Self::Second => MemoryId::Reflection(number),
-        }
-    }
-}
-
 /// A number as SQLite takes it.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -231,20 +214,4 @@ fn trust(row: &Row<'_>, column: usize) -> rusqlite::Result<Trust> {
     } else {
         Trust::Untrusted
     })
-}
-
-fn shortened(mut exchange: Exchange, bytes: usize) -> Exchange {
-    exchange.question = cut(exchange.question, bytes);
-    if let Some(answer) = &mut exchange.answer {
-        answer.text = cut(std::mem::take(&mut answer.text), bytes);
-    }
-    exchange
-}
-
-fn cut(text: Text, bytes: usize) -> Text {
-    if text.len() <= bytes {
-        return text;
-    }
-    let kept = &text[..text.floor_char_boundary(bytes)];
-    format!("{kept} [cut: {} more bytes]", text.len() - kept.len()).into()
 }

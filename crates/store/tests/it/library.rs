@@ -1,8 +1,9 @@
 //! The rows of the library: vectors near and far, and whose they are.
 
-use super::open;
+use super::KIND;
+use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
-use lango_store::{NewChunk, NewDocument, Part, Piece, Removal, SqliteStore, Stored, Wanted};
+use lango_store::{Database, NewChunk, NewDocument, Part, Piece, Removal, Stored, Wanted};
 use std::sync::Arc;
 
 const DIMENSIONS: usize = 128;
@@ -28,8 +29,8 @@ fn noise(seed: u64) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| next()).collect()
 }
 
-async fn fill(store: &SqliteStore, user: &UserId, chunks: u64) -> lango_store::CollectionId {
-    let library = store.library();
+async fn fill(store: &Arc<dyn Database>, user: &UserId, chunks: u64) -> lango_store::CollectionId {
+    let library = store;
     let collection = library.collection(user, "c", None).await.unwrap();
     let document = Arc::new(NewDocument {
         collection,
@@ -64,8 +65,8 @@ async fn fill(store: &SqliteStore, user: &UserId, chunks: u64) -> lango_store::C
 
 #[tokio::test]
 async fn the_nearest_of_many_is_found_through_the_coarse_look() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 2000).await;
     for seed in [0, 127, 128, 1999] {
@@ -76,16 +77,13 @@ async fn the_nearest_of_many_is_found_through_the_coarse_look() {
             .zip(&other)
             .map(|(near, other)| near + other / 2.0);
         let asked: Vec<f32> = asked.collect();
-        let found = store
-            .library()
-            .nearest(vec![collection], maker(), asked, 5)
-            .await;
+        let found = store.nearest(vec![collection], maker(), asked, 5).await;
         let Stored::Done(found) = found.unwrap() else {
             panic!("the maker is the same")
         };
         assert_eq!(found.len(), 5);
         assert!(found.is_sorted_by(|(_, a), (_, b)| a >= b));
-        let texts = store.library().chunks(vec![found[0].0]).await.unwrap();
+        let texts = store.chunks(vec![found[0].0]).await.unwrap();
         assert_eq!(&*texts[0].text, format!("chunk {seed}"));
         assert!((0.8..0.95).contains(&found[0].1), "{}", found[0].1);
     }
@@ -93,8 +91,8 @@ async fn the_nearest_of_many_is_found_through_the_coarse_look() {
 
 #[tokio::test]
 async fn nobody_removes_what_is_anothers() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 300).await;
     let wanted = Wanted::Range {
@@ -103,66 +101,36 @@ async fn nobody_removes_what_is_anothers() {
         before: None,
         most: 10,
     };
-    let id = store
-        .library()
-        .documents(&user, wanted.clone())
-        .await
-        .unwrap()[0]
-        .id;
+    let id = store.documents(&user, wanted.clone()).await.unwrap()[0].id;
     let other = UserId::from("bob");
     assert_eq!(
-        store
-            .library()
-            .remove(&other, id, Removal::Wiped)
-            .await
-            .unwrap(),
+        store.remove(&other, id, Removal::Wiped).await.unwrap(),
         None
     );
-    assert!(
-        store
-            .library()
-            .documents(&other, wanted)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(store.documents(&other, wanted).await.unwrap().is_empty());
     assert_eq!(
-        store
-            .library()
-            .remove(&user, id, Removal::Wiped)
-            .await
-            .unwrap(),
+        store.remove(&user, id, Removal::Wiped).await.unwrap(),
         Some(300)
     );
-    assert_eq!(
-        store
-            .library()
-            .remove(&user, id, Removal::Plain)
-            .await
-            .unwrap(),
-        None
-    );
+    assert_eq!(store.remove(&user, id, Removal::Plain).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn vectors_are_given_to_chunks_that_are_there_and_compared_with_those_of_their_maker() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 1).await;
     let made = vec![(i64::MAX, noise(1))];
     // A chunk that is gone meanwhile is passed over.
     assert_eq!(
-        store.library().set_vectors(maker(), made).await.unwrap(),
+        store.set_vectors(maker(), made).await.unwrap(),
         Stored::Done(())
     );
     let wrong = EmbeddingMaker {
         version: 2,
         ..maker()
     };
-    let asked = store
-        .library()
-        .nearest(vec![collection], wrong, noise(1), 5)
-        .await;
+    let asked = store.nearest(vec![collection], wrong, noise(1), 5).await;
     assert_eq!(asked.unwrap(), Stored::OtherMaker(maker()));
 }

@@ -1,6 +1,8 @@
 //! The rows of memory: a step is stored whole, once, and for the revision it was begun at.
 
-use super::{append, create, open};
+use super::KIND;
+use crate::place::Place;
+use crate::{append, create};
 use lango_core::{Source, Timestamp, Trust};
 use lango_store::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, TurnsToRead,
@@ -30,15 +32,15 @@ fn observe(observed: u64, text: &str) -> MemoryStep {
 
 #[tokio::test]
 async fn a_step_is_stored_for_its_revision_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let owner = MemoryOwner {
         user: "local".into(),
-        session: create(&store, "s_1").await,
+        session: create(&*store, "s_1").await,
     };
-    let memory = store.recollections();
+    let memory = &store;
     let texts = async || {
-        let rows = memory.list(&owner, Generation::Observation, Which::Newest, 9);
+        let rows = memory.recollections(&owner, Generation::Observation, Which::Newest, 9);
         let rows = rows.await.unwrap();
         rows.iter()
             .map(|row| row.text.to_string())
@@ -62,24 +64,24 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
         reflection: recollection("three"),
     };
     memory.commit(&owner, 1, broken).await.unwrap_err();
-    let reflections = memory.list(&owner, Generation::First, Which::Newest, 9);
+    let reflections = memory.recollections(&owner, Generation::First, Which::Newest, 9);
     assert_eq!(reflections.await.unwrap(), []);
     assert_eq!(memory.watermark(&owner).await.unwrap().revision, 1);
-    let loose = memory.list(&owner, Generation::Observation, Which::OldestLoose, 9);
+    let loose = memory.recollections(&owner, Generation::Observation, Which::OldestLoose, 9);
     assert_eq!(loose.await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
-    let session = create(&store, "s_1").await;
+    let place = Place::new(KIND);
+    let store = place.open();
+    let session = create(&*store, "s_1").await;
     let mut sketch = Sketch::of(&session)
         .exchange("aäb", "long answer")
         .ask("two")
         .fall_silent()
         .ask("three");
-    append(&store, sketch.batch()).await;
+    append(&*store, sketch.batch()).await;
     let owner = MemoryOwner {
         user: "local".into(),
         session,
@@ -89,7 +91,7 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         limit: 9,
         text_bytes: 4,
     };
-    let turns = store.recollections().turns(&owner, read).await.unwrap();
+    let turns = store.turns(&owner, read).await.unwrap();
     let said: Vec<(u64, String, Option<String>)> = turns
         .iter()
         .map(|turn| {
@@ -111,7 +113,7 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         user: "stranger".into(),
         ..owner
     };
-    let turns = store.recollections().turns(&stranger, read).await.unwrap();
+    let turns = store.turns(&stranger, read).await.unwrap();
     assert_eq!(turns, []);
 }
 

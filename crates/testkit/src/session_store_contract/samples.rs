@@ -156,6 +156,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         limits: Limits::default(),
         model: text("offline/rules"),
         topology: text("d1"),
+        folder: None,
         price: Some(Price {
             input: 0.1,
             cached: 1e-3,

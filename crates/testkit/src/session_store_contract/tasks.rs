@@ -1,14 +1,14 @@
 //! Cases about tasks from outside.
 
 use super::Subject;
-use lango_core::{TaskQuery, TaskRecord, Text, Timestamp, UserId};
+use lango_core::{Opened, Put, RunningTask, TaskQuery, TaskRecord, Text, Timestamp, UserId};
 
 /// It reads back as it was kept, changed as a whole, and only for its user.
 pub async fn a_task_is_kept_whole_and_for_its_user_alone(subject: Subject) {
     let (ann, bob) = (UserId::from("ann"), UserId::from("bob"));
     let tasks = &subject.tasks;
     let first = task("t_1", "ann", "c_1", "WORKING", 5);
-    tasks.put(first.clone()).await.expect("it can be kept");
+    open(&subject, first.clone()).await;
     assert_eq!(
         tasks.get(&ann, "t_1").await.ok().flatten(),
         Some(first.clone())
@@ -20,20 +20,109 @@ pub async fn a_task_is_kept_whole_and_for_its_user_alone(subject: Subject) {
         is_running: false,
         updated: Timestamp(9),
         body: "{\"done\": \"grüß\"}".into(),
+        revision: 2,
+        attempts: 3,
         ..first.clone()
     };
-    tasks.put(later.clone()).await.expect("it can be changed");
+    assert_eq!(tasks.put(later.clone()).await.ok(), Some(Put::Kept));
     assert_eq!(
         tasks.get(&ann, "t_1").await.ok().flatten(),
         Some(later.clone())
     );
     let taken = TaskRecord {
         user: bob.clone(),
+        revision: 3,
         ..first
     };
     tasks.put(taken).await.expect_err("it is another user's");
     assert_eq!(tasks.get(&ann, "t_1").await.ok().flatten(), Some(later));
     assert_eq!(tasks.get(&bob, "t_1").await.ok().flatten(), None);
+}
+
+/// Of two who write on what they have read, the second is told so.
+pub async fn a_task_that_was_overtaken_is_not_written_over(subject: Subject) {
+    let ann = UserId::from("ann");
+    let first = task("t_1", "ann", "c_1", "WORKING", 5);
+    open(&subject, first.clone()).await;
+    let written = |revision: u64, state: &str| TaskRecord {
+        state: state.into(),
+        revision,
+        ..first.clone()
+    };
+    let put = |task: TaskRecord| async { subject.tasks.put(task).await.ok() };
+    assert_eq!(put(written(2, "COMPLETED")).await, Some(Put::Kept));
+    for revision in [1, 2, 4] {
+        assert_eq!(
+            put(written(revision, "WORKING")).await,
+            Some(Put::Overtaken)
+        );
+    }
+    let kept = subject.tasks.get(&ann, "t_1").await.ok().flatten();
+    assert_eq!(kept, Some(written(2, "COMPLETED")));
+    let gone = TaskRecord {
+        id: "t_2".into(),
+        ..written(2, "WORKING")
+    };
+    assert_eq!(put(gone).await, Some(Put::Overtaken));
+    assert_eq!(subject.tasks.get(&ann, "t_2").await.ok().flatten(), None);
+}
+
+/// Whoever sends it again, and however often at the same time.
+pub async fn a_message_opens_one_task(subject: Subject) {
+    let opened = |id: &str, user: &str, message: &'static str| {
+        let task = task(id, user, "c_1", "SUBMITTED", 1);
+        let tasks = &subject.tasks;
+        async move { tasks.open(task, message).await.expect("it can be asked") }
+    };
+    let (one, two) = tokio::join!(opened("t_1", "ann", "m"), opened("t_2", "ann", "m"));
+    let known = match (one, two) {
+        (Opened::New, Opened::Known(id)) => (id, "t_1"),
+        (Opened::Known(id), Opened::New) => (id, "t_2"),
+        both => panic!("one message opened {both:?}"),
+    };
+    assert_eq!(&*known.0, known.1);
+    let again = opened("t_3", "ann", "m").await;
+    assert_eq!(again, Opened::Known(known.0));
+    assert_eq!(opened("t_4", "bob", "m").await, Opened::New);
+    assert_eq!(opened("t_5", "ann", "n").await, Opened::New);
+    let running = subject.tasks.running(None, 10).await;
+    assert_eq!(running.map(|tasks| tasks.len()).ok(), Some(3));
+}
+
+/// What is to be cancelled is known to all until the task is at rest.
+pub async fn a_running_task_can_be_asked_to_be_cancelled(subject: Subject) {
+    let (ann, bob) = (UserId::from("ann"), UserId::from("bob"));
+    let mut at_rest = task("t_0", "ann", "c_1", "COMPLETED", 1);
+    at_rest.is_running = false;
+    open(&subject, at_rest).await;
+    for id in ["t_1", "t_2", "t_3"] {
+        open(&subject, task(id, "ann", "c_1", "WORKING", 1)).await;
+    }
+    let ask = |user: UserId, id: &'static str| {
+        let tasks = &subject.tasks;
+        async move { tasks.ask_to_cancel(&user, id).await.ok() }
+    };
+    assert_eq!(ask(ann.clone(), "t_0").await, Some(false));
+    assert_eq!(ask(bob, "t_1").await, Some(false));
+    assert_eq!(ask(ann.clone(), "t_9").await, Some(false));
+    for id in ["t_3", "t_1", "t_1"] {
+        assert_eq!(ask(ann.clone(), id).await, Some(true));
+    }
+    let asked = async |after, limit| {
+        let asked = subject.tasks.to_cancel(after, limit).await;
+        asked.expect("they can be read").join(" ")
+    };
+    assert_eq!(asked(None, 10).await, "t_1 t_3");
+    assert_eq!(asked(None, 1).await, "t_1");
+    assert_eq!(asked(Some("t_1"), 10).await, "t_3");
+    let mut working = task("t_1", "ann", "c_1", "WORKING", 2);
+    working.revision = 2;
+    subject.tasks.put(working).await.expect("it can be kept");
+    assert_eq!(asked(None, 10).await, "t_1 t_3");
+    let mut ended = task("t_1", "ann", "c_1", "CANCELED", 3);
+    (ended.revision, ended.is_running) = (3, false);
+    subject.tasks.put(ended).await.expect("it can be kept");
+    assert_eq!(asked(None, 10).await, "t_3");
 }
 
 /// The latest change first, page after page, none twice and none left out.
@@ -42,10 +131,10 @@ pub async fn tasks_are_listed_page_by_page_the_latest_first(subject: Subject) {
         let id = format!("t_{number:02}");
         // Several at one time.
         let kept = task(&id, "ann", "c_1", "WORKING", 100 + number / 3);
-        subject.tasks.put(kept).await.expect("it can be kept");
+        open(&subject, kept).await;
     }
     let other = task("t_x", "bob", "c_1", "WORKING", 500);
-    subject.tasks.put(other).await.expect("it can be kept");
+    open(&subject, other).await;
     let mut seen: Vec<(Timestamp, Text)> = Vec::new();
     loop {
         let query = TaskQuery {
@@ -76,7 +165,7 @@ pub async fn tasks_are_found_by_conversation_state_and_time(subject: Subject) {
         ("t_4", "c_2", "WORKING", 4),
     ] {
         let kept = task(id, "ann", context, state, time);
-        subject.tasks.put(kept).await.expect("it can be kept");
+        open(&subject, kept).await;
     }
     let all = [
         (None, None, None, "t_4 t_3 t_2 t_1"),
@@ -113,15 +202,32 @@ pub async fn tasks_that_somebody_was_at_work_on_are_found(subject: Subject) {
         task("t_3", "bob", "c_2", "WORKING", 3),
     ];
     for kept in kept {
-        subject.tasks.put(kept).await.expect("it can be kept");
+        open(&subject, kept).await;
     }
-    let running = subject.tasks.running(10).await.expect("they can be found");
-    let ids: Vec<&str> = running.iter().map(|task| &*task.id).collect();
+    let running = |after, limit| {
+        let tasks = &subject.tasks;
+        async move {
+            let running = tasks.running(after, limit).await;
+            running.expect("they can be found")
+        }
+    };
+    let all = running(None, 10).await;
+    let ids: Vec<&str> = all.iter().map(|task| &*task.id).collect();
     assert_eq!(ids, ["t_2", "t_3"]);
-    assert_eq!(
-        subject.tasks.running(1).await.map(|found| found.len()).ok(),
-        Some(1)
-    );
+    let (user, context) = (all[1].user.as_str(), &*all[1].context);
+    assert_eq!((user, context), ("bob", "c_2"));
+    assert_eq!((all[1].updated, all[1].revision), (Timestamp(3), 1));
+    assert_eq!(running(None, 1).await, all[..1]);
+    let place = |task: &RunningTask| Some((task.updated, Text::clone(&task.id)));
+    assert_eq!(running(place(&all[0]), 10).await, all[1..]);
+    assert_eq!(running(place(&all[1]), 10).await, []);
+}
+
+async fn open(subject: &Subject, task: TaskRecord) {
+    // Each by a message of its own.
+    let message = format!("opens {}", task.id);
+    let opened = subject.tasks.open(task, &message).await;
+    assert_eq!(opened.expect("it can be kept"), Opened::New);
 }
 
 fn task(id: &str, user: &str, context: &str, state: &str, time: u64) -> TaskRecord {
@@ -133,6 +239,8 @@ fn task(id: &str, user: &str, context: &str, state: &str, time: u64) -> TaskReco
         is_running: true,
         updated: Timestamp(time),
         body: "{}".into(),
+        revision: 1,
+        attempts: 0,
     }
 }
 

@@ -25,6 +25,9 @@ const DRAIN_TIME: Duration = Duration::from_secs(5);
 const LINE_TIME: Duration = Duration::from_millis(100);
 const LINE_BYTES: usize = 64 * 1024;
 
+/// The variable that names the call to the command that it runs: what must not happen twice can be done under it.
+const CALL_KEY: &str = "LANGO_CALL_KEY";
+
 impl Commands {
     /// Runs a command to its end and says how it went.
     pub(crate) async fn run(&self, caller: &Caller, request: Request) -> Result<String, ToolError> {
@@ -76,7 +79,7 @@ impl Commands {
         let command = Command {
             argv: request.words.argv(),
             cwd: request.cwd.clone(),
-            env: Vec::new(),
+            env: vec![(CALL_KEY.into(), caller.key().into())],
             stdin: Stdin::Null,
             limits: Limits {
                 time: Some(request.time),

@@ -36,6 +36,14 @@ fn a_line_is_run_by_the_shell_and_words_are_not() {
 }
 
 #[test]
+fn a_command_is_told_the_key_of_its_call() {
+    let bench = CommandBench::new();
+    let line = bench.text("exec", json!({"command": "echo $LANGO_CALL_KEY"}));
+    let key = format!("{}\n", caller().key());
+    assert_eq!(after_headline(&line, "exit code 0 after "), key);
+}
+
+#[test]
 fn the_words_that_a_person_is_shown_do_the_same_when_a_shell_runs_them() {
     let bench = CommandBench::new();
     let argv = [

@@ -2,7 +2,7 @@
 
 use a2a::{Message, Part, Task};
 use lango_a2a::server::{
-    AgentBehind, Job, Piece, Report, ReportError, Reports, Standing, Unfit, Words,
+    AgentBehind, Ended, Job, Piece, Report, ReportError, Reports, Standing, Unfit, Words,
 };
 use lango_core::{BoxFuture, UserId};
 use serde_json::json;
@@ -133,11 +133,12 @@ impl ScriptedAgent {
 }
 
 impl AgentBehind for ScriptedAgent {
-    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, ()> {
+    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
             self.jobs.lock().unwrap().push(job.clone());
             let _ = self.act(job, &reports).await;
             self.returned.fetch_add(1, Ordering::SeqCst);
+            Ended::Said
         })
     }
 

@@ -1,7 +1,8 @@
 //! Tasks in memory, for servers that are gone when the test is. It counts what is written, and can be told to fail.
 
 use lango_core::{
-    BoxFuture, Clock, StoreError, TaskPage, TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
+    BoxFuture, Clock, Opened, Put, RunningTask, StoreError, TaskPage, TaskQuery, TaskRecord,
+    TaskStore, Text, Timestamp, UserId,
 };
 use lango_store::MemoryStore;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,12 +31,25 @@ impl MemoryTasks {
 }
 
 impl TaskStore for MemoryTasks {
-    fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn open<'a>(
+        &'a self,
+        task: TaskRecord,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            self.tasks.put(task).await?;
+            let opened = self.tasks.open(task, message).await?;
             self.writes.fetch_add(1, Ordering::SeqCst);
-            Ok(())
+            Ok(opened)
+        })
+    }
+
+    fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<Put, StoreError>> {
+        Box::pin(async move {
+            self.check()?;
+            let put = self.tasks.put(task).await?;
+            self.writes.fetch_add(1, Ordering::SeqCst);
+            Ok(put)
         })
     }
 
@@ -63,10 +77,36 @@ impl TaskStore for MemoryTasks {
         })
     }
 
-    fn running<'a>(&'a self, limit: usize) -> BoxFuture<'a, Result<Vec<TaskRecord>, StoreError>> {
+    fn running<'a>(
+        &'a self,
+        after: Option<(Timestamp, Text)>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RunningTask>, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            self.tasks.running(limit).await
+            self.tasks.running(after, limit).await
+        })
+    }
+
+    fn ask_to_cancel<'a>(
+        &'a self,
+        user: &'a UserId,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.tasks.ask_to_cancel(user, id).await
+        })
+    }
+
+    fn to_cancel<'a>(
+        &'a self,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Text>, StoreError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.tasks.to_cancel(after, limit).await
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, reply, settings, soon};
-use lango_a2a::server::{Piece, Report, Standing};
-use lango_core::TaskStore;
+use lango_a2a::server::{Piece, Report, Standing, Start};
+use lango_core::{Opened, TaskStore};
 use lango_store::SqliteStore;
 use serde_json::json;
 use std::sync::Arc;
@@ -73,35 +73,72 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
 }
 
 #[tokio::test]
-async fn lost_work_has_failed_unless_the_agent_knows_better() {
+async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_better() {
     let mut settings = settings();
     settings.limits.stop_wait = Duration::from_millis(20);
     let before = TestServer::with(settings.clone()).await;
-    let one = before.begin("stubborn").await["id"].clone();
-    before.until(&one, "TASK_STATE_WORKING").await;
+    let ids = ["stubborn one", "stubborn two", "stubborn three"];
+    let mut begun = Vec::new();
+    for text in ids {
+        let id = before.begin(text).await["id"].clone();
+        before.until(&id, "TASK_STATE_WORKING").await;
+        begun.push(id);
+    }
     let tasks = stopped(before).await;
 
-    let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-    assert_eq!(after.server.recover().await.unwrap().seen_to, 1);
-    let task = after.task(&one).await;
-    assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
-    let why = task["status"]["message"]["parts"][0]["text"]
-        .as_str()
-        .unwrap();
-    assert!(why.contains("stopped"), "{why}");
-    assert!(!why.contains("again"), "what was done is not known: {why}");
-    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
+    let other = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
+    *other.agent.standing.lock().unwrap() = Standing::Held;
+    let recovered = other.server.recover().await.unwrap();
+    assert_eq!((recovered.taken_up, recovered.left), (0, 3));
 
-    let two = after.begin("stubborn").await["id"].clone();
-    after.until(&two, "TASK_STATE_WORKING").await;
-    let last = TestServer::over(stopped(after).await, settings).await;
+    for standing in [Standing::Unknown, Standing::Unfinished] {
+        let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
+        *after.agent.standing.lock().unwrap() = standing;
+        let recovered = after.server.recover().await.unwrap();
+        assert_eq!((recovered.taken_up, recovered.seen_to), (3, 0));
+        // They are at work here now.
+        assert_eq!(after.server.recover().await.unwrap(), Default::default());
+        soon(async {
+            while after.agent.jobs.lock().unwrap().len() < 3 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        for job in after.agent.jobs.lock().unwrap().iter() {
+            assert_eq!(job.start, Start::Again);
+            let at = begun.iter().position(|id| *id == json!(job.task)).unwrap();
+            assert_eq!(job.message.text(), Some(ids[at]));
+        }
+        after.server.stop(Duration::ZERO).await;
+    }
+
+    let last = TestServer::over(tasks, settings).await;
     let news = vec![Report::AuthRequired("may I?".into())];
     *last.agent.standing.lock().unwrap() = Standing::Reports(news);
+    // It is told once: of the others nothing is said.
     assert_eq!(last.server.recover().await.unwrap().seen_to, 1);
-    assert_eq!(
-        last.task(&two).await["status"]["state"],
-        "TASK_STATE_AUTH_REQUIRED"
-    );
+    assert_eq!(last.agent.jobs.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
+    let mut settings = settings();
+    settings.limits.attempts = 3;
+    let tasks = Arc::<MemoryTasks>::default();
+    let first = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
+    // Says nothing and never returns.
+    let id = first.begin("ask-in-vain").await["id"].clone();
+    for round in 0..4 {
+        let next = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
+        let recovered = next.server.recover().await.unwrap();
+        let expected = if round < 3 { (1, 0) } else { (0, 1) };
+        assert_eq!((recovered.taken_up, recovered.seen_to), expected, "{round}");
+    }
+    let last = TestServer::over(tasks, settings).await;
+    let task = last.task(&id).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
+    let why = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(why.unwrap().contains("taken up 3 times"), "{why:?}");
 }
 
 #[tokio::test]
@@ -230,21 +267,24 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
     let record = |at: usize, body: String| lango_core::TaskRecord {
         id: format!("t-{at}").into(),
         user: lango_core::UserId::new("ann"),
-        context: "c".into(),
+        context: format!("c-{at}").into(),
         state: "working".into(),
         is_running: true,
         updated: lango_core::Timestamp(at as u64),
         body: body.into(),
+        revision: 1,
+        attempts: 0,
     };
     // More than are read at one time.
     for at in 0..100 {
         let body = match at % 10 {
             0 => "{".to_owned(),
-            _ => json!({ "id": format!("t-{at}"), "contextId": "c",
+            _ => json!({ "id": format!("t-{at}"), "contextId": format!("c-{at}"),
                 "status": { "state": "TASK_STATE_WORKING" } })
             .to_string(),
         };
-        tasks.put(record(at, body)).await.unwrap();
+        let opened = tasks.open(record(at, body), &format!("m-{at}")).await;
+        assert_eq!(opened.unwrap(), Opened::New);
     }
     let server = TestServer::over(Arc::clone(&tasks), settings()).await;
     *server.agent.standing.lock().unwrap() = Standing::Held;

@@ -1,6 +1,7 @@
 //! Messages and the tasks they open.
 
 use super::support::{TestServer, golden, message, read, reason, reply, sent, settings, soon};
+use lango_a2a::server::Start;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -138,8 +139,8 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
         ]
     );
     let jobs = server.agent.jobs.lock().unwrap();
-    assert!(jobs[0].is_new_task);
-    assert!(!jobs[1].is_new_task);
+    assert_eq!(jobs[0].start, Start::New);
+    assert_eq!(jobs[1].start, Start::More);
 }
 
 #[tokio::test]
@@ -225,7 +226,7 @@ async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
         .result("SendMessage", json!({ "message": second }))
         .await;
     let jobs = server.agent.jobs.lock().unwrap();
-    assert!(jobs[1].is_new_task);
+    assert_eq!(jobs[1].start, Start::New);
     assert_ne!(jobs[0].task, jobs[1].task);
 }
 
@@ -273,7 +274,7 @@ async fn what_does_not_fit_a_task_is_refused() {
 }
 
 #[tokio::test]
-async fn a_message_sent_again_while_it_is_worked_on_joins_its_task() {
+async fn a_message_sent_again_is_the_same_task_while_it_is_worked_on_and_when_it_is_done() {
     let server = TestServer::start().await;
     let params =
         json!({ "message": message("hold"), "configuration": { "returnImmediately": true } });
@@ -281,18 +282,46 @@ async fn a_message_sent_again_while_it_is_worked_on_joins_its_task() {
     let again = server.result("SendMessage", params.clone()).await["task"]["id"].clone();
     assert_eq!(first, again);
     server.agent.gate.add_permits(1);
-    server.until(&first, "TASK_STATE_COMPLETED").await;
+    let done = server.until(&first, "TASK_STATE_COMPLETED").await;
+    let answer = server.result("SendMessage", params.clone()).await;
+    assert_eq!(answer["task"], done);
+    let streamed = server.rpc_stream("SendStreamingMessage", params.clone());
+    assert_eq!(streamed.await.rest().await, [json!({ "task": done })]);
     assert_eq!(server.agent.jobs.lock().unwrap().len(), 1);
-    // Another user's message of the same id is another message, and so is the same one when the work is done.
-    soon(async {
-        while server.result("ListTasks", json!({})).await["totalSize"] != 2 {
-            let params =
-                json!({ "message": params["message"], "configuration": params["configuration"] });
-            server.agent.gate.add_permits(1);
-            server.result("SendMessage", params).await;
-        }
-    })
-    .await;
+
+    // Another user's message of the same id is another message, and so is one to another context.
+    let request = server.request(Method::POST, "/message:send");
+    let theirs = read(sent(request.header("x-user", "bob"), &params).await).await;
+    assert_ne!(theirs["task"]["id"], first);
+    let mut elsewhere = params.clone();
+    elsewhere["message"]["contextId"] = json!("elsewhere");
+    let elsewhere = server.result("SendMessage", elsewhere).await;
+    assert_ne!(elsewhere["task"]["id"], first);
+    server.agent.gate.add_permits(2);
+    server
+        .until(&elsewhere["task"]["id"], "TASK_STATE_COMPLETED")
+        .await;
+}
+
+#[tokio::test]
+async fn a_message_to_a_task_that_is_sent_again_is_not_taken_up_twice() {
+    let server = TestServer::start().await;
+    let id = server.send("ask what?").await["id"].clone();
+    let params = json!({ "message": reply("ask and now?", &id) });
+    let first = server.result("SendMessage", params.clone()).await;
+    assert_eq!(
+        first["task"]["status"]["state"],
+        "TASK_STATE_INPUT_REQUIRED"
+    );
+    let again = server.result("SendMessage", params.clone()).await;
+    assert_eq!(again, first);
+    let end = json!({ "message": reply("done", &id) });
+    let ended = server.result("SendMessage", end.clone()).await;
+    assert_eq!(ended["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    for repeated in [params, end] {
+        assert_eq!(server.result("SendMessage", repeated).await, ended);
+    }
+    assert_eq!(server.agent.jobs.lock().unwrap().len(), 3);
 }
 
 #[tokio::test]
@@ -366,15 +395,7 @@ async fn nobody_reaches_the_task_of_another() {
         .request(Method::POST, "/message:send")
         .header("x-user", "bob");
     sent(request, &json!({ "message": own })).await;
-    assert!(
-        server
-            .agent
-            .jobs
-            .lock()
-            .unwrap()
-            .last()
-            .unwrap()
-            .is_new_task
-    );
+    let last = server.agent.jobs.lock().unwrap().last().unwrap().start;
+    assert_eq!(last, Start::New);
     assert_eq!(server.task(&json!(id)).await, task);
 }

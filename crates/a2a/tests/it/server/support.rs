@@ -11,6 +11,7 @@ use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{Clock, TaskStore, UserId};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +24,26 @@ pub async fn soon<T>(future: impl Future<Output = T>) -> T {
         .expect("it should have come by now")
 }
 
+/// A server with a scripted agent.
 pub struct TestServer {
-    pub base: String,
+    caller: Caller,
     pub server: AgentServer,
     pub agent: Arc<ScriptedAgent>,
     pub tasks: Arc<MemoryTasks>,
+}
+
+/// Somebody who calls a server.
+pub struct Caller {
+    pub base: String,
     pub client: Client,
+}
+
+impl Deref for TestServer {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.caller
+    }
 }
 
 pub fn settings() -> ServerSettings {
@@ -71,6 +86,18 @@ impl TestServer {
     ) -> Self {
         let agent = Arc::new(ScriptedAgent::default());
         let server = AgentServer::new(agent.clone(), kept, clock, settings);
+        Self {
+            caller: Caller::of(&server).await,
+            server,
+            agent,
+            tasks,
+        }
+    }
+}
+
+impl Caller {
+    /// Serves it on loopback, for this caller.
+    pub async fn of(server: &AgentServer) -> Self {
         // Stands for the token check: whoever says a name is that.
         let router = server
             .router()
@@ -90,9 +117,6 @@ impl TestServer {
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             base,
-            server,
-            agent,
-            tasks,
             client: Client::builder().no_proxy().build().unwrap(),
         }
     }

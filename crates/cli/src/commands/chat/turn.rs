@@ -32,11 +32,13 @@ pub async fn show_turn(
         Shown::Retrying { agent, reason } => {
             screen::write_line(&sanitize(&format!("  {agent}: {reason}")))
         }
+        Shown::InLine => screen::write_line(screen::IN_LINE),
     };
     let given = question.map_or(Given::Nothing, Given::Question);
     let asker = Asker::of_this_process();
     let report = match watch(conversation, given, asker, folder, show).await?.end {
         TurnEnd::Finished(report) => report,
+        TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
         TurnEnd::Waiting(waiting) => return Ok(screen::write_line(&waits(&waiting))?),
     };
     answer.finish(report.answer.as_deref())?;

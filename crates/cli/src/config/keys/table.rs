@@ -266,13 +266,28 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "session.store",
-        help: "where sessions are kept: `sqlite:PATH`",
+        help: "where everything is kept: `sqlite:PATH`, or `postgres://user:password@host/database`",
         field: |settings, _| &mut settings.session.store,
     },
     Key {
         name: "session.user",
         help: "whose sessions, memory and knowledge are used here",
         field: |settings, _| &mut settings.session.user,
+    },
+    Key {
+        name: "session.whenBusy",
+        help: "a question to a session that is busy with another turn: `wait` in line, or `refuse`",
+        field: |settings, _| &mut settings.session.when_busy,
+    },
+    Key {
+        name: "session.queueLimit",
+        help: "how many questions may wait for a session; one more is refused",
+        field: |settings, _| &mut settings.session.queue_limit,
+    },
+    Key {
+        name: "session.lease",
+        help: "with PostgreSQL: how long a session stays held by a copy of lango that is not heard of any more",
+        field: |settings, _| &mut settings.session.lease,
     },
     Key {
         name: "a2a.enabled",

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lango_cli::config::{KEYS, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology};
+use lango_cli::config::{
+    KEYS, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology, WhenBusy,
+};
 use lango_core::Limits;
 use lango_engine::Action;
 
@@ -85,6 +87,9 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         [session]
         store = "sqlite:/other.db"
         user = "ann"
+        whenBusy = "refuse"
+        queueLimit = 17
+        lease = "18s"
         [a2a]
         enabled = false
         remoteAgents = [{ name = "w", agentCardUrl = "http://127.0.0.1:2", tokenEnv = "W" }]
@@ -211,7 +216,13 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         memory.context_tokens,
     );
     assert_eq!(thresholds, (12, 13, 14, 15));
-    assert_eq!(loaded.settings.session.user.as_deref(), Some("ann"));
+    let session = &loaded.settings.session;
+    assert_eq!(session.user.as_deref(), Some("ann"));
+    assert_eq!(
+        (session.when_busy, session.queue_limit),
+        (WhenBusy::Refuse, 17)
+    );
+    assert_eq!(session.lease, Duration::from_secs(18));
     let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
         panic!("{:?}", loaded.settings.a2a);
     };

@@ -1,7 +1,7 @@
 //! When turns are observed and observations condensed, and what is kept of them.
 
 use super::{Desk, NOW, data, eager, echoing, failing, marks, tools::text_of};
-use lango_core::{EventBody, SessionStore as _, Trust};
+use lango_core::{EventBody, Trust};
 use lango_knowledge::{MemoryReport, MemorySettings};
 use lango_store::Generation;
 use lango_testkit::model::{ScriptedModel, say};
@@ -218,12 +218,7 @@ async fn what_is_saved_after_reading_from_outside_is_marked_and_marks_other_sess
     super::run(&memory, &one, "memory_save", text)
         .await
         .unwrap();
-    let saved = desk
-        .store
-        .recollections()
-        .saved(&one.user, 1)
-        .await
-        .unwrap();
+    let saved = desk.store.saved(&one.user, 1).await.unwrap();
     assert_eq!(saved[0].source.trust, Trust::Untrusted);
     // Its words are in the prompts of the other session too, so what an agent says there may repeat them.
     desk.talk(&two, &[(&"word ".repeat(40), "")]).await;
@@ -301,7 +296,7 @@ proptest! {
         turns in proptest::collection::vec((".{0,120}", ".{0,120}"), 1..12),
         context_tokens in 0_u64..700,
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let desk = Desk::new();
             let owner = desk.session("ada", "s_1").await;

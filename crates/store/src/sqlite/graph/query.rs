@@ -6,15 +6,14 @@ use super::statements::{
     BY_SUBJECT, BY_SUBJECT_AND_PREDICATE, COUNT_ENTITIES, COUNT_FACTS, EDGES_IN, EDGES_OUT,
     ENTITIES_BEFORE, ENTITIES_FROM, Lookup, PREDICATES_BEFORE, PREDICATES_FROM,
 };
-use crate::graph::{Fact, FactQuery, Found, GraphSize, MOST_FACTS, Name, Noun, When};
+use crate::graph::{
+    Fact, FactQuery, Found, GraphSize, MOST_FACTS, MOST_NAMES, Name, Noun, When, in_turn,
+};
 use crate::sqlite::failure::Failure;
 use crate::sqlite::rows::unsigned;
 use lango_core::UserId;
 use rusqlite::{Connection, params};
 use std::collections::HashSet;
-
-/// How many names are looked up at once; further ones are left out.
-const MOST_NAMES: usize = 256;
 
 /// Facts that fit what is bound.
 pub(super) fn query(
@@ -101,14 +100,14 @@ pub(super) fn neighbours(
             continue;
         };
         if known.insert(entity) {
-            let both_ways = vec![
+            let both_ways = [
                 some(connection, EDGES_OUT, entity, limit)?,
                 some(connection, EDGES_IN, entity, limit)?,
             ];
-            around.push(in_turn(both_ways, limit));
+            around.push(in_turn(&both_ways, limit));
         }
     }
-    facts(connection, &in_turn(around, limit))
+    facts(connection, &in_turn(&around, limit))
 }
 
 fn some(
@@ -120,15 +119,6 @@ fn some(
     let mut statement = connection.prepare_cached(edges)?;
     let rows = statement.query_map([entity], |row| row.get(0))?;
     rows.take(most).collect()
-}
-
-/// The first of each, the second of each and so on, none twice.
-fn in_turn(lists: Vec<Vec<i64>>, most: usize) -> Vec<i64> {
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let ranks = (0..longest).flat_map(|rank| lists.iter().filter_map(move |list| list.get(rank)));
-    let mut taken = HashSet::new();
-    let unique = ranks.filter(|id| taken.insert(**id));
-    unique.take(most).copied().collect()
 }
 
 /// Names in the order of the alphabet, from this one on and then those before it.

@@ -5,7 +5,7 @@ use super::statements::{
     END, ENTITY, HOLDING, INSERT_ENTITY, INSERT_FACT, INSERT_PREDICATE, INSERT_SOURCE, INSERT_USER,
     SET_KIND, SET_SOURCE, SOURCE, USER,
 };
-use crate::graph::{Ended, Entity, NewFact, Related, Triple};
+use crate::graph::{Ended, Entity, NewFact, Related, Triple, Word};
 use crate::sqlite::failure::Failure;
 use lango_core::{Source, Timestamp, Trust, UserId};
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
@@ -59,9 +59,12 @@ pub(super) fn relate_quietly(
         ];
         return Ok((made(connection, INSERT_FACT, values)?, Change::New));
     };
-    let is_trusted = new.source.trust == Trust::Trusted;
-    let is_better = (is_trusted, confidence) >= (held.is_trusted, held.confidence);
-    if !is_better || (source, confidence) == (held.source, held.confidence) {
+    let word = Word {
+        source,
+        is_trusted: new.source.trust == Trust::Trusted,
+        confidence,
+    };
+    if !word.replaces(held.word) {
         return Ok((held.id, Change::None));
     }
     connection
@@ -80,7 +83,7 @@ pub(super) fn end(
     let Some(held) = find(connection, user, triple)? else {
         return Ok(Ended::Unknown);
     };
-    if held.is_trusted && by == Trust::Untrusted {
+    if held.word.is_trusted && by == Trust::Untrusted {
         return Ok(Ended::Protected(fact(connection, held.id)?));
     }
     connection
@@ -91,9 +94,7 @@ pub(super) fn end(
 
 struct Held {
     id: i64,
-    confidence: f64,
-    is_trusted: bool,
-    source: i64,
+    word: Word,
 }
 
 fn find(connection: &Connection, user: &UserId, triple: &Triple) -> rusqlite::Result<Option<Held>> {
@@ -120,9 +121,11 @@ fn holding(
         .query_row([subject, predicate, object], |row| {
             Ok(Held {
                 id: row.get(0)?,
-                confidence: row.get(1)?,
-                is_trusted: row.get(2)?,
-                source: row.get(3)?,
+                word: Word {
+                    confidence: row.get(1)?,
+                    is_trusted: row.get(2)?,
+                    source: row.get(3)?,
+                },
             })
         })
         .optional()

@@ -9,13 +9,11 @@ use super::statements::{
     DOCUMENTS_IN_RANGE, DOCUMENTS_NAMED, END_WIPING, INSERT_CHUNK, INSERT_DOCUMENT, OWNED_DOCUMENT,
     TAKE_CHUNK_KEYS,
 };
-use super::{Wanted, vectors};
-use crate::library::{DocumentRow, Found, Piece, Stored};
+use super::vectors;
+use crate::library::vectors::COLLECTION_SHIFT;
+use crate::library::{DocumentRow, Found, Piece, Stored, Wanted};
 use lango_core::{EmbeddingMaker, Source, Text, Timestamp, Trust, UserId};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
-
-/// How far the key of a collection is shifted in the keys of its chunks.
-pub(super) const COLLECTION_SHIFT: u32 = 32;
 
 /// Writes pieces of documents.
 pub(super) fn write(

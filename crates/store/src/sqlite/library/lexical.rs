@@ -1,39 +1,17 @@
-//! Search by words: BM25 over the postings of the full-text index.
+//! Search by words, over the postings of the full-text index.
 //!
-//! The index keeps the words of all users together. Here only the chunks of the collections that are searched count: for
-//! what is found, and for how rare a word is. FTS5's own ranking can do neither,
-//! and looks up the length of every chunk that has any of the words; here that is done for the best of them only.
+//! The index keeps the words of all users together. FTS5's own ranking cannot leave those of others out of account, and
+//! looks up the length of every chunk that has any of the words.
 
 use super::super::failure::Failure;
-use super::documents::COLLECTION_SHIFT;
 use super::statements::{
     ALL_CHUNKS, ASK, ASKED, CHUNK_WORDS, COLLECTION_SIZE, FORGET_QUERY, HAS_QUERY, MAKE_QUERY,
     WORD_COUNT, WORD_PLACES,
 };
-use crate::library::CollectionId;
+use crate::library::bm25::{Posting, Size, Term, candidates, choose, rank};
+use crate::library::vectors::COLLECTION_SHIFT;
+use crate::library::{CollectionId, Ranked};
 use rusqlite::{Connection, OptionalExtension as _, params};
-
-/// How much a word that comes again counts, and how much the length of a chunk.
-const K1: f64 = 1.5;
-const B: f64 = 0.75;
-
-/// How many places of words one search looks at. The rare words come first; those that would go beyond are left out,
-/// unless there is no other.
-const MOST_PLACES: u64 = 60_000;
-
-/// How many chunks are ranked by their length too, at least.
-const RANKED_FINELY: usize = 300;
-
-/// What a search by words gave.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ranked {
-    /// Chunks and their scores, the best first.
-    pub hits: Vec<(i64, f64)>,
-    /// How many of the words are in no chunk of any collection that was searched.
-    pub unknown: usize,
-    /// How many words were left out because they are in too many chunks.
-    pub left_out: usize,
-}
 
 /// The chunks that hold any of the words.
 pub(super) fn search(
@@ -43,37 +21,34 @@ pub(super) fn search(
     most: usize,
 ) -> Result<Ranked, Failure> {
     let mut terms = Vec::new();
-    for (word, term) in terms_of(connection, words)? {
-        let (_, places) = count(connection, &term)?;
-        terms.push((places, word, term));
+    for (word, text) in terms_of(connection, words)? {
+        let (_, places) = count(connection, &text)?;
+        terms.push(Term { places, text, word });
     }
-    terms.sort();
-    terms.dedup_by(|a, b| a.2 == b.2);
-
+    let (terms, left_out) = choose(terms);
     let mut is_known = vec![false; words.len()];
+    for word in &left_out {
+        is_known[*word] = true;
+    }
     let mut postings = Vec::new();
-    let (mut looked_at, mut left_out) = (0, 0);
-    for (places, word, term) in terms {
-        if places == 0 {
-            continue;
-        }
-        if looked_at > 0 && looked_at + places > MOST_PLACES {
-            left_out += 1;
-            is_known[word] = true;
-            continue;
-        }
-        looked_at += places;
-        let posting = posting(connection, collections, &term)?;
+    for term in terms {
+        let posting = posting(connection, collections, &term.text)?;
         if !posting.is_empty() {
-            is_known[word] = true;
+            is_known[term.word] = true;
             postings.push(posting);
         }
     }
     let size = size(connection, collections)?;
+    let mut lengths = Vec::new();
+    let mut statement = connection.prepare_cached(CHUNK_WORDS)?;
+    for chunk in candidates(size, &postings, most) {
+        let words = statement.query_row([chunk], |row| row.get(0)).optional()?;
+        lengths.extend(words.map(|words| (chunk, words)));
+    }
     Ok(Ranked {
-        hits: rank(connection, size, &postings, most)?,
+        hits: rank(size, &postings, lengths.into_iter(), most),
         unknown: is_known.iter().filter(|known| !**known).count(),
-        left_out,
+        left_out: left_out.len(),
     })
 }
 
@@ -122,9 +97,6 @@ fn count(connection: &Connection, term: &str) -> Result<(u64, u64), Failure> {
     Ok((chunks.cast_unsigned(), places.cast_unsigned()))
 }
 
-/// The chunks of the collections that hold a term, in the order of their keys, each with how often it does.
-type Posting = Vec<(i64, u32)>;
-
 fn posting(
     connection: &Connection,
     collections: &[CollectionId],
@@ -153,13 +125,6 @@ fn posting(
     Ok(posting)
 }
 
-/// How much is searched.
-#[derive(Clone, Copy)]
-struct Size {
-    chunks: f64,
-    mean_words: f64,
-}
-
 fn size(connection: &Connection, collections: &[CollectionId]) -> Result<Size, Failure> {
     let mut statement = connection.prepare_cached(COLLECTION_SIZE)?;
     let (mut chunks, mut words) = (0, 0);
@@ -172,80 +137,5 @@ fn size(connection: &Connection, collections: &[CollectionId]) -> Result<Size, F
         let size = size.unwrap_or_default();
         (chunks, words) = (chunks + size.0, words + size.1);
     }
-    Ok(Size {
-        chunks: chunks as f64,
-        mean_words: (words as f64 / chunks.max(1) as f64).max(1.0),
-    })
-}
-
-/// How much a term says: the rarer the more.
-fn rarity(size: Size, posting: &Posting) -> f64 {
-    let with = posting.len() as f64;
-    (1.0 + (size.chunks - with + 0.5).max(0.0) / (with + 0.5)).ln()
-}
-
-/// How much it counts that a chunk of this length has a term so often.
-fn saturation(times: u32, length: f64) -> f64 {
-    let times = f64::from(times);
-    times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
-}
-
-fn rank(
-    connection: &Connection,
-    size: Size,
-    postings: &[Posting],
-    most: usize,
-) -> Result<Vec<(i64, f64)>, Failure> {
-    let mut statement = connection.prepare_cached(CHUNK_WORDS)?;
-    let mut ranked = Vec::new();
-    for (chunk, _) in best(roughly(size, postings), RANKED_FINELY.max(most * 2)) {
-        let words: Option<i64> = statement.query_row([chunk], |row| row.get(0)).optional()?;
-        let Some(words) = words else { continue };
-        let length = words as f64 / size.mean_words;
-        let score = postings
-            .iter()
-            .filter_map(|posting| {
-                let at = posting
-                    .binary_search_by_key(&chunk, |(chunk, _)| *chunk)
-                    .ok()?;
-                Some(rarity(size, posting) * saturation(posting[at].1, length))
-            })
-            .sum();
-        ranked.push((chunk, score));
-    }
-    Ok(best(ranked, most))
-}
-
-/// Every chunk with its score as if all were of the same length.
-fn roughly(size: Size, postings: &[Posting]) -> Vec<(i64, f64)> {
-    let mut scores: Vec<(i64, f64)> = Vec::new();
-    for posting in postings {
-        let rarity = rarity(size, posting);
-        scores.extend(
-            posting
-                .iter()
-                .map(|(chunk, times)| (*chunk, rarity * saturation(*times, 1.0))),
-        );
-    }
-    // The postings are sorted, so this merges.
-    scores.sort_by_key(|(chunk, _)| *chunk);
-    scores.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 += next.1;
-        }
-        is_same
-    });
-    scores
-}
-
-/// The best of them, the best first; of two that are equal, the older.
-fn best(mut scores: Vec<(i64, f64)>, most: usize) -> Vec<(i64, f64)> {
-    let order = |(a, x): &(i64, f64), (b, y): &(i64, f64)| y.total_cmp(x).then(a.cmp(b));
-    if scores.len() > most && most > 0 {
-        scores.select_nth_unstable_by(most - 1, order);
-    }
-    scores.truncate(most);
-    scores.sort_by(order);
-    scores
+    Ok(Size::new(chunks, words))
 }

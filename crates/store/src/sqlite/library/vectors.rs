@@ -1,22 +1,15 @@
-//! Vectors as they are stored: a signed byte for each number, and the signs alone, in blocks, for the coarse look.
-//!
-//! A block holds the bits of 128 chunks with neighbouring keys, so that looking at all of them reads few large rows. The
-//! place of a chunk in its block follows from its key. All vectors are of one maker; the row that names it is checked in
-//! the transaction that stores them.
+//! Vectors and who made them. All are of one maker; the row that names it is checked in the transaction that stores them.
 
 use super::super::failure::Failure;
-use super::documents::COLLECTION_SHIFT;
 use super::statements::{
     ADD_VECTOR_COUNT, BLOCK, DELETE_BITS, DELETE_BLOCK, DELETE_VECTOR, DELETE_VECTORS, HAS_CHUNK,
     INSERT_VECTOR, MAKER, MISSING_VECTORS, NO_VECTORS, SET_BLOCK, SET_MAKER,
 };
 use crate::library::Stored;
+use crate::library::vectors::{Block, COLLECTION_SHIFT, bits_of, block_of, bytes_of, wrong_length};
 use lango_core::EmbeddingMaker;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::BTreeMap;
-
-/// How many chunks share a block.
-pub(super) const BLOCK_CHUNKS: i64 = 128;
 
 /// Who made the vectors.
 pub(super) fn maker(connection: &Connection) -> Result<Option<EmbeddingMaker>, Failure> {
@@ -102,10 +95,7 @@ pub(super) fn store(connection: &Connection, made: &[(i64, &[f32])]) -> Result<(
     let mut counts = BTreeMap::new();
     for (key, vector) in made {
         if vector.len() != dimensions {
-            let found = vector.len();
-            return Err(Failure::other(format!(
-                "a vector has {found} numbers, its maker says {dimensions}"
-            )));
+            return Err(Failure::other(wrong_length(vector.len(), dimensions)));
         }
         if insert.execute(params![key, bytes_of(vector)])? > 0 {
             *counts.entry(key >> COLLECTION_SHIFT).or_insert(0) += 1;
@@ -134,32 +124,6 @@ pub(super) fn forget(
     count(connection, &counts)
 }
 
-/// The signs of a vector, one bit each, filled up to whole words of eight bytes.
-pub(super) fn bits_of(vector: &[f32]) -> Vec<u8> {
-    let mut bits = vec![0; vector.len().div_ceil(64) * 8];
-    for (at, number) in vector.iter().enumerate() {
-        if *number > 0.0 {
-            bits[at / 8] |= 1 << (at % 8);
-        }
-    }
-    bits
-}
-
-/// A vector with a signed byte for each number, scaled so that the greatest is 127.
-fn bytes_of(vector: &[f32]) -> Vec<u8> {
-    let greatest = vector
-        .iter()
-        .filter(|number| number.is_finite())
-        .fold(f32::MIN_POSITIVE, |most, number| most.max(number.abs()));
-    let scale = 127.0 / greatest;
-    // A number that is none becomes 0; the conversion is bounded.
-    let byte = |number: &f32| (number * scale).round() as i8;
-    vector
-        .iter()
-        .map(|number| byte(number).cast_unsigned())
-        .collect()
-}
-
 fn write_maker(connection: &Connection, maker: &EmbeddingMaker) -> Result<(), Failure> {
     let json = serde_json::to_string(maker).map_err(|error| Failure::other(error.to_string()))?;
     connection.prepare_cached(SET_MAKER)?.execute([json])?;
@@ -177,48 +141,35 @@ fn count(connection: &Connection, counts: &BTreeMap<i64, i64>) -> Result<(), Fai
 /// The blocks that a change touches, each read and written once.
 struct Blocks<'a> {
     connection: &'a Connection,
-    /// The bytes of one chunk's bits; unknown until a block is read if there is nothing to set.
-    width: usize,
+    /// What a new block is for.
+    dimensions: usize,
     touched: BTreeMap<i64, Block>,
-}
-
-struct Block {
-    present: Vec<u8>,
-    bits: Vec<u8>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(connection: &'a Connection, dimensions: usize) -> Self {
         Self {
             connection,
-            width: dimensions.div_ceil(64) * 8,
+            dimensions,
             touched: BTreeMap::new(),
         }
     }
 
     fn set(&mut self, key: i64, bits: &[u8]) -> Result<(), Failure> {
-        let (width, slot) = (self.width, slot_of(key));
-        let block = self.block(key)?;
-        if block.bits.len() != width * BLOCK_CHUNKS as usize {
-            return Err(Failure::other("vectors of different lengths are stored"));
+        match self.block(key)?.set(key, bits) {
+            true => Ok(()),
+            false => Err(Failure::other("vectors of different lengths are stored")),
         }
-        block.present[slot / 8] |= 1 << (slot % 8);
-        block.bits[slot * width..(slot + 1) * width].copy_from_slice(bits);
-        Ok(())
     }
 
     fn clear(&mut self, key: i64) -> Result<(), Failure> {
-        let slot = slot_of(key);
-        let block = self.block(key)?;
-        let width = block.bits.len() / BLOCK_CHUNKS as usize;
-        block.present[slot / 8] &= !(1 << (slot % 8));
-        block.bits[slot * width..(slot + 1) * width].fill(0);
+        self.block(key)?.clear(key);
         Ok(())
     }
 
     fn block(&mut self, key: i64) -> Result<&mut Block, Failure> {
         use std::collections::btree_map::Entry;
-        match self.touched.entry(key / BLOCK_CHUNKS) {
+        match self.touched.entry(block_of(key)) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let stored = self
@@ -231,18 +182,14 @@ impl<'a> Blocks<'a> {
                         })
                     })
                     .optional()?;
-                let block = stored.unwrap_or_else(|| Block {
-                    present: vec![0; BLOCK_CHUNKS as usize / 8],
-                    bits: vec![0; self.width * BLOCK_CHUNKS as usize],
-                });
-                Ok(entry.insert(block))
+                Ok(entry.insert(stored.unwrap_or_else(|| Block::empty(self.dimensions))))
             }
         }
     }
 
     fn write(self) -> Result<(), Failure> {
         for (key, block) in &self.touched {
-            if block.present.iter().all(|byte| *byte == 0) {
+            if block.is_empty() {
                 self.connection
                     .prepare_cached(DELETE_BLOCK)?
                     .execute([key])?;
@@ -256,8 +203,4 @@ impl<'a> Blocks<'a> {
         }
         Ok(())
     }
-}
-
-fn slot_of(key: i64) -> usize {
-    (key % BLOCK_CHUNKS) as usize
 }

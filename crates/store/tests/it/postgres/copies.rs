@@ -1,9 +1,13 @@
 //! Several copies of lango over one database: who holds a session, who waits, and who writes nothing any more.
 
 use super::{SHORT, at, copy, create, fence, log, says};
-use lango_core::{Hold, Patience, SessionCatalog, SessionId, SessionStore, StoreError, Timestamp};
-use lango_core::{TaskRecord, TaskStore, UserId};
-use lango_store::{Changed, PostgresStore};
+use futures_util::StreamExt;
+use lango_core::{
+    Change, Changes, Hold, Patience, SessionCatalog, SessionId, SessionStore, StoreError,
+    TaskStore, Timestamp,
+};
+use lango_core::{TaskRecord, UserId};
+use lango_store::PostgresStore;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::{Arc, Mutex};
@@ -259,14 +263,15 @@ async fn what_one_copy_changes_another_is_told() {
     let name = super::unique("told");
     let right = at(&format!("{address}&application_name={name}"));
     let left = at(&address);
-    let mut changes = right.changes().await.unwrap();
+    right.open_now().await.unwrap();
+    let mut changes = right.changes();
     let mut next = async || {
         let next = tokio::time::timeout(Duration::from_secs(30), changes.next());
         next.await.expect("it is told")
     };
     assert_eq!(
         next().await,
-        Some(Changed::Anything),
+        Some(Change::Anything),
         "nobody listened before"
     );
     let session = create(&left, &super::unique("s")).await;
@@ -281,12 +286,14 @@ async fn what_one_copy_changes_another_is_told() {
         is_running: true,
         updated: Timestamp(1),
         body: "{}".into(),
+        revision: 1,
+        attempts: 0,
     };
-    left.put(task.clone()).await.unwrap();
+    TaskStore::open(&left, task.clone(), "m_1").await.unwrap();
     let mut seen = Vec::new();
     let expected = [
-        Changed::Session(session.clone()),
-        Changed::Task(task.id.clone()),
+        Change::Session(session.clone()),
+        Change::Task(task.id.clone()),
     ];
     while !expected.iter().all(|change| seen.contains(change)) {
         seen.push(next().await.unwrap());
@@ -294,12 +301,12 @@ async fn what_one_copy_changes_another_is_told() {
 
     // A connection that broke says that anything may have changed, and goes on.
     super::cut(&address, &name).await;
-    while next().await != Some(Changed::Anything) {}
-    task.updated = Timestamp(2);
+    while next().await != Some(Change::Anything) {}
     loop {
+        task.revision += 1;
         left.put(task.clone()).await.unwrap();
         match tokio::time::timeout(Duration::from_millis(300), next()).await {
-            Ok(Some(Changed::Task(id))) if id == task.id => break,
+            Ok(Some(Change::Task(id))) if id == task.id => break,
             _ => {}
         }
     }

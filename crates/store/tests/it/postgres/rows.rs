@@ -3,8 +3,8 @@
 use super::{at, create, log};
 use lango_core::{AgentName, EventBody, FrameId, TurnId};
 use lango_core::{
-    Answer, NewSession, Patience, RemoteThread, SessionCatalog, SessionId, SessionStore, TaskQuery,
-    TaskRecord, TaskStore, Timestamp, UserId,
+    Answer, NewSession, Opened, Patience, RemoteThread, SessionCatalog, SessionId, SessionStore,
+    TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
 };
 use lango_store::SqliteStore;
 use lango_testkit::postgres;
@@ -193,8 +193,11 @@ async fn names_with_any_character_read_back_as_they_were_written() {
         is_running: true,
         updated: Timestamp(1),
         body: odd.into(),
+        revision: 1,
+        attempts: 0,
     };
-    store.put(task.clone()).await.unwrap();
+    let opened = TaskStore::open(&store, task.clone(), odd).await;
+    assert_eq!(opened.unwrap(), Opened::New);
     let query = TaskQuery {
         context: Some(odd.into()),
         limit: 9,

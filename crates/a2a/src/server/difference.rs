@@ -1,0 +1,158 @@
+//! What became of a task between two looks at the store, as updates for those who listen: another copy is at work on it, and
+//! what it showed in between is not known here.
+
+use super::ledger::Update;
+use super::shown;
+use a2a::{Artifact, Part, PartContent, Task};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The updates that lead from one task to the other, the artifacts first.
+pub(super) fn between(before: &Task, after: &Task) -> Vec<Update> {
+    let known = before.artifacts.as_deref().unwrap_or_default();
+    let artifacts = after.artifacts.as_deref().unwrap_or_default();
+    let mut updates: Vec<Update> = artifacts
+        .iter()
+        .filter_map(|artifact| {
+            let same = |known: &&Artifact| known.artifact_id == artifact.artifact_id;
+            let (shown, is_appended) = match known.iter().find(same) {
+                Some(known) if known == artifact => return None,
+                Some(known) => match added(known, artifact) {
+                    Some(more) => (more, true),
+                    None => (artifact.clone(), false),
+                },
+                None => (artifact.clone(), false),
+            };
+            let json = shown::artifact_update(after, &shown, is_appended, false).into();
+            Some(Update {
+                json,
+                // The stream must not close before the status is told.
+                state: before.status.state.clone(),
+                is_binding: false,
+            })
+        })
+        .collect();
+    let metadata = new_metadata(before, after);
+    if before.status != after.status || !metadata.is_empty() {
+        updates.push(Update {
+            json: shown::status_update(after, &metadata).into(),
+            state: after.status.state.clone(),
+            is_binding: true,
+        });
+    }
+    updates
+}
+
+fn new_metadata(before: &Task, after: &Task) -> HashMap<String, Value> {
+    let known = |key: &String| before.metadata.as_ref()?.get(key);
+    let all = after.metadata.iter().flatten();
+    all.filter(|(key, value)| known(key) != Some(value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// What was put after an artifact, if nothing else of it has changed.
+fn added(before: &Artifact, after: &Artifact) -> Option<Artifact> {
+    let count = before.parts.len();
+    let (last, earlier) = before.parts.split_last()?;
+    let is_same_so_far = before.name == after.name
+        && before.description == after.description
+        && before.metadata == after.metadata
+        && before.extensions == after.extensions
+        && after.parts.get(..count - 1) == Some(earlier);
+    if !is_same_so_far {
+        return None;
+    }
+    let grown = after.parts.get(count - 1)?;
+    let mut parts: Vec<Part> = match (&last.content, &grown.content) {
+        _ if last == grown => Vec::new(),
+        (PartContent::Text(text), PartContent::Text(longer)) => {
+            let rest = longer.strip_prefix(text.as_str())?;
+            let mut rest_of_it = grown.clone();
+            rest_of_it.content = PartContent::Text(rest.to_owned());
+            vec![rest_of_it]
+        }
+        _ => return None,
+    };
+    parts.extend_from_slice(&after.parts[count..]);
+    (!parts.is_empty()).then(|| Artifact {
+        parts,
+        ..after.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use a2a::{TaskState, TaskStatus};
+    use serde_json::json;
+
+    fn task(state: TaskState, texts: &[(&str, &str)]) -> Task {
+        let artifacts = texts.iter().map(|(id, text)| Artifact {
+            artifact_id: (*id).to_owned(),
+            name: None,
+            description: None,
+            parts: vec![Part::text(*text)],
+            metadata: None,
+            extensions: None,
+        });
+        Task {
+            id: "t".to_owned(),
+            context_id: "c".to_owned(),
+            status: TaskStatus {
+                state,
+                message: None,
+                timestamp: None,
+            },
+            artifacts: Some(artifacts.collect()),
+            history: None,
+            metadata: None,
+        }
+    }
+
+    #[test]
+    fn a_text_that_grew_is_told_by_what_is_new_and_another_as_a_whole() {
+        let before = task(
+            TaskState::Working,
+            &[("a", "one"), ("b", "old"), ("c", "x")],
+        );
+        let after = task(
+            TaskState::Completed,
+            &[("a", "one two"), ("b", "new"), ("c", "x"), ("d", "more")],
+        );
+        let told: Vec<Value> = between(&before, &after)
+            .iter()
+            .map(|update| serde_json::from_str(&update.json).unwrap())
+            .collect();
+        let artifact = |at: usize| {
+            let update = &told[at]["artifactUpdate"];
+            let text = update["artifact"]["parts"][0]["text"].clone();
+            (
+                update["artifact"]["artifactId"].clone(),
+                text,
+                update["append"].clone(),
+            )
+        };
+        assert_eq!(artifact(0), (json!("a"), json!(" two"), json!(true)));
+        assert_eq!(artifact(1), (json!("b"), json!("new"), json!(false)));
+        assert_eq!(artifact(2), (json!("d"), json!("more"), json!(false)));
+        assert_eq!(
+            told[3]["statusUpdate"]["status"]["state"],
+            "TASK_STATE_COMPLETED"
+        );
+        assert_eq!(told.len(), 4);
+        let states = between(&before, &after);
+        assert!(!states[2].state.is_terminal(), "the status comes last");
+    }
+
+    #[test]
+    fn what_is_for_machines_is_told_where_it_is_new() {
+        let before = task(TaskState::Working, &[]);
+        let mut after = before.clone();
+        assert!(between(&before, &after).is_empty());
+        after.metadata = Some(HashMap::from([("author".to_owned(), json!("x"))]));
+        let told = between(&before, &after);
+        assert!(told[0].json.contains("author"), "{}", told[0].json);
+        assert!(between(&after, &after).is_empty());
+    }
+}

@@ -1,0 +1,219 @@
+//! Going on with a turn that has no outcome yet: one that waits for a person, or one whose process is gone. Whoever does it
+//! holds the session, reads how it stands, and replays the turn from its events.
+
+use super::conversation::{Conversation, LeftOver, Place, check_input};
+use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
+use crate::turn::Input;
+use lango_core::{Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long somebody waits in line before those who watch are told so.
+const QUIET_IN_LINE: Duration = Duration::from_millis(200);
+
+impl Conversation {
+    /// Goes on with the last turn, if it has no outcome: until it ends, or until only a person can go on. One that cannot
+    /// go on here, because it was begun in another folder or its agents are gone, is closed as interrupted.
+    pub async fn resume(
+        &mut self,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<Option<TurnEnd>, RunnerError> {
+        if self.place == Place::Unsaved {
+            return Ok(None);
+        }
+        let hold = self.take_hold(stop, shown).await?;
+        self.read().await?;
+        self.resume_held(&hold, stop, shown).await
+    }
+
+    /// Runs a turn under this id, unless the log knows one: then that one goes on if it was cut off, and if not it is told how
+    /// it stands. So that whoever does not know whether it was begun can ask for it again, from several places at once.
+    pub async fn turn_once(
+        &mut self,
+        id: TurnId,
+        question: &str,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        check_input(question)?;
+        let hold = self.take_hold(stop, shown).await?;
+        if self.place == Place::Unsaved {
+            self.create().await?;
+        }
+        self.read().await?;
+        let runner = Runner {
+            parts: Arc::clone(&self.parts),
+        };
+        match runner.standing(&self.session, &id).await? {
+            Standing::Unknown => self.turn_held(id, question, &hold, stop, shown).await,
+            Standing::Finished(report) => Ok(TurnEnd::Finished(report)),
+            Standing::Waiting(_) | Standing::Unfinished => {
+                let end = self.resume_held(&hold, stop, shown).await?;
+                end.ok_or(RunnerError::NothingWaits)
+            }
+        }
+    }
+
+    /// Ends a turn that waits for a person or was cut off: what it asks for is denied, and nothing more is begun.
+    pub async fn take_back(
+        &mut self,
+        turn: &TurnId,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let stop = Stop::new();
+        let hold = self.take_hold(&stop, shown).await?;
+        self.read().await?;
+        let Some(LeftOver { first_seq, .. }) = self.left else {
+            return Err(RunnerError::NothingWaits);
+        };
+        let first = Page {
+            from: first_seq,
+            limit: 1,
+        };
+        let first = self.parts.store.read(&self.session, first).await?;
+        if first.first().is_none_or(|first| first.turn != *turn) {
+            return Err(RunnerError::NothingWaits);
+        }
+        self.go_on(vec![Input::Cancelled], &hold, &stop, shown)
+            .await
+    }
+
+    /// Answers what is asked about a call, and goes on with its turn from the log, in the folder where it was asked for.
+    pub async fn answer(
+        &mut self,
+        request: &ApprovalId,
+        answer: Answer,
+        by: AnsweredBy,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let hold = self.take_hold(stop, shown).await?;
+        self.read().await?;
+        let mut asked = self.waiting().iter().map(|waiting| &waiting.request);
+        let Some(asked) = asked.find(|asked| asked.id == *request) else {
+            return Err(RunnerError::NotWaiting {
+                request: request.clone(),
+            });
+        };
+        if !answer.fits(asked.asks) {
+            return Err(RunnerError::NoAnswer {
+                request: request.clone(),
+                answer: answer.word(),
+            });
+        }
+        if asked.folder != *self.parts.rules.folder() && !asked.folder.is_empty() {
+            return Err(RunnerError::Elsewhere {
+                request: request.clone(),
+                folder: Text::clone(&asked.folder),
+            });
+        }
+        let input = Input::Answered {
+            request: request.clone(),
+            answer,
+            by,
+        };
+        self.go_on(vec![input], &hold, stop, shown).await
+    }
+
+    /// Stops the turn that waits: what it asks for is denied.
+    pub async fn stop_waiting(
+        &mut self,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let stop = Stop::new();
+        let hold = self.take_hold(&stop, shown).await?;
+        self.read().await?;
+        self.go_on(vec![Input::Cancelled], &hold, &stop, shown)
+            .await
+    }
+
+    /// Takes hold of the session, in line behind those who came before, if they are to be waited for.
+    pub(super) async fn take_hold(
+        &self,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<Hold, RunnerError> {
+        let patience = self.patience;
+        let holding = self.parts.store.hold(&self.session, patience);
+        tokio::pin!(holding);
+        if patience != Patience::Refuse {
+            let soon = tokio::time::timeout(QUIET_IN_LINE, &mut holding).await;
+            if let Ok(held) = soon {
+                return Ok(held?);
+            }
+            let _ = shown.send(Shown::InLine).await;
+        }
+        tokio::select! {
+            held = &mut holding => Ok(held?),
+            () = stop.stopped() => Err(RunnerError::NotBegun),
+        }
+    }
+
+    /// Brings the last turn to its end before a new one begins; one that waits for a person keeps the new one out. Whoever
+    /// watches the new one is not shown it: edges that want to show it [resume](Self::resume) it first.
+    pub(super) async fn finish_what_is_left(
+        &mut self,
+        hold: &Hold,
+        stop: &Stop,
+    ) -> Result<(), RunnerError> {
+        let (nobody, _) = mpsc::channel(1);
+        match self.resume_held(hold, stop, &nobody).await? {
+            Some(TurnEnd::Waiting(waiting)) => Err(match waiting.into_iter().next() {
+                Some(first) => RunnerError::Waiting {
+                    request: first.request.id,
+                },
+                None => RunnerError::NothingWaits,
+            }),
+            Some(TurnEnd::Finished(_)) => self.read().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn resume_held(
+        &mut self,
+        hold: &Hold,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<Option<TurnEnd>, RunnerError> {
+        match &self.left {
+            None => Ok(None),
+            Some(left) if left.is_parked => Ok(Some(TurnEnd::Waiting(left.waiting.clone()))),
+            Some(_) => self.go_on(Vec::new(), hold, stop, shown).await.map(Some),
+        }
+    }
+
+    /// Replays the turn that is left, gives it what came, and runs it until it ends or only a person can go on.
+    async fn go_on(
+        &mut self,
+        inputs: Vec<Input>,
+        hold: &Hold,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let Some(LeftOver { first_seq, .. }) = self.left.take() else {
+            return Err(RunnerError::NothingWaits);
+        };
+        self.place = Place::Stale;
+        let (mut turn, folder) = self.replay(first_seq).await?;
+        let is_here = folder.is_none_or(|folder| folder == *self.parts.rules.folder());
+        let mut before = Vec::new();
+        if is_here && turn.agents_are_there() {
+            before.push(Input::Resumed);
+        } else if inputs.is_empty() {
+            before = remote::hear(&self.parts, &turn).await;
+            before.push(Input::Interrupted);
+        }
+        let now = self.parts.clock.now();
+        let inputs = before.into_iter().chain(inputs);
+        let events: Vec<Event> = inputs.flat_map(|input| turn.accept(input, now)).collect();
+        let first = append(&self.parts, events, shown).await?;
+        let end = self.drive(&mut turn, first, hold, stop, shown).await?;
+        self.next_seq = turn.next_seq();
+        Ok(match end {
+            TurnEnd::Waiting(waiting) => self.park(first_seq, waiting),
+            finished => finished,
+        })
+    }
+}

@@ -1,0 +1,421 @@
+//! Going on with a turn whose process is gone: what is repeated, what is asked about, and what survives with the turn.
+
+use crate::bench::{Bench, local, log, turn};
+use lango_core::{
+    Answer, AnsweredBy, Asks, CallStatus, Effect, Event, EventBody, Fault, NewSession, Outcome,
+    SessionId, SessionStore, Timestamp, Tool, Waiting,
+};
+use lango_engine::{Conversation, RunnerError, Stop, TurnEnd, TurnReport};
+use lango_store::MemoryStore;
+use lango_testkit::model::{ScriptedModel, call, delegate, say};
+use lango_testkit::tool::CountingTool;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A turn of an operator that calls a tool once, as it is in the log when all went well.
+async fn whole_turn(effect: Effect) -> Vec<Event> {
+    let bench = Bench::new(tools(effect).1);
+    let script = [
+        delegate("operator", "x"),
+        call("fs_do", json!({})),
+        say("one"),
+        say("two"),
+    ];
+    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+    turn(&mut conversation, "x").await;
+    log(&bench, conversation.session()).await
+}
+
+fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
+    let tool = Arc::new(CountingTool::new("fs_do").with_effect(effect));
+    (Arc::clone(&tool), vec![tool])
+}
+
+/// A bench whose store holds this much of a log, and nobody who is at work on it.
+async fn left_with(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, SessionId) {
+    let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
+    let id = events[0].session.clone();
+    let new = NewSession {
+        id: id.clone(),
+        user: local(),
+        created: Timestamp(0),
+    };
+    store.create(new).await.unwrap();
+    store.append(events.to_vec().into()).await.unwrap();
+    let bench = Bench {
+        store,
+        ..Bench::new(tools)
+    };
+    (bench, id)
+}
+
+async fn resume(conversation: &mut Conversation) -> TurnEnd {
+    let (sender, _shown) = mpsc::channel(1000);
+    let end = conversation.resume(&Stop::new(), &sender).await.unwrap();
+    end.expect("there is something to go on with")
+}
+
+async fn answer(conversation: &mut Conversation, waiting: &Waiting, answer: Answer) -> TurnEnd {
+    let (sender, _shown) = mpsc::channel(1000);
+    let (request, by) = (&waiting.request.id, AnsweredBy::Person);
+    conversation
+        .answer(request, answer, by, &Stop::new(), &sender)
+        .await
+        .unwrap()
+}
+
+fn finished(end: TurnEnd) -> TurnReport {
+    end.finished().expect("it has an outcome")
+}
+
+/// Up to the moment when the tool is about to run.
+fn about_to_run(whole: &[Event]) -> &[Event] {
+    let is_call = |event: &Event| matches!(event.body, EventBody::ToolCalled { .. });
+    let at = whole.iter().position(is_call).unwrap();
+    &whole[..=at]
+}
+
+fn results(events: &[Event]) -> Vec<(CallStatus, String)> {
+    let result = |event: &Event| match &event.body {
+        EventBody::ToolReturned { status, output, .. } => Some((*status, output.to_string())),
+        _ => None,
+    };
+    events.iter().filter_map(result).collect()
+}
+
+#[tokio::test]
+async fn a_turn_that_a_crash_cut_off_anywhere_goes_on_to_its_outcome_and_loses_nothing() {
+    let whole = whole_turn(Effect::Pure).await;
+    for cut in 1..whole.len() {
+        let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..cut]).await;
+        let runner = bench.runner(ScriptedModel::from_fn(|_| say("done")));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let (report, _) = turn(&mut conversation, "still there?").await;
+        assert_eq!(report.answer.as_deref(), Some("done"));
+        assert_eq!(conversation.turns(), 2);
+        let events = log(&bench, &id).await;
+        assert_eq!(
+            events[..cut],
+            whole[..cut],
+            "nothing that was stored is lost"
+        );
+        let outcomes: Vec<_> = events
+            .iter()
+            .filter(|event| matches!(event.body, EventBody::TurnFinished { .. }))
+            .map(|event| event.turn.clone())
+            .collect();
+        assert_eq!(
+            outcomes,
+            [whole[0].turn.clone(), report.turn],
+            "cut at {cut}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn opening_a_session_that_was_cut_off_changes_nothing() {
+    let whole = whole_turn(Effect::Pure).await;
+    let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..3]).await;
+    let runner = bench.runner(ScriptedModel::replies([]));
+    assert!(runner.open(id.clone()).await.unwrap().is_cut_off());
+    assert_eq!(log(&bench, &id).await, whole[..3]);
+}
+
+#[tokio::test]
+async fn what_changes_nothing_when_it_runs_twice_runs_again_after_a_crash() {
+    for effect in [Effect::Pure, Effect::Idempotent] {
+        let whole = whole_turn(effect).await;
+        let (tool, tools) = tools(effect);
+        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.answer.as_deref(), Some("two"));
+        assert_eq!((tool.runs(), report.tool_calls), (1, 1));
+        assert!(resume_is_over(&mut conversation).await);
+    }
+}
+
+async fn resume_is_over(conversation: &mut Conversation) -> bool {
+    let (sender, _shown) = mpsc::channel(1000);
+    let end = conversation.resume(&Stop::new(), &sender).await;
+    matches!(end, Ok(None))
+}
+
+#[tokio::test]
+async fn a_call_with_effect_is_put_to_the_person_and_not_run_again_by_itself() {
+    let whole = whole_turn(Effect::Effect).await;
+    let answers = [
+        (Answer::Retry, 1, CallStatus::Ok, "fs_do ran with {}"),
+        (
+            Answer::Skip,
+            0,
+            CallStatus::Unknown,
+            "nobody knows whether it happened",
+        ),
+        (
+            Answer::No { reason: None },
+            0,
+            CallStatus::Unknown,
+            "nobody knows",
+        ),
+        (
+            Answer::Happened {
+                text: "it was sent".into(),
+            },
+            0,
+            CallStatus::Ok,
+            "the user says what became of it: it was sent",
+        ),
+    ];
+    for (said, runs, status, words) in answers {
+        let (tool, tools) = tools(Effect::Effect);
+        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+            panic!("it has to be asked about");
+        };
+        assert_eq!(waiting.len(), 1);
+        assert_eq!((waiting[0].request.asks, tool.runs()), (Asks::Fate, 0));
+        // Crashing again asks the same question, and only once.
+        let mut again = runner.open(id.clone()).await.unwrap();
+        assert!(!again.is_cut_off());
+        assert_eq!(again.waiting(), waiting);
+        let report = finished(answer(&mut again, &waiting[0], said).await);
+        assert_eq!(report.answer.as_deref(), Some("two"));
+        assert_eq!(tool.runs(), runs);
+        let results = results(&log(&bench, &id).await);
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].0, status);
+        assert!(results[0].1.contains(words), "{results:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_is_cut_off_is_asked_about_again() {
+    let whole = whole_turn(Effect::Effect).await;
+    let (tool, tools) = tools(Effect::Effect);
+    let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(id.clone()).await.unwrap();
+    let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+        panic!("it has to be asked about");
+    };
+    answer(&mut conversation, &waiting[0], Answer::Retry).await;
+    let events = log(&bench, &id).await;
+    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+    let cut = events.iter().position(is_result).unwrap();
+    let (bench, id) = left_with(bench.tools.clone(), &events[..cut]).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(id).await.unwrap();
+    let TurnEnd::Waiting(again) = resume(&mut conversation).await else {
+        panic!("it has to be asked about");
+    };
+    assert_eq!(again[0].request.id, waiting[0].request.id);
+    assert_eq!(tool.runs(), 1);
+    finished(answer(&mut conversation, &again[0], Answer::Skip).await);
+    assert_eq!(tool.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_yes_is_no_answer_to_what_became_of_a_call() {
+    let whole = whole_turn(Effect::Effect).await;
+    let (bench, id) = left_with(tools(Effect::Effect).1, about_to_run(&whole)).await;
+    let runner = bench.runner(ScriptedModel::replies([]));
+    let mut conversation = runner.open(id.clone()).await.unwrap();
+    let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+        panic!("it has to be asked about");
+    };
+    let before = log(&bench, &id).await;
+    let (sender, _shown) = mpsc::channel(1000);
+    let request = &waiting[0].request.id;
+    let (by, stop) = (AnsweredBy::Person, Stop::new());
+    let said = conversation.answer(request, Answer::Once, by, &stop, &sender);
+    assert!(matches!(said.await, Err(RunnerError::NoAnswer { .. })));
+    assert_eq!(log(&bench, &id).await, before);
+}
+
+#[tokio::test]
+async fn stopping_a_turn_with_a_call_of_unknown_fate_leaves_it_unknown() {
+    let whole = whole_turn(Effect::Effect).await;
+    let (tool, tools) = tools(Effect::Effect);
+    let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+    let runner = bench.runner(ScriptedModel::replies([]));
+    let mut conversation = runner.open(id.clone()).await.unwrap();
+    resume(&mut conversation).await;
+    let (sender, _shown) = mpsc::channel(1000);
+    let report = finished(conversation.stop_waiting(&sender).await.unwrap());
+    assert_eq!(report.outcome, Outcome::Cancelled);
+    assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
+    assert_eq!(tool.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_turn_of_another_folder_or_of_agents_that_are_gone_is_closed_as_interrupted() {
+    let whole = whole_turn(Effect::Effect).await;
+    for (folder, with_tools) in [("/elsewhere", true), ("/work", false)] {
+        let (tool, tools) = tools(Effect::Effect);
+        let kept = if with_tools { tools } else { Vec::new() };
+        let (bench, id) = left_with(kept, about_to_run(&whole)).await;
+        let bench = Bench { folder, ..bench };
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.outcome, Outcome::Interrupted);
+        assert_eq!(tool.runs(), 0);
+        assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
+    }
+}
+
+#[tokio::test]
+async fn counters_and_limits_survive_with_the_turn_and_calls_under_way_are_charged() {
+    let whole = whole_turn(Effect::Pure).await;
+    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+    let cut = whole.iter().position(is_result).unwrap() + 1;
+    let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..cut]).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(id).await.unwrap();
+    let report = finished(resume(&mut conversation).await);
+    // Two before, two after; the one under way is charged, and reported nowhere.
+    assert_eq!(
+        (report.model_calls, report.tool_calls, report.rounds),
+        (4, 1, 1)
+    );
+}
+
+#[tokio::test]
+async fn a_model_call_that_was_lost_counts_towards_the_limit_and_leaves_the_last_one() {
+    let mut whole = whole_turn(Effect::Pure).await;
+    for (limit, tools_are_offered) in [(1, false), (2, false), (3, true)] {
+        let EventBody::UserMessage { settings, .. } = &mut whole[0].body else {
+            panic!("a turn begins with a question");
+        };
+        settings.as_mut().unwrap().limits.model_calls = limit;
+        let (bench, id) = left_with(tools(Effect::Pure).1, &whole[..1]).await;
+        let model = ScriptedModel::from_fn(move |request| {
+            assert_eq!(!request.functions.is_empty(), tools_are_offered, "{limit}");
+            say("done")
+        });
+        let mut conversation = bench.runner(model).open(id).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.answer.as_deref(), Some("done"));
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_its_process_every_time_is_given_up() {
+    let mut events = whole_turn(Effect::Pure).await[..1].to_vec();
+    let mut resumed = 0;
+    let outcome = loop {
+        let (bench, id) = left_with(tools(Effect::Pure).1, &events).await;
+        let runner = bench.runner(ScriptedModel::from_fn(|_| say("done")));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        let stored = log(&bench, &id).await;
+        // The process ends right after it took the turn up.
+        let is_taken_up = |event: &&Event| {
+            let body = &event.body;
+            matches!(
+                body,
+                EventBody::TurnCorrected {
+                    fault: Fault::Interrupted,
+                    ..
+                }
+            )
+        };
+        assert!(
+            stored[events.len()..]
+                .iter()
+                .any(|event| is_taken_up(&event))
+        );
+        events = stored[..events.len() + 1].to_vec();
+        resumed += 1;
+        if report.outcome != (Outcome::Answered { limit: None }) {
+            break report.outcome;
+        }
+        assert!(resumed < 20, "it is never given up");
+    };
+    assert_eq!((outcome, resumed), (Outcome::Interrupted, 6));
+}
+
+async fn once(conversation: &mut Conversation, question: &str) -> TurnEnd {
+    let (sender, _shown) = mpsc::channel(1000);
+    let end = conversation
+        .turn_once("t_once".into(), question, &Stop::new(), &sender)
+        .await;
+    end.unwrap()
+}
+
+#[tokio::test]
+async fn a_turn_that_is_asked_for_again_under_its_id_is_the_one_there_is() {
+    let bench = Bench::new(vec![]);
+    let session = SessionId::from("s_once");
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    // Two who both found no session.
+    let mut first = runner.start_as(local(), session.clone());
+    let mut second = runner.start_as(local(), session.clone());
+    let (one, again) = tokio::join!(once(&mut first, "x"), once(&mut second, "x"));
+    let (one, again) = (finished(one), finished(again));
+    assert_eq!(one.answer.as_deref(), Some("one"));
+    assert_eq!((one.answer, one.outcome), (again.answer, again.outcome));
+    let events = log(&bench, &session).await;
+    let is_question = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
+    assert_eq!(events.iter().filter(is_question).count(), 1);
+    // Another one is another one.
+    let (report, _) = turn(&mut second, "y").await;
+    assert_eq!(report.answer.as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_cut_off_turn_that_is_asked_for_again_goes_on() {
+    let whole = whole_turn(Effect::Pure).await;
+    let mut cut = about_to_run(&whole).to_vec();
+    for event in &mut cut {
+        event.turn = "t_once".into();
+    }
+    let (tool, all) = tools(Effect::Pure);
+    let (bench, session) = left_with(all, &cut).await;
+    let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+    let mut conversation = runner.open(session.clone()).await.unwrap();
+    let report = finished(once(&mut conversation, "x").await);
+    assert_eq!(report.answer.as_deref(), Some("two"));
+    assert_eq!(tool.runs(), 1);
+    let events = log(&bench, &session).await;
+    let is_question = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
+    assert_eq!(events.iter().filter(is_question).count(), 1);
+}
+
+#[tokio::test]
+async fn a_cut_off_turn_is_taken_back_and_nothing_of_it_runs() {
+    for effect in [Effect::Pure, Effect::Effect] {
+        let whole = whole_turn(effect).await;
+        let cut = about_to_run(&whole);
+        let (tool, all) = tools(effect);
+        let (bench, session) = left_with(all, cut).await;
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(session.clone()).await.unwrap();
+        let (sender, _shown) = mpsc::channel(1000);
+        let other = conversation.take_back(&"t_other".into(), &sender).await;
+        assert!(matches!(other, Err(RunnerError::NothingWaits)));
+        let end = conversation.take_back(&cut[0].turn, &sender).await;
+        assert_eq!(finished(end.unwrap()).outcome, Outcome::Cancelled);
+        assert_eq!(tool.runs(), 0);
+        let again = conversation.take_back(&cut[0].turn, &sender).await;
+        assert!(matches!(again, Err(RunnerError::NothingWaits)));
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_free_unless_somebody_holds_it() {
+    let bench = Bench::new(vec![]);
+    let runner = bench.runner(ScriptedModel::replies([]));
+    let session = SessionId::from("s_1");
+    assert!(runner.is_free(&session).await.unwrap());
+    let held = bench.store.hold(&session, lango_core::Patience::Refuse);
+    let held = held.await.unwrap();
+    assert!(!runner.is_free(&session).await.unwrap());
+    drop(held);
+    assert!(runner.is_free(&session).await.unwrap());
+}

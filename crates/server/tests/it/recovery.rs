@@ -1,0 +1,300 @@
+//! Processes that die while turns run, and several over one database: each task is brought to its end once.
+
+use crate::support::{TestServer, message};
+use lango_core::{
+    BoxStream, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest, ModelTerms, Page,
+    Patience, SessionStore, Tool, UserId,
+};
+use lango_server::Desk;
+use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::tool::CountingTool;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+fn answer(task: &Value) -> &str {
+    let text = task["artifacts"][0]["parts"][0]["text"].as_str();
+    text.unwrap_or_default()
+}
+
+/// A model that is asked and never answers. Clones count together.
+#[derive(Default, Clone)]
+struct Silent {
+    asked: Arc<AtomicUsize>,
+}
+
+impl Silent {
+    async fn is_asked(&self) {
+        until(|| self.asked.load(Ordering::SeqCst) == 1).await;
+    }
+}
+
+impl Model for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+
+    fn terms(&self) -> ModelTerms {
+        ModelTerms::default()
+    }
+
+    fn call<'a>(&'a self, _: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Box::pin(futures_util::stream::pending())
+    }
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let patience = Duration::from_secs(30);
+    tokio::time::timeout(patience, waiting)
+        .await
+        .expect("it should be so by now");
+}
+
+/// The kinds of all events of a conversation's session.
+async fn kinds(server: &TestServer, context: &str) -> Vec<&'static str> {
+    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let all = Page {
+        from: 1,
+        limit: 1000,
+    };
+    let events = server.store.read(&session, all).await.unwrap();
+    events.iter().map(|event| event.body.kind()).collect()
+}
+
+fn count(kinds: &[&str], kind: &str) -> usize {
+    kinds.iter().filter(|found| **found == kind).count()
+}
+
+#[test]
+fn a_message_that_was_taken_is_answered_by_the_next_process_though_its_turn_had_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Runtime::new().unwrap();
+    let id = first.block_on(async {
+        let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
+        // The session is busy, so the turn waits in line, and the log knows nothing of it.
+        let session = Desk::session_of(&UserId::from("a2a"), "c-1");
+        let held = server.store.hold(&session, Patience::Refuse).await.unwrap();
+        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
+        server.until(&id, "TASK_STATE_WORKING").await;
+        // It goes with the process.
+        tokio::spawn(async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        });
+        id
+    });
+    drop(first);
+    let second = Runtime::new().unwrap();
+    second.block_on(async {
+        let model = ScriptedModel::replies([say("Here I am.")]);
+        let server = TestServer::start(folder.path(), model, vec![]).await;
+        let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+        assert_eq!(answer(&task), "Here I am.");
+        // The caller that lost its answer asks again.
+        let mut params = message("m-1", "hello");
+        params["message"]["contextId"] = json!("c-1");
+        let again = server.rpc("SendMessage", params).await;
+        assert_eq!(again["result"]["task"], task);
+        assert_eq!(count(&kinds(&server, "c-1").await, "user.message"), 1);
+        server.stop().await;
+    });
+}
+
+#[test]
+fn a_turn_that_was_cut_off_goes_on_and_its_task_ends_with_its_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Runtime::new().unwrap();
+    let id = first.block_on(async {
+        let model = Silent::default();
+        let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
+        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
+        model.is_asked().await;
+        id
+    });
+    // As a process that is killed leaves it: nothing is told to anybody.
+    drop(first);
+    let second = Runtime::new().unwrap();
+    second.block_on(async {
+        let model = ScriptedModel::replies([say("After all.")]);
+        let server = TestServer::start(folder.path(), model, vec![]).await;
+        let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+        assert_eq!(answer(&task), "After all.");
+        let kinds = kinds(&server, "c-1").await;
+        assert_eq!(count(&kinds, "user.message"), 1, "{kinds:?}");
+        assert_eq!(count(&kinds, "turn.finished"), 1, "{kinds:?}");
+        server.stop().await;
+    });
+}
+
+#[test]
+fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
+    for effect in [Effect::Pure, Effect::Effect] {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Runtime::new().unwrap();
+        let id = first.block_on(async {
+            let stuck = CountingTool::new("fs_do")
+                .with_effect(effect)
+                .never_returning();
+            let stuck = Arc::new(stuck);
+            let model = ScriptedModel::replies([
+                delegate_and_finish("operator", "do it"),
+                call("fs_do", json!({})),
+            ]);
+            let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&stuck) as _];
+            let server = TestServer::start(folder.path(), model, tools).await;
+            let id = server.begin("m-1", "do it", Some("c-1")).await["id"].clone();
+            until(|| stuck.runs() == 1).await;
+            id
+        });
+        drop(first);
+        let second = Runtime::new().unwrap();
+        second.block_on(async {
+            let tool = Arc::new(CountingTool::new("fs_do").with_effect(effect));
+            let model = ScriptedModel::replies([say("Done.")]);
+            let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&tool) as _];
+            let server = TestServer::start(folder.path(), model, tools).await;
+            if effect == Effect::Pure {
+                let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+                assert_eq!((answer(&task), tool.runs()), ("Done.", 1));
+            } else {
+                let task = server.until(&id, "TASK_STATE_AUTH_REQUIRED").await;
+                let said = task["status"]["message"]["parts"][0]["text"]
+                    .as_str()
+                    .unwrap();
+                assert!(said.contains("nobody knows"), "{said}");
+                assert_eq!(tool.runs(), 0);
+                // It can be taken back, and stays so.
+                let cancelled = server.rpc("CancelTask", json!({ "id": id })).await;
+                assert_eq!(
+                    cancelled["result"]["status"]["state"],
+                    "TASK_STATE_CANCELED"
+                );
+            }
+            server.stop().await;
+        });
+    }
+}
+
+#[test]
+fn a_conversation_with_several_tasks_goes_on_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Runtime::new().unwrap();
+    let ids: Vec<Value> = first.block_on(async {
+        let model = Silent::default();
+        let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
+        let mut ids = Vec::new();
+        for number in 1..=4 {
+            let text = format!("question {number}");
+            let id = format!("m-{number}");
+            ids.push(server.begin(&id, &text, Some("c-1")).await["id"].clone());
+            model.is_asked().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        ids
+    });
+    drop(first);
+    let second = Runtime::new().unwrap();
+    second.block_on(async {
+        let model = ScriptedModel::replies((1..=4).map(|number| say(&format!("answer {number}"))));
+        let server = TestServer::start(folder.path(), model, vec![]).await;
+        for (at, id) in ids.iter().enumerate() {
+            let task = server.until(id, "TASK_STATE_COMPLETED").await;
+            assert_eq!(answer(&task), format!("answer {}", at + 1));
+        }
+        let kinds = kinds(&server, "c-1").await;
+        assert_eq!(count(&kinds, "user.message"), 4, "{kinds:?}");
+        server.stop().await;
+    });
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_stop_leaves_turns_as_they_are_and_the_next_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Silent::default();
+    let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
+    let running = server.begin("m-1", "one", Some("c-1")).await["id"].clone();
+    model.is_asked().await;
+    let queued = server.begin("m-2", "two", Some("c-1")).await["id"].clone();
+    server.stop_within(Duration::ZERO).await;
+
+    let model = ScriptedModel::replies([say("One."), say("Two.")]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let task = server.until(&running, "TASK_STATE_COMPLETED").await;
+    assert_eq!(answer(&task), "One.");
+    let task = server.until(&queued, "TASK_STATE_COMPLETED").await;
+    assert_eq!(answer(&task), "Two.");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_of_one_server_is_followed_and_cancelled_through_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Silent::default();
+    let one = TestServer::start(folder.path(), model.clone(), vec![]).await;
+    let other = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
+    let id = one.begin("m-1", "hello", Some("c-1")).await["id"].clone();
+    model.is_asked().await;
+    let listed = other.rpc("ListTasks", json!({})).await;
+    assert_eq!(listed["result"]["tasks"][0]["id"], id);
+    let params = json!({ "id": id });
+    let (events, cancelled) = tokio::join!(
+        other.stream("SubscribeToTask", params.clone()),
+        other.rpc("CancelTask", params.clone()),
+    );
+    assert_eq!(
+        cancelled["result"]["status"]["state"], "TASK_STATE_CANCELED",
+        "{cancelled}"
+    );
+    let last = events.last().unwrap();
+    assert_eq!(
+        last["statusUpdate"]["status"],
+        cancelled["result"]["status"]
+    );
+    let session = Desk::session_of(&UserId::from("a2a"), "c-1");
+    let all = Page {
+        from: 1,
+        limit: 100,
+    };
+    let events = one.store.read(&session, all).await.unwrap();
+    let is_end = |body: &EventBody| matches!(body, EventBody::TurnFinished { .. });
+    assert_eq!(events.iter().filter(|event| is_end(&event.body)).count(), 1);
+    one.stop().await;
+    other.stop().await;
+}
+
+#[test]
+fn another_server_brings_to_its_end_what_a_dead_one_had_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let survivor = Runtime::new().unwrap();
+    let model = ScriptedModel::replies([say("Taken over.")]);
+    let server = survivor.block_on(TestServer::start(folder.path(), model, vec![]));
+    let dying = Runtime::new().unwrap();
+    let id = dying.block_on(async {
+        let model = Silent::default();
+        let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
+        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
+        model.is_asked().await;
+        id
+    });
+    survivor.block_on(async {
+        let params = json!({ "id": id });
+        let (events, ()) = tokio::join!(server.stream("SubscribeToTask", params), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let died = tokio::task::spawn_blocking(move || drop(dying));
+            died.await.unwrap();
+        });
+        let last = &events.last().unwrap()["statusUpdate"]["status"]["state"];
+        assert_eq!(last, "TASK_STATE_COMPLETED", "{events:?}");
+        let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+        assert_eq!(answer(&task), "Taken over.");
+        server.stop().await;
+    });
+}

@@ -1,0 +1,38 @@
+//! All that lango keeps, as one seam: whoever holds a database need not know which one it is.
+
+use crate::graph::GraphRows;
+use crate::library::LibraryRows;
+use crate::postgres::PostgresStore;
+use crate::recollection::MemoryRows;
+use crate::sqlite::SqliteStore;
+use lango_core::{AgentName, BoxFuture, SessionCatalog, SessionStore, StoreError, TaskStore};
+use std::sync::Arc;
+
+/// What a database gives, or why not.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A database with sessions, tasks, knowledge and memory. It is opened when it is first used, so that whoever only might
+/// need it leaves no trace.
+pub trait Database:
+    SessionStore + SessionCatalog + TaskStore + LibraryRows + GraphRows + MemoryRows
+{
+    /// Opens it now, if that has not happened yet: it is made if need be, and an older schema is brought up to date.
+    fn ready(&self) -> Answer<'_, ()>;
+}
+
+/// The database at a place: `sqlite:PATH`, or `postgres://user:password@host/database`. It is opened when it is first used.
+///
+/// `root_agent` is the author of stored messages that have none because they are older than authors.
+pub fn database_at(place: &str, root_agent: AgentName) -> Result<Arc<dyn Database>, StoreError> {
+    match place.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => {
+            Ok(Arc::new(SqliteStore::at(path, root_agent)?))
+        }
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::at(place, root_agent)?)),
+        // What else it says may be a secret.
+        _ => Err(StoreError::Failed {
+            detail: "a database is `sqlite:PATH` or `postgres://user:password@host/database`"
+                .to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,207 @@
+//! What is read of memory: from rows to values.
+
+use super::super::asking::{claim, row, rows, trust};
+use super::super::database::Values;
+use super::super::failure::Failure;
+use super::super::rows::{bound, exchange, limit as number_of, text, unsigned};
+use super::super::text::{Words, words};
+use super::statements::{
+    LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, UNOBSERVED,
+    UNTRUSTED_SAVED, WATERMARK,
+};
+use crate::recollection::{
+    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which, exchange_within,
+};
+use deadpool_postgres::Transaction;
+use lango_core::{AgentName, Source, StoreError, Timestamp, Trust, TurnId, UserId};
+use tokio_postgres::Row;
+
+/// How far a session's memory is; at the beginning if it has none.
+pub(super) async fn watermark(
+    transaction: &Transaction<'_>,
+    owner: &MemoryOwner,
+) -> Result<Watermark, Failure> {
+    let values: Values<'_> = &[&Words(owner.session.as_str()), &Words(owner.user.as_str())];
+    let Some(row) = row(transaction, WATERMARK, values).await? else {
+        must_own(transaction, owner).await?;
+        return Ok(Watermark {
+            observed: 0,
+            revision: 0,
+            trust: Trust::Trusted,
+            failures: 0,
+        });
+    };
+    Ok(Watermark {
+        observed: unsigned(&row, 0)?,
+        revision: unsigned(&row, 1)?,
+        trust: trust(&row, 2)?,
+        failures: u32::try_from(unsigned(&row, 3)?).unwrap_or(u32::MAX),
+    })
+}
+
+/// A session of somebody else is none.
+pub(super) async fn must_own(
+    transaction: &Transaction<'_>,
+    owner: &MemoryOwner,
+) -> Result<(), Failure> {
+    let values: Values<'_> = &[&Words(owner.session.as_str()), &Words(owner.user.as_str())];
+    match row(transaction, OWNS, values).await? {
+        Some(_) => Ok(()),
+        None => {
+            let id = owner.session.clone();
+            Err(StoreError::NotFound { id }.into())
+        }
+    }
+}
+
+/// Turns in their order, up to the first that may still go on.
+pub(super) async fn turns(
+    transaction: &Transaction<'_>,
+    owner: &MemoryOwner,
+    turns: TurnsToRead,
+    root_agent: &AgentName,
+) -> Result<Vec<UnobservedTurn>, Failure> {
+    let values: Values<'_> = &[
+        &Words(owner.session.as_str()),
+        &Words(owner.user.as_str()),
+        &bound(turns.from),
+        &number_of(turns.limit),
+    ];
+    let mut found = Vec::new();
+    for row in &rows(transaction, UNOBSERVED, values).await? {
+        let finished = claim(row, 7)?;
+        let (outside, forgotten, last): (bool, bool, bool) =
+            (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+        // Only the last turn of a session can still end; one before it that never did has no answer.
+        if !finished && last {
+            break;
+        }
+        let exchange = if finished && !forgotten {
+            let exchange = exchange(row, &owner.session, root_agent)?;
+            Some(exchange_within(exchange, turns.text_bytes))
+        } else {
+            None
+        };
+        found.push(UnobservedTurn {
+            ordinal: unsigned(row, 0)?,
+            began: Timestamp(unsigned(row, 1)?),
+            exchange,
+            trust: if outside {
+                Trust::Untrusted
+            } else {
+                Trust::Trusted
+            },
+        });
+    }
+    Ok(found)
+}
+
+/// Whether all that the session's agents were shown until now may be believed.
+pub(super) async fn trust_now(
+    transaction: &Transaction<'_>,
+    owner: &MemoryOwner,
+) -> Result<Trust, Failure> {
+    let watermark = watermark(transaction, owner).await?;
+    let values: Values<'_> = &[&Words(owner.session.as_str()), &bound(watermark.observed)];
+    let outside = is_so(transaction, OUTSIDE_SINCE, values).await?;
+    Ok(
+        if outside || has_untrusted(transaction, &owner.user).await? {
+            Trust::Untrusted
+        } else {
+            watermark.trust
+        },
+    )
+}
+
+/// Whether a user has saved something that may not be believed.
+pub(super) async fn has_untrusted(
+    transaction: &Transaction<'_>,
+    user: &UserId,
+) -> Result<bool, Failure> {
+    is_so(transaction, UNTRUSTED_SAVED, &[&Words(user.as_str())]).await
+}
+
+async fn is_so(
+    transaction: &Transaction<'_>,
+    statement: &str,
+    values: Values<'_>,
+) -> Result<bool, Failure> {
+    let row = row(transaction, statement, values).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
+}
+
+/// The ordinal of a turn that is going on.
+pub(super) async fn current_turn(
+    transaction: &Transaction<'_>,
+    owner: &MemoryOwner,
+    turn: &TurnId,
+) -> Result<Option<u64>, Failure> {
+    must_own(transaction, owner).await?;
+    let last = row(transaction, LAST_TURN, &[&Words(owner.session.as_str())]).await?;
+    let Some(last) = last else { return Ok(None) };
+    let is_last = turn == words(&last, 1)?.as_ref();
+    Ok(is_last.then(|| unsigned(&last, 0)).transpose()?)
+}
+
+/// Recollections of one generation.
+pub(super) async fn list(
+    transaction: &Transaction<'_>,
+    owner: &MemoryOwner,
+    generation: Generation,
+    which: Which,
+    limit: usize,
+) -> Result<Vec<Recollection>, Failure> {
+    let query = match which {
+        Which::Newest => NEWEST,
+        Which::NewestLoose => NEWEST_LOOSE,
+        Which::OldestLoose => OLDEST_LOOSE,
+    };
+    let values: Values<'_> = &[
+        &Words(owner.session.as_str()),
+        &Words(owner.user.as_str()),
+        &generation.number(),
+        &number_of(limit),
+    ];
+    let recollection = |row| {
+        Ok(Recollection {
+            id: generation.name(unsigned(row, 0)?),
+            generation,
+            turns: (unsigned(row, 1)?, unsigned(row, 2)?),
+            text: text(row, 3)?,
+            source: source(row, 4)?,
+            created: Timestamp(unsigned(row, 6)?),
+            is_part: Row::try_get::<_, Option<i64>>(row, 7)?.is_some(),
+        })
+    };
+    let rows = rows(transaction, query, values).await?;
+    rows.iter().map(recollection).collect()
+}
+
+/// A user's saved memories, the newest first.
+pub(super) async fn saved(
+    transaction: &Transaction<'_>,
+    user: &UserId,
+    limit: usize,
+) -> Result<Vec<SavedMemory>, Failure> {
+    let values: Values<'_> = &[&Words(user.as_str()), &number_of(limit)];
+    let memory = |row| {
+        Ok(SavedMemory {
+            id: MemoryId::Saved(unsigned(row, 0)?),
+            text: text(row, 1)?,
+            tags: serde_json::from_str(&words(row, 2)?).unwrap_or_default(),
+            source: source(row, 3)?,
+            created: Timestamp(unsigned(row, 5)?),
+        })
+    };
+    let rows = rows(transaction, SAVED, values).await?;
+    rows.iter().map(memory).collect()
+}
+
+/// The name in one column, the trust in the next.
+fn source(row: &Row, column: usize) -> Result<Source, Failure> {
+    Ok(Source {
+        name: text(row, column)?,
+        trust: trust(row, column + 1)?,
+    })
+}

@@ -137,15 +137,9 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     for damage in &evidence.log.damage {
         verdict.say(Wrong::Integrity, damage);
     }
-    if evidence.crashes > 0 {
-        verdict.say(Wrong::Crash, format!("{} servers", evidence.crashes));
-    }
-    for words in evidence
-        .ledger
-        .refusals
-        .iter()
-        .chain(&evidence.answers.strange)
-    {
+    let refusals = evidence.ledger.refusals.iter();
+    let strange = evidence.answers.strange.iter();
+    for words in evidence.crashes.iter().chain(refusals).chain(strange) {
         verdict.say(Wrong::Crash, words);
     }
     verdict
@@ -289,6 +283,10 @@ fn told_wrongly(
     end: &TaskEnd,
 ) -> Option<String> {
     let told = format!("job {number}, task {task}: {} {}", end.state, end.words);
+    // Nothing was begun, and the caller was told why: the turn before it waits for a person.
+    if end.state == "REJECTED" && turns.is_empty() && end.words.contains("waits for somebody") {
+        return None;
+    }
     if !turns.iter().any(|turn| turn == task) {
         return Some(format!("{told}, and the log has {turns:?}"));
     }

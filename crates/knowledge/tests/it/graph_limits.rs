@@ -1,6 +1,6 @@
 //! Odd arguments, and results that would be too long.
 
-use crate::graph::{desk, desk_with};
+use super::graph::{desk, desk_with};
 use lango_knowledge::GraphSettings;
 use serde_json::json;
 

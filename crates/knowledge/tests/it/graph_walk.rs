@@ -1,6 +1,6 @@
 //! The walk against a plain breadth-first search, on random graphs.
 
-use crate::graph::{Desk, desk};
+use super::graph::{Desk, desk};
 use lango_core::{Source, Timestamp, Trust, UserId};
 use lango_store::Database;
 use lango_store::graph::{
@@ -177,7 +177,9 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         Self {
             desk: desk(),
             runtime: runtime.unwrap(),

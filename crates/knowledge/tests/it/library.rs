@@ -7,6 +7,8 @@ mod makers;
 mod searching;
 mod tools;
 
+use super::KIND;
+use crate::place::Place;
 use lango_core::{
     BoxFuture, Clock, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Timestamp,
     UserId,
@@ -14,20 +16,20 @@ use lango_core::{
 use lango_knowledge::{
     AddOptions, AddReport, Hit, Library, LibraryError, Mode, OfflineEmbedder, Query, Results,
 };
-use lango_store::{Database, SqliteStore};
+use lango_store::Database;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A database and a folder of files.
-struct Home {
+pub struct Home {
     _folder: TempDir,
-    files: PathBuf,
-    database: PathBuf,
+    pub files: PathBuf,
+    pub place: Place,
     store: Arc<dyn Database>,
-    library: Library,
-    user: UserId,
+    pub library: Library,
+    pub user: UserId,
 }
 
 struct Fixed;
@@ -39,19 +41,18 @@ impl Clock for Fixed {
 }
 
 impl Home {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("files");
         fs::create_dir(&files).unwrap();
-        let database = folder.path().join("lango.db");
-        let store: Arc<dyn Database> =
-            Arc::new(SqliteStore::open(&database, "lango".into()).unwrap());
+        let place = Place::new(KIND);
+        let store = place.open();
         let embedder = OfflineEmbedder::with_frequencies(store.clone());
         let library = Library::new(store.clone(), Some(Arc::new(embedder)), Arc::new(Fixed));
         Self {
             files: files.canonicalize().unwrap(),
             _folder: folder,
-            database,
+            place,
             store,
             library,
             user: UserId::from("ada"),
@@ -62,14 +63,14 @@ impl Home {
         Library::new(self.store.clone(), embedder, Arc::new(Fixed))
     }
 
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.files.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path
     }
 
-    async fn add(&self) -> AddReport {
+    pub async fn add(&self) -> AddReport {
         self.try_add(&self.files).await.unwrap()
     }
 
@@ -86,16 +87,13 @@ impl Home {
     }
 
     /// The names of the files that are found, in their order.
-    async fn found(&self, text: &str) -> Vec<String> {
+    pub async fn found(&self, text: &str) -> Vec<String> {
         names(&self.search(text, Mode::Lexical).await.hits)
     }
 
     /// What the only column of a query gives.
-    fn rows(&self, query: &str) -> Vec<String> {
-        let connection = rusqlite::Connection::open(&self.database).unwrap();
-        let mut statement = connection.prepare(query).unwrap();
-        let rows = statement.query_map([], |row| row.get(0)).unwrap();
-        rows.collect::<Result<_, _>>().unwrap()
+    pub fn rows(&self, query: &str) -> Vec<String> {
+        self.place.rows(query)
     }
 }
 

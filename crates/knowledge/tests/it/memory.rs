@@ -7,6 +7,8 @@ mod races;
 mod steps;
 mod tools;
 
+use super::KIND;
+use crate::place::Place;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use lango_core::{
@@ -14,13 +16,12 @@ use lango_core::{
     ModelTerms, NewSession, SessionId, Timestamp, ToolError, UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
-use lango_store::{Database, Generation, MemoryOwner, Recollection, SqliteStore, Which};
+use lango_store::{Database, Generation, MemoryOwner, Recollection, Which};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::model::{failure, say};
 use lango_testkit::session_store_contract::Sketch;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// 2026-03-01.
@@ -28,20 +29,16 @@ const NOW: Timestamp = Timestamp(1_772_323_200_000);
 
 /// A database in a folder of its own.
 struct Desk {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
+    place: Place,
     store: Arc<dyn Database>,
 }
 
 impl Desk {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lango.db");
-        let store = Arc::new(SqliteStore::open(&path, "root".into()).unwrap());
+        let place = Place::new(KIND);
         Self {
-            _folder: folder,
-            path,
-            store,
+            store: place.open(),
+            place,
         }
     }
 

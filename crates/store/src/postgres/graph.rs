@@ -5,6 +5,7 @@
 
 mod facts;
 mod forget;
+mod names;
 mod query;
 mod relate;
 mod statements;

@@ -55,11 +55,11 @@ async fn whatever_was_acknowledged_is_seen_by_the_next_reader() {
     let writers = (0..8).map(|number| {
         let (store, stored) = (Arc::clone(&store), Arc::clone(&stored));
         tokio::spawn(async move {
-            let session = create(&store, &format!("s_{number}")).await;
+            let session = create(&*store, &format!("s_{number}")).await;
             let mut sketch = Sketch::of(&session);
             for turn in 1..=20 {
                 sketch = sketch.exchange("one", "1");
-                append(&store, sketch.batch()).await;
+                append(&*store, sketch.batch()).await;
                 let head = SessionStore::open(&*store, &session).await.unwrap();
                 assert_eq!((head.turns, head.next_seq), (turn, 3 * turn + 1));
                 stored.fetch_add(3, Ordering::Relaxed);

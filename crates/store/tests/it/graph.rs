@@ -1,15 +1,13 @@
 //! The graph as its handle shows it: what is kept, what is found, what is forgotten.
 
-use crate::open;
+use super::KIND;
+use crate::place::Place;
 use lango_core::{Source, Timestamp, Trust, UserId};
-use lango_store::GraphRows;
+use lango_store::Database;
 use lango_store::graph::{
     Confidence, Ended, Entity, Fact, FactQuery, Name, NewFact, Noun, Related, Triple, When,
 };
-use rusqlite::Connection;
-use std::path::PathBuf;
 use std::sync::Arc;
-use tempfile::TempDir;
 
 const TABLES: [&str; 5] = [
     "graph_facts",
@@ -19,25 +17,22 @@ const TABLES: [&str; 5] = [
     "graph_users",
 ];
 
-pub struct Place {
-    _folder: TempDir,
-    path: PathBuf,
-    pub graph: Arc<dyn GraphRows>,
+pub struct Desk {
+    place: Place,
+    pub graph: Arc<dyn Database>,
     pub user: UserId,
 }
 
-pub fn place() -> Place {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lango.db");
-    Place {
-        graph: Arc::new(open(&path)),
-        _folder: folder,
-        path,
+pub fn desk() -> Desk {
+    let place = Place::new(KIND);
+    Desk {
+        graph: place.open(),
+        place,
         user: UserId::from("local"),
     }
 }
 
-impl Place {
+impl Desk {
     pub async fn relate(&self, fact: NewFact) -> Related {
         self.graph.relate(&self.user, fact).await.unwrap()
     }
@@ -54,10 +49,9 @@ impl Place {
 
     /// How many rows each table of the graph has.
     pub fn rows(&self) -> [i64; 5] {
-        let connection = Connection::open(&self.path).unwrap();
         TABLES.map(|table| {
-            let count = format!("SELECT count(*) FROM {table}");
-            connection.query_row(&count, [], |row| row.get(0)).unwrap()
+            let count = format!("SELECT count(*) || '' FROM {table}");
+            self.place.rows(&count)[0].parse().unwrap()
         })
     }
 }
@@ -118,7 +112,7 @@ pub fn everything() -> FactQuery {
 
 #[tokio::test]
 async fn a_fact_comes_back_as_it_was_kept() {
-    let place = place();
+    let place = desk();
     let new = NewFact {
         subject: Entity {
             name: name("Ada  Lovelace"),
@@ -146,7 +140,7 @@ async fn a_fact_comes_back_as_it_was_kept() {
 
 #[tokio::test]
 async fn what_holds_is_kept_once_however_it_is_written() {
-    let place = place();
+    let place = desk();
     place.relate(fact("Ada", "works at", "Acme")).await;
     let again = place.relate(fact(" ADA ", "works_at", "acme")).await;
     assert!(matches!(again, Related::Known(_)), "{again:?}");
@@ -156,7 +150,7 @@ async fn what_holds_is_kept_once_however_it_is_written() {
 
 #[tokio::test]
 async fn the_best_word_for_a_fact_is_the_one_that_is_kept() {
-    let place = place();
+    let place = desk();
     let file = |name| source(name, Trust::Untrusted);
     let person = |name| source(name, Trust::Trusted);
     let steps = [
@@ -181,7 +175,7 @@ async fn the_best_word_for_a_fact_is_the_one_that_is_kept() {
 
 #[tokio::test]
 async fn a_type_that_is_given_replaces_the_one_that_is_known() {
-    let place = place();
+    let place = desk();
     let typed = |kind: Option<&str>| NewFact {
         subject: Entity {
             name: name("Ada"),
@@ -204,7 +198,7 @@ async fn a_type_that_is_given_replaces_the_one_that_is_known() {
 
 #[tokio::test]
 async fn a_fact_that_ended_stays_and_can_begin_again() {
-    let place = place();
+    let place = desk();
     let (works, acme) = (
         fact("Ada", "works at", "Acme"),
         triple("ada", "works at", "acme"),
@@ -232,7 +226,7 @@ async fn a_fact_that_ended_stays_and_can_begin_again() {
 
 #[tokio::test]
 async fn only_somebody_trusted_ends_what_a_trusted_source_said() {
-    let place = place();
+    let place = desk();
     place
         .relate(said(source("user", Trust::Trusted), 1.0))
         .await;
@@ -248,7 +242,7 @@ async fn only_somebody_trusted_ends_what_a_trusted_source_said() {
 
 #[tokio::test]
 async fn a_fact_never_ends_before_it_began() {
-    let place = place();
+    let place = desk();
     let late = NewFact {
         valid_from: Timestamp(5000),
         ..fact("Ada", "knows", "Bob")
@@ -263,7 +257,7 @@ async fn a_fact_never_ends_before_it_began() {
 
 #[tokio::test]
 async fn a_query_finds_by_whatever_is_bound_at_any_time() {
-    let place = place();
+    let place = desk();
     let names = ["a", "b", "c"];
     let mut all = Vec::new();
     for subject in names {
@@ -317,7 +311,7 @@ async fn a_query_finds_by_whatever_is_bound_at_any_time() {
 
 #[tokio::test]
 async fn neighbours_are_a_fair_share_of_each_name_both_ways() {
-    let place = place();
+    let place = desk();
     for number in 0..20 {
         place
             .relate(fact("hub", "has", &format!("part {number}")))
@@ -341,7 +335,7 @@ async fn neighbours_are_a_fair_share_of_each_name_both_ways() {
 
 #[tokio::test]
 async fn near_names_are_those_around_it_in_the_alphabet() {
-    let place = place();
+    let place = desk();
     for person in ["Adam", "Ada", "Bob", "Adele", "Zoe"] {
         place.relate(fact(person, "is_a", "person")).await;
     }

@@ -1,12 +1,12 @@
 //! Whose facts they are, and forgetting them: by the rows that are there.
 
-use crate::graph::{everything, fact, name, place, source, triple};
+use super::graph::{desk, everything, fact, name, source, triple};
 use lango_core::{Timestamp, Trust, UserId};
 use lango_store::graph::{Ended, GraphSize, NewFact, Noun, Related};
 
 #[tokio::test]
 async fn nobody_sees_or_changes_anothers_facts() {
-    let place = place();
+    let place = desk();
     let other = UserId::from("other");
     place.relate(fact("Ada", "knows", "Bob")).await;
     let graph = &place.graph;
@@ -36,7 +36,7 @@ async fn nobody_sees_or_changes_anothers_facts() {
 
 #[tokio::test]
 async fn a_forgotten_source_takes_what_only_it_knew() {
-    let place = place();
+    let place = desk();
     let from = |file: &str, trust, subject: &str, object: &str| NewFact {
         source: source(file, trust),
         ..fact(subject, "knows", object)
@@ -68,7 +68,7 @@ async fn a_forgotten_source_takes_what_only_it_knew() {
 
 #[tokio::test]
 async fn a_forgotten_user_leaves_no_row() {
-    let place = place();
+    let place = desk();
     let facts = (0..1200).map(|number| fact(&format!("e{number}"), "knows", "Ada"));
     place
         .graph

@@ -1,10 +1,9 @@
 //! The rows of the library: vectors near and far, and whose they are.
 
-use super::open;
+use super::KIND;
+use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
-use lango_store::{
-    LibraryRows as _, NewChunk, NewDocument, Part, Piece, Removal, SqliteStore, Stored, Wanted,
-};
+use lango_store::{Database, NewChunk, NewDocument, Part, Piece, Removal, Stored, Wanted};
 use std::sync::Arc;
 
 const DIMENSIONS: usize = 128;
@@ -30,7 +29,7 @@ fn noise(seed: u64) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| next()).collect()
 }
 
-async fn fill(store: &SqliteStore, user: &UserId, chunks: u64) -> lango_store::CollectionId {
+async fn fill(store: &Arc<dyn Database>, user: &UserId, chunks: u64) -> lango_store::CollectionId {
     let library = store;
     let collection = library.collection(user, "c", None).await.unwrap();
     let document = Arc::new(NewDocument {
@@ -66,8 +65,8 @@ async fn fill(store: &SqliteStore, user: &UserId, chunks: u64) -> lango_store::C
 
 #[tokio::test]
 async fn the_nearest_of_many_is_found_through_the_coarse_look() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 2000).await;
     for seed in [0, 127, 128, 1999] {
@@ -92,8 +91,8 @@ async fn the_nearest_of_many_is_found_through_the_coarse_look() {
 
 #[tokio::test]
 async fn nobody_removes_what_is_anothers() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 300).await;
     let wanted = Wanted::Range {
@@ -118,8 +117,8 @@ async fn nobody_removes_what_is_anothers() {
 
 #[tokio::test]
 async fn vectors_are_given_to_chunks_that_are_there_and_compared_with_those_of_their_maker() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 1).await;
     let made = vec![(i64::MAX, noise(1))];

@@ -1,25 +1,44 @@
 //! The stores behind the seams: one contract over both, then what only the file can promise.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "the same tests run over every kind of database"
+)]
 
 mod contract;
 mod damage;
 mod durability;
 mod file;
-mod graph;
-mod graph_forget;
-mod library;
-mod memory;
 mod mount;
 mod old_database;
+mod place;
 mod postgres;
+
+#[path = "."]
+mod on_sqlite {
+    mod graph;
+    mod graph_forget;
+    mod library;
+    mod memory;
+
+    const KIND: crate::place::Kind = crate::place::Kind::Sqlite;
+}
+
+#[path = "."]
+mod on_postgres {
+    mod graph;
+    mod graph_forget;
+    mod library;
+    mod memory;
+
+    const KIND: crate::place::Kind = crate::place::Kind::Postgres;
+}
 
 use lango_core::{Batch, Event, NewSession, Page, SessionId, SessionStore, Timestamp, UserId};
 use lango_store::SqliteStore;
+use place::ROOT;
 use std::path::Path;
-
-/// A root agent whose name is no default of anything.
-const ROOT: &str = "house-keeper";
 
 fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, ROOT.into()).unwrap()
@@ -32,7 +51,7 @@ fn refusal(path: &Path) -> lango_core::StoreError {
         .expect("it should not open")
 }
 
-async fn create(store: &SqliteStore, id: &str) -> SessionId {
+async fn create(store: &dyn SessionStore, id: &str) -> SessionId {
     let id = SessionId::from(id);
     let session = NewSession {
         id: id.clone(),
@@ -43,7 +62,7 @@ async fn create(store: &SqliteStore, id: &str) -> SessionId {
     id
 }
 
-async fn append(store: &SqliteStore, batch: Batch) {
+async fn append(store: &dyn SessionStore, batch: Batch) {
     store.append(batch).await.unwrap();
 }
 

@@ -1,10 +1,12 @@
 //! The rows of memory: a step is stored whole, once, and for the revision it was begun at.
 
-use super::{append, create, open};
+use super::KIND;
+use crate::place::Place;
+use crate::{append, create};
 use lango_core::{Source, Timestamp, Trust};
 use lango_store::{
-    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows as _, MemoryStep,
-    NewRecollection, TurnsToRead, Which,
+    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, TurnsToRead,
+    Which,
 };
 use lango_testkit::session_store_contract::Sketch;
 
@@ -30,11 +32,11 @@ fn observe(observed: u64, text: &str) -> MemoryStep {
 
 #[tokio::test]
 async fn a_step_is_stored_for_its_revision_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
+    let place = Place::new(KIND);
+    let store = place.open();
     let owner = MemoryOwner {
         user: "local".into(),
-        session: create(&store, "s_1").await,
+        session: create(&*store, "s_1").await,
     };
     let memory = &store;
     let texts = async || {
@@ -71,15 +73,15 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
 
 #[tokio::test]
 async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("lango.db"));
-    let session = create(&store, "s_1").await;
+    let place = Place::new(KIND);
+    let store = place.open();
+    let session = create(&*store, "s_1").await;
     let mut sketch = Sketch::of(&session)
         .exchange("aäb", "long answer")
         .ask("two")
         .fall_silent()
         .ask("three");
-    append(&store, sketch.batch()).await;
+    append(&*store, sketch.batch()).await;
     let owner = MemoryOwner {
         user: "local".into(),
         session,

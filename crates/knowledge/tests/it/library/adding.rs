@@ -126,10 +126,7 @@ async fn what_was_broken_off_is_done_again() {
     let home = Home::new();
     home.write("a.txt", "some words");
     home.add().await;
-    let connection = rusqlite::Connection::open(&home.database).unwrap();
-    connection
-        .execute("UPDATE library_documents SET complete = 0", [])
-        .unwrap();
+    home.rows("UPDATE library_documents SET complete = 0 RETURNING '1'");
     let report = home.add().await;
     assert_eq!((report.updated, report.unchanged), (1, 0));
     assert_eq!(

@@ -68,10 +68,10 @@ async fn vectors_that_change_are_seen_by_the_next_search_also_in_another_process
     let home = Home::new();
     home.write("a.txt", "turbocharger");
     home.add().await;
-    let other = lango_store::SqliteStore::open(&home.database, "lango".into()).unwrap();
+    let other = home.place.open();
     let embedder = std::sync::Arc::new(lango_knowledge::OfflineEmbedder::new());
     let clock = std::sync::Arc::new(super::Fixed);
-    let other = lango_knowledge::Library::new(std::sync::Arc::new(other), Some(embedder), clock);
+    let other = lango_knowledge::Library::new(other, Some(embedder), clock);
     let found = async || {
         let asked = query("turbochager", Mode::Vector);
         let here = home.library.search(&home.user, None, &asked).await.unwrap();

@@ -4,13 +4,14 @@
 //! model is asked, while it thinks, after it answered, before and after the commit. A child process that is killed stops
 //! wherever it is.
 
+use super::super::KIND;
 use super::{Echo, all, create, eager, echoing, end_of, marks, memory};
+use crate::place::{Place, open};
 use lango_core::{Event, EventBody, Model, Outcome, Page, Timestamp, Usage};
 use lango_knowledge::MemoryReport;
-use lango_store::{Database, Generation, MemoryOwner, SqliteStore};
+use lango_store::{Database, Generation, MemoryOwner};
 use lango_testkit::model::ScriptedModel;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
 use std::pin::pin;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -33,10 +34,6 @@ impl Dice {
     }
 }
 
-fn open(path: &Path) -> Arc<dyn Database> {
-    Arc::new(SqliteStore::open(path, "root".into()).unwrap())
-}
-
 fn question(number: u64) -> String {
     format!("#{number} {}", "word ".repeat((number % 7) as usize * 3))
 }
@@ -56,8 +53,8 @@ async fn cut_off<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
 }
 
 /// Every turn from 1 on is in one observation and one loose row, and there is nothing left to do for a new process.
-async fn assert_each_once(path: &Path, owner: &MemoryOwner, least: u64) {
-    let store = open(path);
+async fn assert_each_once(address: &str, owner: &MemoryOwner, least: u64) {
+    let store = open(address);
     let mut observed = String::new();
     let mut loose = String::new();
     for generation in [
@@ -88,13 +85,13 @@ async fn assert_each_once(path: &Path, owner: &MemoryOwner, least: u64) {
 
 #[tokio::test]
 async fn every_turn_is_observed_once_wherever_the_work_is_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lango.db");
-    let owner = create(&open(&path), "ada", "s_1").await;
+    let place = Place::new(KIND);
+    let address = &place.address;
+    let owner = create(&open(address), "ada", "s_1").await;
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let mut cut = 0;
     for number in 1..=TURNS {
-        let store = open(&path);
+        let store = open(address);
         let mut turn = end_of(&store, &owner)
             .await
             .exchange(&question(number), "yes");
@@ -104,41 +101,42 @@ async fn every_turn_is_observed_once_wherever_the_work_is_cut_off() {
         cut += u64::from(cut_off(dice.below(20), work).await.is_none());
     }
     assert!(cut > 50, "{cut} were cut off");
-    while work_to_the_end(&path, &owner).await.more {}
-    assert_each_once(&path, &owner, TURNS - 5).await;
+    while work_to_the_end(address, &owner).await.more {}
+    assert_each_once(address, &owner, TURNS - 5).await;
 }
 
-async fn work_to_the_end(path: &Path, owner: &MemoryOwner) -> MemoryReport {
-    let memory = memory(&open(path), Some(echoing()), eager());
+async fn work_to_the_end(address: &str, owner: &MemoryOwner) -> MemoryReport {
+    let memory = memory(&open(address), Some(echoing()), eager());
     memory.work_due(&owner.user, &owner.session).await.unwrap()
 }
 
 #[test]
 fn every_turn_is_observed_once_however_often_the_process_is_killed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lango.db");
+    let place = Place::new(KIND);
+    let address = &place.address;
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let owner = runtime.block_on(async { create(&open(&path), "ada", "s_1").await });
+    let owner = runtime.block_on(async { create(&open(address), "ada", "s_1").await });
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let mut kills = 0;
-    while !live_and_die(&path, 1 + dice.below(60)) {
+    while !live_and_die(address, 1 + dice.below(60)) {
         kills += 1;
         assert!(kills < 1000, "it never came to an end");
     }
     assert!(kills >= 10, "{kills} kills");
-    runtime.block_on(assert_each_once(&path, &owner, TURNS - 5));
+    runtime.block_on(assert_each_once(address, &owner, TURNS - 5));
 }
 
 /// Starts a child and kills it after it came past so many boundaries. Gives whether it was done before.
-fn live_and_die(path: &Path, boundaries: u64) -> bool {
+fn live_and_die(address: &str, boundaries: u64) -> bool {
+    let (_, module) = module_path!().split_once("::").unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "memory::crash::a_life",
+            &format!("{module}::a_life"),
             "--ignored",
             "--nocapture",
         ])
-        .env(CHILD, path)
+        .env(CHILD, address)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -173,14 +171,14 @@ fn say_line(line: &str) {
 #[tokio::test]
 #[ignore = "it is the process that another test starts and kills"]
 async fn a_life() {
-    let Some(path) = std::env::var_os(CHILD) else {
+    let Ok(address) = std::env::var(CHILD) else {
         return;
     };
     let owner = MemoryOwner {
         user: "ada".into(),
         session: "s_1".into(),
     };
-    let store = open(Path::new(&path));
+    let store = open(&address);
     close_what_was_left(&store, &owner).await;
     let model: Arc<dyn Model> = Arc::new(Echo(|| async { boundary() }));
     let memory = memory(&store, Some(model), eager());

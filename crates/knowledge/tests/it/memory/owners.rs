@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn nobody_sees_what_is_not_theirs(acts in proptest::collection::vec(act(), 1..30)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let desk = Desk::new();
             let mut owners = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{Desk, Echo, all, eager, echoing, marks, memory, run};
 use lango_core::Model;
-use lango_store::{Database, Generation, SqliteStore};
+use lango_store::Generation;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +67,7 @@ async fn what_is_forgotten_while_the_model_thinks_does_not_come_back() {
 async fn two_processes_that_work_at_once_observe_every_turn_once() {
     let desk = Desk::new();
     let owner = desk.session("ada", "s_1").await;
-    let second: Arc<dyn Database> = Arc::new(SqliteStore::open(&desk.path, "root".into()).unwrap());
+    let second = desk.place.open();
     for number in 1..=40 {
         desk.talk(&owner, &[(&format!("#{number} {}", "word ".repeat(8)), "")])
             .await;

@@ -296,7 +296,7 @@ proptest! {
         turns in proptest::collection::vec((".{0,120}", ".{0,120}"), 1..12),
         context_tokens in 0_u64..700,
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let desk = Desk::new();
             let owner = desk.session("ada", "s_1").await;

@@ -22,42 +22,60 @@ pub(super) const ENTITIES_WITH_KEYS: &str = r#"SELECT entity.id FROM unnest($2::
 /// Entities by their numbers.
 pub(super) const ENTITIES: &str = "SELECT id, name, kind FROM graph_entities WHERE id = ANY ($1)";
 
-/// A new entity.
-pub(super) const INSERT_ENTITY: &str =
-    r#"INSERT INTO graph_entities ("user", key, name, kind) VALUES ($1, $2, $3, $4) RETURNING id"#;
+/// Entities by their keys.
+pub(super) const ENTITIES_BY_KEYS: &str =
+    r#"SELECT id, key, kind FROM graph_entities WHERE "user" = $1 AND key = ANY ($2)"#;
 
-/// An entity is of another type.
-pub(super) const SET_KIND: &str = "UPDATE graph_entities SET kind = $2 WHERE id = $1";
+/// New entities.
+pub(super) const INSERT_ENTITIES: &str = r#"INSERT INTO graph_entities ("user", key, name, kind)
+     SELECT $1, new.* FROM unnest($2::text[], $3::text[], $4::text[]) AS new RETURNING id, key"#;
+
+/// Entities are of another type.
+pub(super) const SET_KINDS: &str = "UPDATE graph_entities SET kind = new.kind
+       FROM unnest($1::bigint[], $2::text[]) AS new (id, kind) WHERE graph_entities.id = new.id";
 
 /// A predicate by its key.
 pub(super) const PREDICATE: &str =
     r#"SELECT id FROM graph_predicates WHERE "user" = $1 AND key = $2"#;
 
-/// A new predicate.
-pub(super) const INSERT_PREDICATE: &str =
-    r#"INSERT INTO graph_predicates ("user", key, name) VALUES ($1, $2, $3) RETURNING id"#;
+/// Predicates by their keys.
+pub(super) const PREDICATES_BY_KEYS: &str =
+    r#"SELECT id, key FROM graph_predicates WHERE "user" = $1 AND key = ANY ($2)"#;
 
-/// A source.
-pub(super) const SOURCE: &str = r#"SELECT id FROM graph_sources
-      WHERE "user" = $1 AND hashtextextended(name, 0) = hashtextextended($2, 0) AND name = $2 AND trusted = $3"#;
+/// New predicates.
+pub(super) const INSERT_PREDICATES: &str = r#"INSERT INTO graph_predicates ("user", key, name)
+     SELECT $1, new.* FROM unnest($2::text[], $3::text[]) AS new RETURNING id, key"#;
 
-/// A new source.
-pub(super) const INSERT_SOURCE: &str =
-    r#"INSERT INTO graph_sources ("user", name, trusted) VALUES ($1, $2, $3) RETURNING id"#;
+/// Sources by their names, trusted or not.
+pub(super) const SOURCES_BY_NAMES: &str = r#"SELECT source.id, source.name, source.trusted
+       FROM unnest($2::text[]) AS asked (name)
+       JOIN graph_sources AS source ON source."user" = $1 AND source.name = asked.name
+        AND hashtextextended(source.name, 0) = hashtextextended(asked.name, 0)"#;
 
-/// A fact that holds, and the word that is kept for it.
-pub(super) const HOLDING: &str = "SELECT fact.id, fact.confidence, source.trusted, source.id
-       FROM graph_facts AS fact JOIN graph_sources AS source ON source.id = fact.source
-      WHERE fact.subject = $1 AND fact.predicate = $2 AND fact.object = $3 AND fact.valid_to IS NULL";
+/// New sources.
+pub(super) const INSERT_SOURCES: &str = r#"INSERT INTO graph_sources ("user", name, trusted)
+     SELECT $1, new.* FROM unnest($2::text[], $3::bigint[]) AS new RETURNING id, name, trusted"#;
 
-/// A new fact.
-pub(super) const INSERT_FACT: &str =
+/// Facts that hold, and the word that is kept for each.
+pub(super) const HOLDING: &str =
+    "SELECT fact.id, fact.subject, fact.predicate, fact.object, fact.confidence, source.trusted, source.id
+       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS asked (subject, predicate, object)
+       JOIN graph_facts AS fact ON fact.subject = asked.subject AND fact.predicate = asked.predicate
+        AND fact.object = asked.object AND fact.valid_to IS NULL
+       JOIN graph_sources AS source ON source.id = fact.source";
+
+/// New facts.
+pub(super) const INSERT_FACTS: &str =
     "INSERT INTO graph_facts (subject, predicate, object, source, confidence, created, valid_from)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id";
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::float8[],
+                          $6::bigint[], $7::bigint[])
+     RETURNING id, subject, predicate, object";
 
-/// There is a better word for a fact.
-pub(super) const SET_SOURCE: &str =
-    "UPDATE graph_facts SET source = $2, confidence = $3 WHERE id = $1";
+/// There is a better word for facts.
+pub(super) const SET_WORDS: &str =
+    "UPDATE graph_facts SET source = new.source, confidence = new.confidence
+       FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS new (id, source, confidence)
+      WHERE graph_facts.id = new.id";
 
 /// A fact does not hold any more.
 pub(super) const END: &str =

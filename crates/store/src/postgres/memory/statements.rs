@@ -30,6 +30,9 @@ pub(super) const COUNT_FAILURE: &str = r#"UPDATE watermarks SET failures = failu
 
 /// The turns from an ordinal on: what decides whether they may be believed, and then the columns as the look back reads
 /// them. The tools of memory that tell nothing are not from outside.
+///
+/// PostgreSQL takes no NUL out of JSON, not even to pass it over; another character will do where only types and tools
+/// matter.
 pub(super) const UNOBSERVED: &str = r#"SELECT turns.ordinal, question.time,
             EXISTS (SELECT FROM events
                      WHERE events.session = turns.session AND events.seq > turns.first_seq
@@ -37,8 +40,8 @@ pub(super) const UNOBSERVED: &str = r#"SELECT turns.ordinal, question.time,
                            (SELECT first_seq FROM turns AS next
                              WHERE next.session = turns.session AND next.ordinal = turns.ordinal + 1),
                            9223372036854775807)
-                       AND events.body::json ->> 'type' IN ('tool.called', 'remote.called')
-                       AND coalesce(events.body::json ->> 'tool', '')
+                       AND replace(events.body, '\u0000', '\u0001')::json ->> 'type' IN ('tool.called', 'remote.called')
+                       AND coalesce(replace(events.body, '\u0000', '\u0001')::json ->> 'tool', '')
                            NOT IN ('memory_save', 'memory_forget', 'observe_note', 'reflect_now')),
             EXISTS (SELECT FROM forgotten_turns
                      WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
@@ -62,11 +65,11 @@ pub(super) const LAST_TURN: &str =
     "SELECT ordinal, turn FROM turns WHERE session = $1 ORDER BY ordinal DESC LIMIT 1";
 
 /// Whether something from outside was read since a turn began.
-pub(super) const OUTSIDE_SINCE: &str = "SELECT EXISTS (SELECT FROM events
+pub(super) const OUTSIDE_SINCE: &str = r"SELECT EXISTS (SELECT FROM events
       WHERE session = $1
         AND seq >= (SELECT first_seq FROM turns WHERE turns.session = $1 AND turns.ordinal = $2)
-        AND body::json ->> 'type' IN ('tool.called', 'remote.called')
-        AND coalesce(body::json ->> 'tool', '')
+        AND replace(body, '\u0000', '\u0001')::json ->> 'type' IN ('tool.called', 'remote.called')
+        AND coalesce(replace(body, '\u0000', '\u0001')::json ->> 'tool', '')
             NOT IN ('memory_save', 'memory_forget', 'observe_note', 'reflect_now'))";
 
 /// A new observation or reflection of a session that is this user's.

@@ -16,6 +16,7 @@ mod chat;
 mod config;
 mod disk;
 mod doctor;
+mod full;
 mod hands;
 mod knowledge;
 mod lango;

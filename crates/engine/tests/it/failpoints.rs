@@ -68,6 +68,13 @@ async fn wherever_a_process_ends_the_turn_is_recovered_as_promised_in_sqlite() {
 }
 
 #[tokio::test]
+async fn wherever_a_process_ends_the_turn_is_recovered_as_promised_in_postgresql() {
+    let places = end_everywhere(&Databases::postgres()).await;
+    println!("{places} ends on PostgreSQL");
+    assert!(places > 300, "{places}");
+}
+
+#[tokio::test]
 async fn wherever_the_recovery_ends_too_nothing_is_lost_or_done_twice() {
     let databases = Databases::memory();
     let mut ends = 0;

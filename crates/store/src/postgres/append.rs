@@ -4,57 +4,26 @@
 //! find its own events there, by their hash. Where the log of a session ends is remembered, so that the hashes can be made
 //! without asking.
 
-use super::database::{Database, Tries};
-use super::effects::{Effects, stored};
+use super::batch::{Chained, Rows};
+use super::database::{Database, Tries, Values};
+use super::effects::{Granted, stored, without_arguments};
+use super::end::{End, Ends};
 use super::failure::Failure;
 use super::keeper::EVENTS;
 use super::leases::{Lease, Leases};
-use super::statements::LOG_END;
 use super::statements::append::{APPEND_FREE, APPEND_HELD};
-use super::text::Words;
+use super::statements::{LOG_END, REQUESTS};
+use super::text::{Words, words};
 use crate::batch::target_of;
-use crate::chain::StoredEvent;
+use crate::stored::damaged;
 use lango_core::{Batch, Event, SessionId, StoreError};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-/// How many sessions' ends are remembered.
-const REMEMBERED: usize = 4096;
-
 /// How often a batch is made anew because the end of the log was not as remembered.
 const FRESH_STARTS: usize = 3;
-
-/// The end of a log: the last `seq`, and its hash.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct End {
-    pub seq: u64,
-    pub hash: Vec<u8>,
-}
-
-/// Where logs are known to end.
-#[derive(Debug, Default)]
-pub(super) struct Ends(Mutex<HashMap<SessionId, End>>);
-
-impl Ends {
-    pub(super) fn remember(&self, session: &SessionId, end: End) {
-        let mut ends = self.ends();
-        if ends.len() >= REMEMBERED {
-            ends.clear();
-        }
-        ends.insert(session.clone(), end);
-    }
-
-    fn take(&self, session: &SessionId) -> Option<End> {
-        self.ends().remove(session)
-    }
-
-    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, End>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// What appending needs.
 #[derive(Clone)]
@@ -95,8 +64,10 @@ impl Appender {
         events: &[Event],
         lease: Option<&Lease>,
     ) -> Result<End, Failure> {
-        let rows = Rows::of(events)?;
+        let mut rows = Rows::of(events)?;
         let mut tries = Tries::within(self.leases.length);
+        self.look_up_requests(session, &mut rows.effects.granted, &mut tries)
+            .await?;
         let known = self.ends.take(session);
         let mut known = known.filter(|end| end.seq.checked_add(1) == Some(first_seq));
         let mut starts = 0;
@@ -136,19 +107,53 @@ impl Appender {
     }
 
     async fn end_of(&self, session: &SessionId, tries: &mut Tries) -> Result<End, Failure> {
+        let rows = self
+            .look(LOG_END, &[&Words(session.as_str())], tries)
+            .await?;
+        rows.first().map_or(Ok(End::default()), end_in)
+    }
+
+    /// Completes what an answer for calls to come leaves of the request that it answers.
+    async fn look_up_requests(
+        &self,
+        session: &SessionId,
+        granted: &mut Granted<'_>,
+        tries: &mut Tries,
+    ) -> Result<(), Failure> {
+        if granted.id.is_empty() {
+            return Ok(());
+        }
+        let values: Values<'_> = &[&Words(session.as_str()), &granted.id];
+        for row in self.look(REQUESTS, values, tries).await? {
+            let request = serde_json::from_str(&words(&row, 1)?);
+            let request = request.map_err(|error| damaged(session, 0, &error))?;
+            let id = words(&row, 0)?;
+            if let Some(at) = granted.id.iter().position(|granted| granted.0 == id) {
+                granted.request[at] = without_arguments(request)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a statement that changes nothing.
+    async fn look(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+        tries: &mut Tries,
+    ) -> Result<Vec<Row>, Failure> {
         loop {
-            let name = Words(session.as_str());
             match self
                 .database
-                .try_once(LOG_END, &[&name], self.limit())
+                .try_once(statement, values, self.limit())
                 .await
             {
-                Ok(rows) => return rows.first().map_or(Ok(End::default()), end_in),
+                Ok(rows) => return Ok(rows),
                 Err(failure) => {
-                    let uncertain = tries.is_uncertain;
+                    let is_uncertain = tries.is_uncertain;
                     tries.after(failure).await?;
                     // Looking leaves no traces.
-                    tries.is_uncertain = uncertain;
+                    tries.is_uncertain = is_uncertain;
                 }
             }
         }
@@ -170,7 +175,7 @@ impl Appender {
             None => (APPEND_FREE, &us),
         };
         let (rows, effects) = (batch.rows, &batch.rows.effects);
-        let values: [&(dyn ToSql + Sync); 37] = [
+        let values: [&(dyn ToSql + Sync); 38] = [
             &name,
             who,
             &first,
@@ -203,6 +208,7 @@ impl Appender {
             &effects.granted.time,
             &effects.granted.pattern,
             &effects.granted.folder,
+            &effects.granted.request,
             &effects.answered,
             &effects.called.agent,
             &effects.called.context,
@@ -219,96 +225,6 @@ impl Appender {
     /// How long one try may take: time is left for another one.
     fn limit(&self) -> Duration {
         (self.leases.length / 3).max(Duration::from_secs(1))
-    }
-}
-
-/// A batch as rows, but for their hashes.
-struct Rows<'a> {
-    session: &'a str,
-    first_seq: i64,
-    turns: Vec<Words<'a>>,
-    frames: Vec<Words<'a>>,
-    authors: Vec<Words<'a>>,
-    times: Vec<i64>,
-    bodies: Vec<String>,
-    effects: Effects<'a>,
-}
-
-impl<'a> Rows<'a> {
-    fn of(events: &'a [Event]) -> Result<Self, Failure> {
-        let first = events.first();
-        let body = |event: &Event| {
-            serde_json::to_string(&event.body).map_err(|error| {
-                Failure::other(format!("event {} cannot be written: {error}", event.seq))
-            })
-        };
-        Ok(Self {
-            session: first.map_or("", |event| event.session.as_str()),
-            first_seq: stored(first.map_or(0, |event| event.seq))?,
-            turns: events
-                .iter()
-                .map(|event| Words(event.turn.as_str()))
-                .collect(),
-            frames: events
-                .iter()
-                .map(|event| Words(event.frame.as_str()))
-                .collect(),
-            authors: events
-                .iter()
-                .map(|event| Words(event.author.as_str()))
-                .collect(),
-            times: events
-                .iter()
-                .map(|event| stored(event.time.0))
-                .collect::<Result<_, _>>()?,
-            bodies: events.iter().map(body).collect::<Result<_, _>>()?,
-            effects: Effects::of(events)?,
-        })
-    }
-
-    /// With their hashes, behind a row with this one.
-    fn after(&'a self, previous: Vec<u8>) -> Chained<'a> {
-        let mut hash = previous.clone();
-        let mut hashes = Vec::with_capacity(self.bodies.len());
-        let mut seq = self.first_seq;
-        for (at, body) in self.bodies.iter().enumerate() {
-            let row = StoredEvent {
-                session: self.session,
-                seq,
-                turn: self.turns[at].0,
-                frame: self.frames[at].0,
-                author: self.authors[at].0,
-                time: self.times[at],
-                body,
-            };
-            hash = row.hash(&hash).to_vec();
-            hashes.push(hash.clone());
-            seq = seq.saturating_add(1);
-        }
-        Chained {
-            rows: self,
-            previous,
-            hashes,
-        }
-    }
-}
-
-/// A batch behind a certain end of its log.
-struct Chained<'a> {
-    rows: &'a Rows<'a>,
-    previous: Vec<u8>,
-    hashes: Vec<Vec<u8>>,
-}
-
-impl Chained<'_> {
-    /// The end of the log once it is stored.
-    fn end(&self) -> End {
-        let count = i64::try_from(self.hashes.len()).unwrap_or(i64::MAX);
-        let last = self.rows.first_seq.saturating_add(count).saturating_sub(1);
-        End {
-            seq: last.unsigned_abs(),
-            hash: self.hashes.last().cloned().unwrap_or_default(),
-        }
     }
 }
 

@@ -94,11 +94,6 @@ impl Database {
         })
     }
 
-    /// Where it is and how it is reached.
-    pub(super) fn address(&self) -> &Address {
-        &self.address
-    }
-
     /// What errors call it.
     pub(super) fn place(&self) -> &str {
         &self.address.place

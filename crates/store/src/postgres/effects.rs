@@ -91,6 +91,8 @@ pub(super) struct Granted<'a> {
     pub time: Vec<i64>,
     pub pattern: Vec<Words<'a>>,
     pub folder: Vec<Option<Words<'a>>>,
+    /// What was asked for, which is in the database, as it is kept from now on.
+    pub request: Vec<String>,
 }
 
 /// Rows of `remote_threads`.
@@ -193,9 +195,7 @@ impl<'a> Effects<'a> {
         match (at, grant) {
             (Some(at), None) => self.asked.remove(at),
             (Some(at), Some((pattern, folder))) => {
-                let mut request = self.asked.requests[at].clone();
-                request.arguments = Arc::new(Value::Null);
-                self.asked.request[at] = json(&request)?;
+                self.asked.request[at] = without_arguments(self.asked.requests[at].clone())?;
                 self.asked.time[at] = time;
                 self.asked.pattern[at] = Some(Words(pattern));
                 self.asked.folder[at] = folder.map(|folder| Words(folder));
@@ -206,6 +206,7 @@ impl<'a> Effects<'a> {
                 self.granted.time.push(time);
                 self.granted.pattern.push(Words(pattern));
                 self.granted.folder.push(folder.map(|folder| Words(folder)));
+                self.granted.request.push(String::new());
             }
         }
         Ok(())
@@ -227,6 +228,12 @@ impl<'a> Effects<'a> {
         }
         self.returned.retain(|returned| returned.0 != agent);
     }
+}
+
+/// A request as it is kept once it is granted for calls to come: what it was about in particular is in the log.
+pub(super) fn without_arguments(mut request: ApprovalRequest) -> Result<String, Failure> {
+    request.arguments = Arc::new(Value::Null);
+    json(&request)
 }
 
 fn json(request: &ApprovalRequest) -> Result<String, Failure> {

@@ -10,7 +10,7 @@ use super::keeper::Keeper;
 use super::leases::{Claim, LeaseHold, Leases, Ticket, now};
 use super::statements::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK};
 use super::text::Words;
-use crate::line::Lines;
+use crate::line::{Lines, Place};
 use lango_core::{Hold, Patience, SessionId, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,15 +48,13 @@ impl Holds {
         };
         // The front first: its order is that of asking.
         let front = async { Ok(newcomer.front().await) };
-        let (place, mut ticket) = tokio::try_join!(biased; front, ticket)?;
+        let (mut place, mut ticket) = tokio::try_join!(biased; front, ticket)?;
         let mut released = self.leases().released.subscribe();
         loop {
-            if let Some(claim) = self.claim(session, &mut ticket).await? {
-                return Ok(Box::new(LeaseHold {
-                    claim,
-                    _place: place,
-                }));
-            }
+            place = match self.claim(session, place, &mut ticket).await? {
+                Ok(held) => return Ok(Box::new(held)),
+                Err(place) => place,
+            };
             let Patience::Wait { most } = patience else {
                 return Err(busy(session, None));
             };
@@ -72,16 +70,18 @@ impl Holds {
         &self.keeper.leases
     }
 
-    /// Claims a session, if it is free and nobody came before.
+    /// Claims a session for whoever has this place, if it is free and nobody came before; else gives the place back.
     async fn claim(
         &self,
         session: &SessionId,
+        place: Place,
         ticket: &mut Option<Ticket>,
-    ) -> Result<Option<Claim>, StoreError> {
+    ) -> Result<Result<LeaseHold, Place>, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(self.leases()));
         let session = session.clone();
         let number = ticket.as_ref().map(|ticket| ticket.number);
-        // In a task of its own: a claim that nobody waits for any more is let go of as soon as it is answered.
+        // In a task of its own: a claim that nobody waits for any more is let go of when it is answered, and only then is
+        // the place.
         let claim = tokio::spawn(async move {
             let gone = leases.tickets_gone(&session);
             let asked = now();
@@ -91,16 +91,18 @@ impl Holds {
                 .query(CLAIM, &[&name, &holder, &length, &gone, &number])
                 .await?;
             let Some(row) = rows.first() else {
-                return Ok(None);
+                return Ok(Err(place));
             };
-            let fence = row
-                .try_get(0)
-                .map_err(|error| database.said(error.into()))?;
+            let fence = row.try_get(0);
+            let fence = fence.map_err(|error| database.said(error.into()))?;
             let lease = leases.take(session, fence, asked);
-            Ok(Some(Claim { lease, leases }))
+            Ok(Ok(LeaseHold {
+                claim: Claim { lease, leases },
+                _place: place,
+            }))
         });
         let claimed = claim.await.map_err(stopped)??;
-        if claimed.is_some()
+        if claimed.is_ok()
             && let Some(spent) = ticket.take()
         {
             self.leases().spend(spent.number);
@@ -120,9 +122,11 @@ impl Holds {
                 let (session, leases, gone) = (session.clone(), Arc::clone(&leases), gone.clone());
                 Box::pin(async move {
                     let (name, holder) = (Words(session.as_str()), Words(&leases.holder));
-                    transaction.execute(LOCK, &[&name]).await?;
+                    let lock = transaction.prepare_cached(LOCK).await?;
+                    let join = transaction.prepare_cached(JOIN_LINE).await?;
+                    transaction.execute(&lock, &[&name]).await?;
                     let row = transaction
-                        .query_one(JOIN_LINE, &[&name, &holder, &length, &gone, &most])
+                        .query_one(&join, &[&name, &holder, &length, &gone, &most])
                         .await?;
                     let waiting: i64 = row.try_get(1)?;
                     Ok::<_, Failure>((row.try_get::<_, Option<i64>>(0)?, waiting))
@@ -153,9 +157,10 @@ impl Holds {
             None => ticket.insert(self.join(session, most).await?).number,
         };
         let (name, holder) = (Words(session.as_str()), Words(&self.leases().holder));
+        let gone = self.leases().tickets_gone(session);
         let rows = self
             .database
-            .query(IS_NEXT, &[&name, &holder, &held])
+            .query(IS_NEXT, &[&name, &holder, &held, &gone])
             .await?;
         let said = |error: tokio_postgres::Error| self.database.said(error.into());
         let Some(row) = rows.first() else {

@@ -71,7 +71,11 @@ impl Keeper {
         let (leases, address) = (Arc::clone(&self.leases), self.address.clone());
         let started = thread::Builder::new()
             .name("lango-keeper".to_owned())
-            .spawn(move || runtime.block_on(keep(&leases, &address)))
+            .spawn(move || {
+                runtime.block_on(keep(&leases, &address));
+                // A name that is being looked up is not waited for.
+                runtime.shutdown_background();
+            })
             .map_err(failed)?;
         *thread = Some(started);
         Ok(())

@@ -25,14 +25,28 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The oldest PostgreSQL that has all that is used.
+const OLDEST: i32 = 13;
+
 /// Applies what is missing, and refuses a schema that a newer lango made.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<(), Failure> {
     let here = client.query_one(WHERE_WE_ARE, &[]).await?;
-    let encoding: &str = here.try_get(0)?;
-    if encoding != "UTF8" {
+    let (encoding, version): (&str, i32) = (here.try_get(0)?, here.try_get(2)?);
+    let unfit = if encoding != "UTF8" {
+        Some(format!(
+            "it is encoded in {encoding}; make one that is in UTF8"
+        ))
+    } else if version < OLDEST {
+        Some(format!(
+            "it is PostgreSQL {version}; lango needs {OLDEST} or newer"
+        ))
+    } else {
+        None
+    };
+    if let Some(detail) = unfit {
         return Err(Failure::Said(StoreError::Unreadable {
             place: place.to_owned(),
-            detail: format!("it is encoded in {encoding}; make one that is in UTF8"),
+            detail,
         }));
     }
     if schema(&***client, place).await? == MIGRATIONS.len() {

@@ -1,6 +1,6 @@
 //! From rows to values: events, the look back, and the list of sessions.
 
-use super::append::End;
+use super::end::End;
 use super::failure::Failure;
 use super::text::{optional_words, words};
 use crate::stored::{self, AnswerColumns, EventColumns, ExchangeColumns};

@@ -67,6 +67,7 @@ impl SessionStore for PostgresStore {
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
         let appender = self.appender();
         Box::pin(async move {
+            self.holds.keeper.start()?;
             // In a task of its own, so that what was begun is ended though nobody waits for it.
             let append = tokio::spawn(appender.append(events));
             append.await.map_err(|error| StoreError::Failed {

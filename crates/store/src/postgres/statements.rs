@@ -5,6 +5,8 @@
 
 pub(super) mod append;
 pub(super) mod holds;
+#[cfg(test)]
+mod plans;
 pub(super) mod start;
 pub(super) mod tasks;
 
@@ -58,6 +60,10 @@ pub(super) const TURN_EVENTS: &str = "SELECT seq, turn, frame, author, time, bod
                             WHERE own.session = $1 AND own.turn = $2
                             ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
      ORDER BY seq";
+
+/// What was asked for.
+pub(super) const REQUESTS: &str =
+    "SELECT id, request FROM approvals WHERE session = $1 AND id = ANY ($2::text[])";
 
 /// A grant is taken back.
 pub(super) const REVOKE: &str =

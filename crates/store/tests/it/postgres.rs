@@ -2,6 +2,8 @@
 
 mod copies;
 mod faults;
+mod proxy;
+mod rows;
 mod start;
 
 use lango_core::{

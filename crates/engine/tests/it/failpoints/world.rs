@@ -13,12 +13,14 @@ use lango_engine::{
     Action, Gate, Rules, Runner, RunnerError, RunnerParts, Shown, Stop, Topology, Tree,
     TreeSettings, TurnEnd,
 };
-use lango_store::{MemoryStore, SqliteStore};
+use lango_store::{MemoryStore, PostgresStore, SqliteStore};
 use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::model::{ScriptedModel, calls, delegate, say};
+use lango_testkit::postgres;
 use lango_testkit::tool::spec;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -43,6 +45,7 @@ pub struct Databases {
 
 /// A database that outlives the processes that open it.
 pub struct Database {
+    session: SessionId,
     pub open: Box<dyn Fn() -> Arc<dyn SessionStore> + Send + Sync>,
     pub _keep: Option<TempDir>,
 }
@@ -52,6 +55,7 @@ impl Databases {
         Self::made_by(|| {
             let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
             Database {
+                session: SessionId::from("s_1"),
                 open: Box::new(move || Arc::clone(&store)),
                 _keep: None,
             }
@@ -72,8 +76,27 @@ impl Databases {
                 Arc::new(store.unwrap()) as Arc<dyn SessionStore>
             };
             Database {
+                session: SessionId::from("s_1"),
                 open: Box::new(open),
                 _keep: Some(folder),
+            }
+        })
+    }
+
+    pub fn postgres() -> Self {
+        // One database with a session for each: what a fresh one costs is not what is tried here.
+        let (address, made) = (postgres::empty(), AtomicUsize::new(0));
+        Self::made_by(move || {
+            let number = made.fetch_add(1, Ordering::Relaxed);
+            let address = address.clone();
+            let open = move || {
+                let store = PostgresStore::at(&address, "lango-orchestrator".into());
+                Arc::new(store.unwrap()) as Arc<dyn SessionStore>
+            };
+            Database {
+                session: SessionId::new(format!("s_{number}")),
+                open: Box::new(open),
+                _keep: None,
             }
         })
     }
@@ -178,7 +201,7 @@ impl World {
     /// What a process does: it goes on with the turn, or begins it if its message was never acknowledged; and the person
     /// answers what they are asked.
     async fn work(&self, runner: Runner) {
-        let session = SessionId::from("s_1");
+        let session = self.database.session.clone();
         let (sender, shown) = mpsc::channel(1000);
         let stop = Stop::new();
         let mut conversation = match runner.open(session.clone()).await {
@@ -238,7 +261,7 @@ impl World {
             from: 1,
             limit: 10_000,
         };
-        let events = store.read(&SessionId::from("s_1"), page).await;
+        let events = store.read(&self.database.session, page).await;
         let events = events.unwrap_or_default();
         let mut check = |holds: bool, what: String| {
             if !holds {

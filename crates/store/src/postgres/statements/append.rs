@@ -49,23 +49,20 @@ macro_rules! written {
                AS ask (id, turn, time, request, pattern, folder)),
      granted AS (
         UPDATE approvals
-           SET time = yes.time, pattern = yes.pattern, folder = yes.folder,
-               request = (SELECT json_object_agg(part.key,
-                                 CASE part.key WHEN 'arguments' THEN 'null'::json ELSE part.value END)::text
-                            FROM json_each(approvals.request::json) AS part)
-          FROM may, unnest($29::text[], $30::bigint[], $31::text[], $32::text[])
-               AS yes (id, time, pattern, folder)
+           SET time = yes.time, pattern = yes.pattern, folder = yes.folder, request = yes.request
+          FROM may, unnest($29::text[], $30::bigint[], $31::text[], $32::text[], $33::text[])
+               AS yes (id, time, pattern, folder, request)
          WHERE approvals.session = $1 AND approvals.id = yes.id),
      answered AS (
-        DELETE FROM approvals USING may WHERE approvals.session = $1 AND approvals.id = ANY ($33::text[])),
+        DELETE FROM approvals USING may WHERE approvals.session = $1 AND approvals.id = ANY ($34::text[])),
      called AS (
         INSERT INTO remote_threads (session, agent, context, task)
         SELECT $1, remote.agent, remote.context, remote.task
-          FROM may, unnest($34::text[], $35::text[], $36::text[]) AS remote (agent, context, task)
+          FROM may, unnest($35::text[], $36::text[], $37::text[]) AS remote (agent, context, task)
             ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task),
      returned AS (
         UPDATE remote_threads SET task = NULL
-          FROM may WHERE remote_threads.session = $1 AND remote_threads.agent = ANY ($37::text[]))
+          FROM may WHERE remote_threads.session = $1 AND remote_threads.agent = ANY ($38::text[]))
      SELECT EXISTS (SELECT FROM sessions WHERE id = $1),
             EXISTS (SELECT FROM guard),
             (SELECT seq FROM log_end),

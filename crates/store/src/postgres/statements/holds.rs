@@ -43,32 +43,34 @@ pub(in crate::postgres) const JOIN_LINE: &str = "WITH line AS MATERIALIZED (
         RETURNING ticket)
      SELECT (SELECT ticket FROM joined), waiting FROM line";
 
-/// Whether it may be our turn (`$2`) at a session (`$1`), and whether our ticket (`$3`) is still in the line.
+/// Whether it may be our turn (`$2`) at a session (`$1`), and whether our ticket (`$3`) is still in the line. Tickets that
+/// were given up (`$4`) do not count.
 pub(in crate::postgres) const IS_NEXT: &str = "SELECT NOT EXISTS (SELECT FROM holds
                          WHERE session = $1 AND until > clock_timestamp() AND holder <> $2)
         AND NOT EXISTS (SELECT FROM hold_line
                          WHERE session = $1 AND until > clock_timestamp() AND holder <> $2
                            AND ticket < (SELECT min(ticket) FROM hold_line
-                                          WHERE session = $1 AND holder = $2)),
+                                          WHERE session = $1 AND holder = $2
+                                            AND ticket <> ALL ($4::bigint[]))),
             EXISTS (SELECT FROM hold_line WHERE ticket = $3)";
 
 /// Renews holds (`$1` and their numbers `$2`) and tickets (`$4`). Gives the numbers of the holds that are still ours.
 pub(in crate::postgres) const RENEW: &str = "WITH renewed AS (
         UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
-          FROM unnest($1::text[], $2::bigint[]) AS own (session, fence)
-         WHERE holds.session = own.session AND holds.fence = own.fence AND holds.until > clock_timestamp()
-        RETURNING holds.fence),
+         WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
+        RETURNING fence),
      waiting AS (
         UPDATE hold_line SET until = clock_timestamp() + make_interval(secs => $3)
          WHERE ticket = ANY ($4::bigint[]))
      SELECT fence FROM renewed";
 
-/// Lets go of holds (`$1` and their numbers `$2`) and of tickets (`$3`).
+/// Lets go of holds (`$1` and their numbers `$2`) and of tickets (`$3`); of holds first, as everybody does, so that no two
+/// wait for each other.
 pub(in crate::postgres) const RELEASE: &str = "WITH released AS (
         UPDATE holds SET until = '-infinity'
-          FROM unnest($1::text[], $2::bigint[]) AS gone (session, fence)
-         WHERE holds.session = gone.session AND holds.fence = gone.fence)
-     DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[])";
+         WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[])
+        RETURNING 1)
+     DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[]) AND (SELECT count(*) FROM released) >= 0";
 
 /// What a copy listens to, to be told sooner than it would look.
 pub(in crate::postgres) const LISTEN: &str =

@@ -8,13 +8,15 @@ pub(in crate::postgres) const SET_UP: &str = "SET statement_timeout = '30s';
      SELECT set_config('synchronous_commit', 'on', false)
       WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
-/// How text is encoded, and the schema that names without one are looked for in; none if it does not exist.
+/// How text is encoded, the schema that names without one are looked for in (none if it does not exist), and the server's
+/// version.
 pub(in crate::postgres) const WHERE_WE_ARE: &str =
-    "SELECT current_setting('server_encoding'), current_schema()::text";
+    "SELECT current_setting('server_encoding'), current_schema()::text,
+            current_setting('server_version_num')::int / 10000";
 
-/// One copy at a time brings a schema up to date. The lock ends with the transaction.
-pub(in crate::postgres) const LOCK_MIGRATIONS: &str =
-    "SELECT pg_advisory_xact_lock(hashtextextended('lango ' || current_setting('search_path'), 0))";
+/// One copy at a time brings a schema up to date, and may take its time. The lock ends with the transaction.
+pub(in crate::postgres) const LOCK_MIGRATIONS: &str = "SET LOCAL statement_timeout = '10min';
+     SELECT pg_advisory_xact_lock(hashtextextended('lango ' || current_setting('search_path'), 0))";
 
 /// Makes the schema that the search path names first.
 pub(in crate::postgres) const CREATE_SCHEMA: &str = "DO $$ BEGIN

@@ -207,6 +207,25 @@ async fn a_place_in_line_whose_owner_died_is_passed_over() {
     assert!(held.unwrap().is_ok());
 }
 
+/// So it is with a claim whose answer was lost, too: nobody renews it.
+#[tokio::test]
+async fn a_hold_whose_owner_died_ends_with_its_lease() {
+    let address = postgres::empty();
+    let store = copy(&address, SHORT);
+    store.open_now().await.unwrap();
+    super::execute(
+        &address,
+        "INSERT INTO holds (session, holder, fence, until)
+         VALUES ('s_1', 'the dead', nextval('hold_fences'), clock_timestamp() + interval '1 second')",
+    )
+    .await;
+    let session = SessionId::from("s_1");
+    let before = fence(&address, "s_1").await;
+    let held = tokio::time::timeout(Duration::from_secs(60), store.hold(&session, WAIT)).await;
+    assert!(held.unwrap().is_ok_and(|held| held.is_had()));
+    assert!(fence(&address, "s_1").await > before);
+}
+
 #[tokio::test]
 async fn a_claim_that_nobody_waits_for_is_given_up() {
     let address = postgres::empty();

@@ -1,13 +1,15 @@
 //! Connections that break and a server that crashes, while sessions are written to.
 
+use super::proxy::Proxy;
 use super::{at, copy, create, log, says};
-use lango_core::{Event, Patience, SessionStore, StoreError};
+use lango_core::{Event, NewSession, Patience, SessionStore, StoreError, Timestamp, UserId};
 use lango_store::PostgresStore;
 use lango_testkit::postgres::{self, Cluster};
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// Appends exchange after exchange until told to stop. Every one must be acknowledged; gives how many there were.
 async fn write(
@@ -48,48 +50,69 @@ async fn assert_all_there(store: &PostgresStore, id: &str, written: u64) {
     assert_eq!(head.turns, written);
 }
 
+/// Three sessions that are written to all the time.
+struct Load {
+    store: Arc<PostgresStore>,
+    writers: Vec<JoinHandle<u64>>,
+    stop: Arc<AtomicBool>,
+    done: Arc<AtomicU64>,
+}
+
+impl Load {
+    fn on(store: PostgresStore) -> Self {
+        let (store, stop) = (Arc::new(store), Arc::<AtomicBool>::default());
+        let done = Arc::<AtomicU64>::default();
+        let writer = |number| {
+            let (stop, done) = (Arc::clone(&stop), Arc::clone(&done));
+            tokio::spawn(write(Arc::clone(&store), format!("s_{number}"), stop, done))
+        };
+        let writers = (0..3).map(writer).collect();
+        Self {
+            store,
+            writers,
+            stop,
+            done,
+        }
+    }
+
+    /// Waits until so many more are stored, or a writer gave up.
+    async fn progress(&self, more: u64) {
+        let goal = self.done.load(Ordering::Relaxed) + more;
+        let is_going_on = || !self.writers.iter().any(JoinHandle::is_finished);
+        while self.done.load(Ordering::Relaxed) < goal && is_going_on() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Stops, and sees whether all that was acknowledged is there.
+    async fn check(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for (number, writer) in self.writers.into_iter().enumerate() {
+            let written = writer.await.unwrap();
+            assert_all_there(&self.store, &format!("s_{number}"), written).await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_are_cut_in_the_middle_lose_nothing_and_store_nothing_twice() {
     let address = postgres::empty();
     // Its own name for the server, so that no other test's connections are cut.
     let name = super::unique("cut");
-    let store = Arc::new(at(&format!("{address}&application_name={name}")));
-    let (stop, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-    let writers: Vec<_> = (0..3)
-        .map(|number| {
-            let (stop, done) = (Arc::clone(&stop), Arc::clone(&done));
-            tokio::spawn(write(Arc::clone(&store), format!("s_{number}"), stop, done))
-        })
-        .collect();
-    for cut in 1..=40 {
-        while done.load(Ordering::Relaxed) < cut * 4 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+    let load = Load::on(at(&format!("{address}&application_name={name}")));
+    for _ in 0..40 {
+        load.progress(4).await;
         super::cut(&address, &name).await;
     }
-    stop.store(true, Ordering::Relaxed);
-    for (number, writer) in writers.into_iter().enumerate() {
-        let written = writer.await.unwrap();
-        assert_all_there(&store, &format!("s_{number}"), written).await;
-    }
+    load.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() {
     let mut cluster = Cluster::start(&["fsync=on"]);
-    let store = Arc::new(copy(&cluster.address(), Duration::from_secs(60)));
-    let (stop, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-    let writers: Vec<_> = (0..3)
-        .map(|number| {
-            let (stop, done) = (Arc::clone(&stop), Arc::clone(&done));
-            tokio::spawn(write(Arc::clone(&store), format!("s_{number}"), stop, done))
-        })
-        .collect();
+    let load = Load::on(copy(&cluster.address(), Duration::from_secs(60)));
     for _ in 0..3 {
-        let before = done.load(Ordering::Relaxed);
-        while done.load(Ordering::Relaxed) < before + 20 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        load.progress(20).await;
         cluster = tokio::task::spawn_blocking(move || {
             cluster.stop_immediately();
             cluster.start_again();
@@ -98,15 +121,69 @@ async fn a_server_that_crashes_under_load_loses_nothing_that_was_acknowledged() 
         .await
         .unwrap();
     }
-    let before = done.load(Ordering::Relaxed);
-    while done.load(Ordering::Relaxed) < before + 20 {
-        tokio::time::sleep(Duration::from_millis(2)).await;
+    load.progress(20).await;
+    load.check().await;
+}
+
+#[tokio::test]
+async fn what_was_carried_out_though_its_answer_was_lost_is_not_done_again() {
+    let address = postgres::empty();
+    let proxy = Proxy::to(&address).await;
+    let (store, other) = (at(&proxy.address), at(&address));
+    let lost = || proxy.lost.load(Ordering::Relaxed);
+
+    proxy.lose("s_made");
+    let session = create(&store, "s_made").await;
+    assert_eq!(lost(), 1);
+    let again = NewSession {
+        id: session.clone(),
+        user: UserId::from("local"),
+        created: Timestamp(1000),
+    };
+    let again = store.create(again).await.unwrap_err();
+    assert!(matches!(again, StoreError::Exists { .. }), "{again}");
+
+    proxy.lose("s_made");
+    let held = store.hold(&session, Patience::Refuse).await;
+    let held = held.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lost(), 2);
+
+    let mut sketch = Sketch::of(&session);
+    for number in 0..5 {
+        let words = format!("words {number} that go and never come back");
+        proxy.lose(&words);
+        sketch = sketch.exchange(&words, "answer");
+        store.append(sketch.batch()).await.unwrap();
+        assert_eq!(lost(), 3 + number);
+        assert_eq!(store.verify(&session).await.unwrap(), 3 * (number + 1));
     }
-    stop.store(true, Ordering::Relaxed);
-    for (number, writer) in writers.into_iter().enumerate() {
-        let written = writer.await.unwrap();
-        assert_all_there(&store, &format!("s_{number}"), written).await;
-    }
+
+    // The same words from somebody whose answer was not lost are a second time.
+    let end = SessionStore::open(&store, &session).await.unwrap().next_seq;
+    let again = Sketch::of(&session)
+        .at(end - 3)
+        .exchange("again", "1")
+        .batch();
+    let again = store.append(again).await.unwrap_err();
+    assert!(matches!(again, StoreError::Conflict { .. }), "{again}");
+
+    // Lost, and then taken over before it could be asked what became of it: it was stored, and that is the truth.
+    proxy.lose("stored and taken over");
+    let batch = sketch.exchange("stored and taken over", "answer").batch();
+    let append = store.append(batch);
+    let taken = async {
+        while lost() < 8 {
+            tokio::task::yield_now().await;
+        }
+        let ended = "UPDATE holds SET until = '-infinity' WHERE session = 's_made'";
+        super::execute(&address, ended).await;
+        other.hold(&session, Patience::Refuse).await
+    };
+    let (append, taken) = tokio::join!(append, taken);
+    append.unwrap();
+    assert!(taken.is_ok());
+    assert_eq!(other.verify(&session).await.unwrap(), 18);
+    drop(held);
 }
 
 #[tokio::test]

@@ -1,0 +1,113 @@
+//! How the server goes about the statements, in a database with many rows.
+
+use super::append::{APPEND_FREE, APPEND_HELD};
+use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK, RELEASE, RENEW};
+use super::tasks::{BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, PUT, RUNNING};
+use super::*;
+use crate::PostgresStore;
+use lango_testkit::postgres;
+use tokio_postgres::{Client, NoTls};
+
+const ALL: [&str; 29] = [
+    APPEND_FREE,
+    APPEND_HELD,
+    APPROVALS,
+    BY_CONTEXT,
+    BY_STATE,
+    BY_USER,
+    CLAIM,
+    COUNT,
+    EVENTS,
+    EXISTS,
+    GET,
+    GRANTS,
+    HEAD,
+    INSERT_SESSION,
+    IS_NEW,
+    IS_NEXT,
+    JOIN_LINE,
+    LOCK,
+    LOG_END,
+    PUT,
+    RELEASE,
+    REMOTE_THREAD,
+    RENEW,
+    REQUESTS,
+    REVOKE,
+    RUNNING,
+    SESSIONS,
+    SESSIONS_WITH_PREFIX,
+    TURN_EVENTS,
+];
+
+/// Twenty thousand events in two thousand sessions of forty users, and all that goes with them.
+const MANY_ROWS: &str = r#"
+INSERT INTO sessions (id, "user", created, updated)
+SELECT 's_' || n, 'u_' || n % 40, n, n FROM generate_series(1, 2000) AS n;
+INSERT INTO events (session, seq, turn, frame, time, body)
+SELECT 's_' || n % 2000 + 1, n / 2000 + 1, 't_' || n / 8000, '', n, repeat('x', 300) FROM generate_series(0, 19999) AS n;
+INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, finished)
+SELECT 's_' || n % 2000 + 1, n / 2000, 't_' || n / 2000, n / 2000 * 4 + 1, n / 2000 * 4 + 1, CASE n % 100 WHEN 0 THEN 0 ELSE 1 END
+  FROM generate_series(0, 5999) AS n;
+INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
+SELECT 's_' || n % 2000 + 1, 'p_' || n, 'u_' || n % 40, 't_0', n, '{}', CASE n % 2 WHEN 0 THEN '*' END, CASE n % 4 WHEN 0 THEN '/f' || n END
+  FROM generate_series(0, 3999) AS n;
+INSERT INTO remote_threads (session, agent, context)
+SELECT 's_' || n, 'remote', 'c' FROM generate_series(1, 2000) AS n;
+INSERT INTO tasks (id, "user", context, state, running, updated, body)
+SELECT 'k_' || n, 'u_' || n % 40, 'c_' || n % 400, CASE n % 50 WHEN 0 THEN 'WORKING' ELSE 'COMPLETED' END,
+       CASE n % 50 WHEN 0 THEN 1 ELSE 0 END, n, '{}' FROM generate_series(0, 7999) AS n;
+INSERT INTO holds (session, holder, fence, until)
+SELECT 's_' || n, 'h_' || n % 4, n, clock_timestamp() FROM generate_series(1, 2000) AS n;
+INSERT INTO hold_line (session, holder, until)
+SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_series(0, 3999) AS n;
+ANALYZE;
+SET plan_cache_mode = force_generic_plan"#;
+
+async fn plan_of(client: &Client, statement: &str) -> String {
+    let values = client.prepare(statement).await.unwrap().params().len();
+    let values = vec!["NULL"; values].join(", ");
+    let prepared = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");
+    client.batch_execute(&prepared).await.unwrap();
+    let values = if values.is_empty() {
+        values
+    } else {
+        format!("({values})")
+    };
+    let lines = client
+        .query(&format!("EXPLAIN EXECUTE plan{values}"), &[])
+        .await
+        .unwrap();
+    let lines: Vec<String> = lines.iter().map(|line| line.get(0)).collect();
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn no_everyday_statement_scans_a_table_or_sorts() {
+    let address = postgres::empty();
+    let store = PostgresStore::at(&address, "root".into()).unwrap();
+    store.open_now().await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(MANY_ROWS).await.unwrap();
+    let mut bad = Vec::new();
+    for statement in ALL {
+        let plan = plan_of(&client, statement).await;
+        // All that a person is asked and granted is listed, so that putting it in order reads no more rows.
+        let sorts = plan.contains("Sort") && statement != APPROVALS;
+        if plan.contains("Seq Scan") || sorts {
+            bad.push(format!("{statement}\n{plan}"));
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n\n"));
+    // An index that holds nothing but what it looks for.
+    let plan = plan_of(&client, UNFINISHED).await;
+    assert!(plan.contains("using turns_unfinished on turns"), "{plan}");
+    // The look back reads each of its events by its key.
+    let plan = plan_of(&client, HEAD).await;
+    assert_eq!(
+        plan.matches("using events_pkey on events").count(),
+        4,
+        "{plan}"
+    );
+}

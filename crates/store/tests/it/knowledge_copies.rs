@@ -11,20 +11,38 @@ use lango_store::{
     Which,
 };
 use std::sync::Arc;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 const COPIES: usize = 3;
 
+/// One of several copies.
+struct Copy {
+    number: usize,
+    store: Arc<dyn Database>,
+    all: Arc<Barrier>,
+}
+
+impl Copy {
+    /// Waits for the others, so that what comes next is done at once.
+    async fn meet(&self) {
+        self.all.wait().await;
+    }
+}
+
 /// Runs the same in several copies at once.
 async fn in_copies<F, R>(place: &Place, work: F) -> Vec<R::Output>
 where
-    F: Fn(usize, Arc<dyn Database>) -> R,
+    F: Fn(Copy) -> R,
     R: Future + Send + 'static,
     R::Output: Send,
 {
+    let all = Arc::new(Barrier::new(COPIES));
     let mut copies = JoinSet::new();
-    for copy in 0..COPIES {
-        copies.spawn(work(copy, place.open()));
+    for number in 0..COPIES {
+        let (store, all) = (place.open(), Arc::clone(&all));
+        store.ready().await.unwrap();
+        copies.spawn(work(Copy { number, store, all }));
     }
     copies.join_all().await
 }
@@ -77,20 +95,23 @@ fn piece(collection: CollectionId, name: &str, number: usize) -> Piece {
 async fn copies_that_relate_the_same_facts_keep_each_once() {
     let place = Place::new(KIND);
     let user = UserId::from("ada");
-    let new = in_copies(&place, |copy, graph| {
+    let new = in_copies(&place, |copy| {
         let user = user.clone();
         async move {
-            let facts: Vec<NewFact> = (0..300)
-                .map(|number| NewFact {
-                    source: source(&format!("copy {copy}"), Trust::Untrusted),
+            let mut new = 0;
+            for round in 0..10 {
+                let facts = (0..30).map(|number| NewFact {
+                    source: source(&format!("copy {}", copy.number), Trust::Untrusted),
                     ..fact(
-                        &format!("e {}", number % 40),
+                        &format!("hub {round}"),
                         "knows",
-                        &format!("e {number}"),
+                        &format!("{round} {number}"),
                     )
-                })
-                .collect();
-            graph.relate_all(&user, facts).await.unwrap()
+                });
+                copy.meet().await;
+                new += copy.store.relate_all(&user, facts.collect()).await.unwrap();
+            }
+            new
         }
     })
     .await;
@@ -98,7 +119,7 @@ async fn copies_that_relate_the_same_facts_keep_each_once() {
     let size = GraphSize {
         facts: 300,
         ended: 0,
-        entities: 300,
+        entities: 310,
     };
     assert_eq!(place.open().count(&user).await.unwrap(), size);
 }
@@ -107,11 +128,13 @@ async fn copies_that_relate_the_same_facts_keep_each_once() {
 async fn what_one_copy_forgets_while_others_relate_leaves_no_fact_without_its_names() {
     let place = Place::new(KIND);
     let user = UserId::from("ada");
-    in_copies(&place, |copy, graph| {
+    in_copies(&place, |copy| {
         let user = user.clone();
         async move {
+            let graph = &copy.store;
             for round in 0..15 {
-                if copy == 0 {
+                copy.meet().await;
+                if copy.number == 0 {
                     graph.forget_source(&user, "a.txt").await.unwrap();
                 } else if round % 5 == 4 {
                     graph.forget_user(&user).await.unwrap();
@@ -141,7 +164,7 @@ async fn versions_that_copies_save_at_once_follow_each_other() {
     let user = UserId::from("ada");
     let collection = place.open().collection(&user, "knowledge", None).await;
     let collection = collection.unwrap();
-    let versions = in_copies(&place, |copy, store| {
+    let versions = in_copies(&place, |copy| {
         let user = user.clone();
         async move {
             let mut versions = Vec::new();
@@ -150,13 +173,17 @@ async fn versions_that_copies_save_at_once_follow_each_other() {
                     key: "k".into(),
                     version: 0,
                     category: "".into(),
-                    content: format!("{copy} {round}").into(),
+                    content: format!("{} {round}", copy.number).into(),
                     tags: Vec::new(),
                     source: source("a", Trust::Untrusted),
                     saved: Timestamp(1),
                 };
-                let piece = piece(collection, "knowledge/k", copy);
-                let saved = store.save_knowledge(&user, row, piece, Some(maker())).await;
+                let piece = piece(collection, "knowledge/k", copy.number);
+                copy.meet().await;
+                let saved = copy
+                    .store
+                    .save_knowledge(&user, row, piece, Some(maker()))
+                    .await;
                 let Stored::Done((version, true)) = saved.unwrap() else {
                     panic!("it is new")
                 };
@@ -192,22 +219,25 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
         chunks.first().map(|chunk| chunk.text.to_string())
     };
     assert_eq!(nearest(1).await, None);
-    in_copies(&place, |copy, store| async move {
-        for round in 0..10 {
-            let number = copy * 10 + round;
-            let piece = piece(collection, &format!("d {number}"), number);
-            let stored = store.write(vec![piece], Some(maker())).await.unwrap();
-            assert_eq!(stored, Stored::Done(()));
+    for half in [0, 30] {
+        in_copies(&place, |copy| async move {
+            for round in 0..10 {
+                let number = half + copy.number * 10 + round;
+                let piece = piece(collection, &format!("d {number}"), number);
+                copy.meet().await;
+                let stored = copy.store.write(vec![piece], Some(maker())).await;
+                assert_eq!(stored.unwrap(), Stored::Done(()));
+            }
+        })
+        .await;
+        // What it had in memory is not what is there any more.
+        for number in half..half + 30 {
+            let text = format!("common w{number}");
+            assert_eq!(nearest(number).await, Some(text));
+            let words = vec![format!("w{number}")];
+            let ranked = watching.lexical(vec![collection], words, 5).await.unwrap();
+            assert_eq!((ranked.hits.len(), ranked.unknown), (1, 0));
         }
-    })
-    .await;
-    // What it has in memory is not what is there any more.
-    for number in 0..30 {
-        let text = format!("common w{number}");
-        assert_eq!(nearest(number).await, Some(text));
-        let words = vec![format!("w{number}")];
-        let ranked = watching.lexical(vec![collection], words, 5).await.unwrap();
-        assert_eq!((ranked.hits.len(), ranked.unknown), (1, 0));
     }
     let named = Wanted::Named("d 7".to_owned());
     let document = watching.documents(&user, named).await.unwrap()[0].id;
@@ -216,9 +246,9 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
     assert_eq!(removed, Some(1));
     assert_ne!(nearest(7).await, Some("common w7".to_owned()));
     let counted = watching.all_collections(&user).await.unwrap();
-    assert_eq!((counted[0].chunks, counted[0].vectors), (29, 29));
+    assert_eq!((counted[0].chunks, counted[0].vectors), (59, 59));
     let common = watching.frequencies(vec!["common".to_owned()]).await;
-    assert_eq!(common.unwrap(), (29, vec![29]));
+    assert_eq!(common.unwrap(), (59, vec![59]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -230,12 +260,12 @@ async fn of_several_copies_that_end_a_step_of_one_revision_one_does() {
         session: crate::create(&*store, "s_1").await,
     };
     for revision in 0..10 {
-        let ended = in_copies(&place, |copy, store| {
+        let ended = in_copies(&place, |copy| {
             let owner = owner.clone();
             async move {
                 let observation = NewRecollection {
                     turns: (revision, revision),
-                    text: format!("of {copy}"),
+                    text: format!("of {}", copy.number),
                     source: source("test", Trust::Trusted),
                     created: Timestamp(1),
                 };
@@ -244,7 +274,8 @@ async fn of_several_copies_that_end_a_step_of_one_revision_one_does() {
                     trust: Trust::Trusted,
                     observation: Some(observation),
                 };
-                store.commit(&owner, revision, step).await.unwrap()
+                copy.meet().await;
+                copy.store.commit(&owner, revision, step).await.unwrap()
             }
         })
         .await;
@@ -260,7 +291,7 @@ async fn of_several_copies_that_end_a_step_of_one_revision_one_does() {
 async fn a_user_saves_no_more_than_allowed_and_the_same_once_however_many_copies_save() {
     let place = Place::new(KIND);
     let user = UserId::from("ada");
-    let saved = in_copies(&place, |_, store| {
+    let saved = in_copies(&place, |copy| {
         let user = user.clone();
         async move {
             let mut new = 0;
@@ -271,7 +302,8 @@ async fn a_user_saves_no_more_than_allowed_and_the_same_once_however_many_copies
                     source: source("test", Trust::Trusted),
                     created: Timestamp(1),
                 };
-                let saved = store.save(&user, memory, 10).await.unwrap();
+                copy.meet().await;
+                let saved = copy.store.save(&user, memory, 10).await.unwrap();
                 new += usize::from(matches!(saved, Saved::New(_)));
             }
             new

@@ -6,11 +6,13 @@
     reason = "the same tests run over every kind of database"
 )]
 
+mod archive;
 mod contract;
 mod damage;
 mod durability;
 mod file;
 mod mount;
+mod moving;
 mod old_database;
 mod place;
 mod postgres;

@@ -18,6 +18,7 @@ mod config;
 mod deleting;
 mod disk;
 mod doctor;
+mod full;
 mod hands;
 mod knowledge;
 mod lango;

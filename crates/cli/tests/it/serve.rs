@@ -80,7 +80,7 @@ impl Serving {
     }
 
     /// A JSON-RPC call with the token.
-    fn rpc(&self, method: &str, params: Value) -> Value {
+    pub fn rpc(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (_, body) = self.post(&body.to_string());
         serde_json::from_str(&body).unwrap()
@@ -111,7 +111,7 @@ impl Serving {
     }
 
     /// Sends the signal of a service manager; gives what is said until the end, and the exit code.
-    fn end(&mut self) -> (String, Option<i32>) {
+    pub fn end(&mut self) -> (String, Option<i32>) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         let mut rest = String::new();

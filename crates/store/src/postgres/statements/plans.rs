@@ -64,7 +64,8 @@ SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_seri
 ANALYZE;
 SET plan_cache_mode = force_generic_plan"#;
 
-async fn plan_of(client: &Client, statement: &str) -> String {
+/// How the server goes about a statement, whatever its values are.
+pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> String {
     let values = client.prepare(statement).await.unwrap().params().len();
     let values = vec!["NULL"; values].join(", ");
     let prepared = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");
@@ -82,14 +83,20 @@ async fn plan_of(client: &Client, statement: &str) -> String {
     lines.join("\n")
 }
 
-#[tokio::test]
-async fn no_everyday_statement_scans_a_table_or_sorts() {
+/// A connection to a database with many rows.
+pub(in crate::postgres) async fn many_rows() -> Client {
     let address = postgres::empty();
     let store = PostgresStore::at(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(MANY_ROWS).await.unwrap();
+    client
+}
+
+#[tokio::test]
+async fn no_everyday_statement_scans_a_table_or_sorts() {
+    let client = many_rows().await;
     let mut bad = Vec::new();
     for statement in ALL {
         let plan = plan_of(&client, statement).await;

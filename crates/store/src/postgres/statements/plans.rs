@@ -92,14 +92,20 @@ pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> St
     lines.join("\n")
 }
 
-#[tokio::test]
-async fn no_everyday_statement_scans_a_table_or_sorts() {
+/// A connection to a database with many rows.
+pub(in crate::postgres) async fn many_rows() -> Client {
     let address = postgres::empty();
     let store = PostgresStore::at(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(MANY_ROWS).await.unwrap();
+    client
+}
+
+#[tokio::test]
+async fn no_everyday_statement_scans_a_table_or_sorts() {
+    let client = many_rows().await;
     let mut bad = Vec::new();
     for statement in ALL {
         let plan = plan_of(&client, statement).await;

@@ -1,5 +1,6 @@
 //! `lango serve`: this lango as an agent for others, over the A2A protocol.
 
+use super::retention::retain;
 use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
@@ -55,6 +56,7 @@ pub async fn serve_command(
     let banner = banner(&app, &place, address, model.name());
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
+    let _retaining = retain(&app);
     let changes = app.kept.changes.clone();
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
     let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));

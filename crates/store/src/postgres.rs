@@ -22,6 +22,8 @@ mod leases;
 mod library;
 mod memory;
 mod migrations;
+#[cfg(test)]
+mod plans;
 mod rows;
 mod sessions;
 mod statements;

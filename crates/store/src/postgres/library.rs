@@ -21,6 +21,8 @@ use crate::library::{
 };
 use deadpool_postgres::Transaction;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
+#[cfg(test)]
+pub(super) use statements::{BY_WORDS, EVERYDAY};
 
 /// How many chunks one change deletes.
 const DELETED_AT_ONCE: usize = 500;

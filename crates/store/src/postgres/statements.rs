@@ -6,7 +6,7 @@
 pub(super) mod append;
 pub(super) mod holds;
 #[cfg(test)]
-mod plans;
+pub(in crate::postgres) mod plans;
 pub(super) mod start;
 pub(super) mod tasks;
 

@@ -21,6 +21,7 @@ mod postgres;
 mod on_sqlite {
     mod graph;
     mod graph_forget;
+    mod knowledge_copies;
     mod library;
     mod memory;
 
@@ -31,6 +32,7 @@ mod on_sqlite {
 mod on_postgres {
     mod graph;
     mod graph_forget;
+    mod knowledge_copies;
     mod library;
     mod memory;
 

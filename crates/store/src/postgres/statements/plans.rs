@@ -70,10 +70,11 @@ INSERT INTO holds (session, holder, fence, until)
 SELECT 's_' || n, 'h_' || n % 4, n, clock_timestamp() FROM generate_series(1, 2000) AS n;
 INSERT INTO hold_line (session, holder, until)
 SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_series(0, 3999) AS n;
-ANALYZE;
+ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
 SET plan_cache_mode = force_generic_plan"#;
 
-async fn plan_of(client: &Client, statement: &str) -> String {
+/// The plan of a statement whatever its values are.
+pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> String {
     let values = client.prepare(statement).await.unwrap().params().len();
     let values = vec!["NULL"; values].join(", ");
     let prepared = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");
@@ -91,14 +92,20 @@ async fn plan_of(client: &Client, statement: &str) -> String {
     lines.join("\n")
 }
 
-#[tokio::test]
-async fn no_everyday_statement_scans_a_table_or_sorts() {
+/// A connection to a database with many rows.
+pub(in crate::postgres) async fn many_rows() -> Client {
     let address = postgres::empty();
     let store = PostgresStore::at(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(MANY_ROWS).await.unwrap();
+    client
+}
+
+#[tokio::test]
+async fn no_everyday_statement_scans_a_table_or_sorts() {
+    let client = many_rows().await;
     let mut bad = Vec::new();
     for statement in ALL {
         let plan = plan_of(&client, statement).await;

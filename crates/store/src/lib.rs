@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+pub mod archive;
 mod batch;
 mod chain;
 mod database;
@@ -26,12 +27,15 @@ pub mod graph;
 mod library;
 mod line;
 mod memory;
+pub mod moving;
 mod postgres;
 mod recollection;
 mod sqlite;
 mod stored;
+pub mod tables;
 mod title;
 
+pub use chain::Chain;
 pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{

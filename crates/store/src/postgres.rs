@@ -7,6 +7,7 @@
 mod address;
 mod append;
 mod approvals;
+mod archive;
 mod asking;
 mod batch;
 mod changes;
@@ -21,13 +22,15 @@ mod leases;
 mod library;
 mod memory;
 mod migrations;
+#[cfg(test)]
+mod plans;
 mod rows;
 mod sessions;
 mod statements;
+mod tables;
 mod tasks;
 mod text;
 mod tls;
-mod verify;
 
 use crate::database::Answer;
 use crate::library::nearest::BitsInMemory;

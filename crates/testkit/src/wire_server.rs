@@ -20,7 +20,9 @@ pub use request::{Dialect, Recorded};
 use lango_core::ModelReply;
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -32,6 +34,7 @@ type Script = Box<dyn Fn(&Recorded) -> Answer + Send + Sync>;
 pub struct Answer {
     content: Content,
     fault: Option<Fault>,
+    delay: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -56,7 +59,7 @@ impl Answer {
         let frames = frames.into_iter().map(|frame| frame.to_string()).collect();
         Self {
             content: Content::Frames(frames),
-            fault: None,
+            ..Self::default()
         }
     }
 
@@ -73,7 +76,7 @@ impl Answer {
         };
         Self {
             content,
-            fault: None,
+            ..Self::default()
         }
     }
 
@@ -82,13 +85,19 @@ impl Answer {
         self.fault = Some(fault);
         self
     }
+
+    /// The same, given after this time.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
 }
 
 impl From<ModelReply> for Answer {
     fn from(reply: ModelReply) -> Self {
         Self {
             content: Content::Reply(reply),
-            fault: None,
+            ..Self::default()
         }
     }
 }
@@ -108,6 +117,8 @@ pub struct WireServer {
 
 struct Shared {
     script: Script,
+    asked: AtomicUsize,
+    keeps: AtomicBool,
     requests: Mutex<Vec<Recorded>>,
 }
 
@@ -120,6 +131,8 @@ impl WireServer {
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
             script: Box::new(script),
+            asked: AtomicUsize::new(0),
+            keeps: AtomicBool::new(true),
             requests: Mutex::default(),
         });
         let task = tokio::spawn(serve(listener, Arc::clone(&shared)));
@@ -142,6 +155,12 @@ impl WireServer {
             next.unwrap_or_else(|| Fault::status(410, "the script is over").into())
         })
         .await
+    }
+
+    /// The same, without keeping what it is asked.
+    pub fn forgetful(self) -> Self {
+        self.shared.keeps.store(false, Ordering::Relaxed);
+        self
     }
 
     /// Where it is, without a path.
@@ -219,15 +238,20 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
             .requests
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        recorded.number = requests.len();
+        recorded.number = shared.asked.fetch_add(1, Ordering::Relaxed);
         recorded.at = Instant::now();
         let answer = match rules::broken_by(&recorded) {
             Ok(()) => (shared.script)(&recorded),
             Err(broken) => Fault::status(400, &broken).into(),
         };
-        requests.push(recorded.clone());
+        if shared.keeps.load(Ordering::Relaxed) {
+            requests.push(recorded.clone());
+        }
         answer
     };
+    if !answer.delay.is_zero() {
+        tokio::time::sleep(answer.delay).await;
+    }
     // Whoever hangs up early is not interested in the rest.
     let _ = delivery::deliver(&mut stream, &recorded, answer).await;
 }

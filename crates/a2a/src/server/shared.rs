@@ -172,14 +172,13 @@ impl Shared {
         }
     }
 
-    /// Has the keepers of a task look at the store: there may be something new.
-    pub fn hint(&self, id: &str) {
-        let keys: Vec<Key> = lock(&self.live)
-            .keys()
-            .filter(|(_, known)| known == id)
-            .cloned()
-            .collect();
-        if lock(&self.at_work).keys().any(|(_, known)| known == id) {
+    /// Has the keepers of some tasks look at the store: there may be something new.
+    pub fn hint(&self, is_meant: impl Fn(&Key) -> bool) {
+        let keys: Vec<Key> = {
+            let live = lock(&self.live);
+            live.keys().filter(|key| is_meant(key)).cloned().collect()
+        };
+        if lock(&self.at_work).keys().any(&is_meant) {
             self.cancelling.notify_one();
         }
         for key in keys {

@@ -75,8 +75,10 @@ async fn hear(server: Weak<Shared>, changes: Arc<dyn Changes>) {
             let Some(shared) = server.upgrade() else {
                 return;
             };
-            if let Change::Task(id) = change {
-                shared.hint(&id);
+            match change {
+                Change::Task(id) => shared.hint(|(_, known)| known == &*id),
+                Change::Anything => shared.hint(|_| true),
+                Change::Session(_) => {}
             }
         }
         tokio::time::sleep(HINTS_AGAIN).await;

@@ -83,16 +83,15 @@ CREATE TABLE tasks (
     body    TEXT NOT NULL,
     revision BIGINT NOT NULL DEFAULT 1,
     attempts BIGINT NOT NULL DEFAULT 0,
-    message  TEXT COLLATE "C"
+    message  TEXT COLLATE "C",
+    cancelled BIGINT NOT NULL DEFAULT 0
 );
 
 -- One message opens one task.
 CREATE UNIQUE INDEX tasks_by_message ON tasks ("user", message) WHERE message IS NOT NULL;
 
 -- Tasks at work that are to be cancelled, for whoever is at work on them.
-CREATE TABLE task_cancels (
-    task TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE
-);
+CREATE INDEX tasks_to_cancel ON tasks (id) WHERE cancelled <> 0;
 
 CREATE INDEX tasks_by_user ON tasks ("user", updated, id);
 

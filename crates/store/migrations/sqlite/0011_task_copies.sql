@@ -1,5 +1,6 @@
--- Tasks that several copies of the program work on: which writing of a task this is, how often it was taken up again, and
--- the mark of the message that opened it, which opens none a second time.
+-- Tasks that several copies of the program work on: which writing of a task this is, how often it was taken up again, the
+-- mark of the message that opened it, which opens none a second time, and whether it is to be cancelled by whoever is at
+-- work on it.
 
 ALTER TABLE tasks ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 
@@ -7,9 +8,8 @@ ALTER TABLE tasks ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE tasks ADD COLUMN message TEXT;
 
+ALTER TABLE tasks ADD COLUMN cancelled INTEGER NOT NULL DEFAULT 0;
+
 CREATE UNIQUE INDEX tasks_by_message ON tasks (user, message) WHERE message IS NOT NULL;
 
--- Tasks at work that are to be cancelled, for whoever is at work on them.
-CREATE TABLE task_cancels (
-    task TEXT NOT NULL PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
+CREATE INDEX tasks_to_cancel ON tasks (id) WHERE cancelled;

@@ -61,6 +61,22 @@ pub(super) async fn hold(
     }
 }
 
+/// How many sessions of the database at `path` somebody holds or waits for.
+pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
+    let failed = |error: io::Error| creation_error(path, &error);
+    let entries = match fs::read_dir(path.with_extension("locks")) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut held = 0;
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        held += usize::from(is_alive(&entry.path()).map_err(failed)?);
+    }
+    Ok(held)
+}
+
 /// A session that this process holds.
 struct FileHold {
     // First the file, then the place: whoever is next here finds it free.

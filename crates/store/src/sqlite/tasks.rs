@@ -4,8 +4,8 @@ use super::SqliteStore;
 use super::failure::Failure;
 use super::rows::unsigned;
 use super::statements::tasks::{
-    ASK_TO_CANCEL, BY_CONTEXT, BY_STATE, BY_USER, CANCEL_NO_MORE, COUNT, GET, OPEN, OPENED_BY,
-    OWNER, PUT, RUNNING, TO_CANCEL,
+    ASK_TO_CANCEL, BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, OPEN, OPENED_BY, OWNER, PUT, RUNNING,
+    TO_CANCEL,
 };
 use lango_core::{
     BoxFuture, Opened, Put, RunningTask, StoreError, TaskPage, TaskQuery, TaskRecord, TaskStore,
@@ -134,10 +134,6 @@ fn put(connection: &Connection, task: &TaskRecord) -> Result<Put, Failure> {
         task.attempts
     ])?;
     if written > 0 {
-        if !task.is_running {
-            let mut statement = connection.prepare_cached(CANCEL_NO_MORE)?;
-            statement.execute(params![task.id])?;
-        }
         return Ok(Put::Kept);
     }
     let mut statement = connection.prepare_cached(OWNER)?;

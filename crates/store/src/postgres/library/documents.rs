@@ -116,11 +116,21 @@ async fn insert_chunks(
         &document, &keys, &ordinals, &positions, &lengths, &headings, &texts,
     ];
     execute(transaction, INSERT_CHUNKS, values).await?;
-    let folded = |heading: &str, text: &str| fold(&format!("{heading}\n{text}"));
-    let folded: Vec<String> = chunks
+    let texts: Vec<(&str, &str)> = chunks
         .iter()
-        .map(|chunk| folded(&chunk.heading, &chunk.text))
+        .map(|chunk| (chunk.heading.as_str(), chunk.text.as_str()))
         .collect();
+    index(transaction, keys, &texts).await
+}
+
+/// Indexes the words of chunks: their keys, and their headings and texts.
+pub(super) async fn index(
+    transaction: &Transaction<'_>,
+    keys: &[i64],
+    texts: &[(&str, &str)],
+) -> Result<(), Failure> {
+    let folded = |(heading, text): &(&str, &str)| fold(&format!("{heading}\n{text}"));
+    let folded: Vec<String> = texts.iter().map(folded).collect();
     execute(transaction, INSERT_WORDS, &[&keys, &folded]).await?;
     Ok(())
 }

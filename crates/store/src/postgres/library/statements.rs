@@ -164,8 +164,10 @@ pub(super) const DELETE_BITS: &str = "DELETE FROM library_bits";
 pub(super) const NO_VECTORS: &str =
     "UPDATE library_collections SET vectors = 0, generation = generation + 1";
 
+/// Looked for one by one, because all of them would be sorted otherwise.
 pub(super) const MISSING_VECTORS: &str = "SELECT id, heading, text FROM library_chunks
-      WHERE id > $1 AND NOT EXISTS (SELECT FROM library_vectors WHERE chunk = library_chunks.id)
+      WHERE id > $1
+        AND (SELECT chunk FROM library_vectors WHERE chunk = library_chunks.id) IS NULL
       ORDER BY id LIMIT $2";
 
 /// What the index has for each of some words. It also keeps the rest of the transaction from reading the index' table from
@@ -221,3 +223,59 @@ pub(super) const INSERT_LEARNING: &str = r#"INSERT INTO learnings ("user", occas
 
 pub(super) const LEARNINGS_OF_DOCUMENTS: &str = r#"SELECT occasion, fix, error_pattern, confidence, source, trust, saved, document
        FROM learnings WHERE document = ANY ($2) AND "user" = $1"#;
+
+/// What is asked every day.
+#[cfg(test)]
+pub(in crate::postgres) const EVERYDAY: &[&str] = &[
+    INSERT_COLLECTION,
+    COLLECTION,
+    HOLD_COLLECTIONS,
+    VISIBLE,
+    ALL_COLLECTIONS,
+    COLLECTION_SIZES,
+    INSERT_DOCUMENT,
+    DOCUMENT_KEY,
+    COMPLETE_DOCUMENT,
+    TAKE_CHUNK_KEYS,
+    ADD_CHUNK_COUNTS,
+    INSERT_CHUNKS,
+    OWNED_DOCUMENT,
+    SOME_CHUNKS,
+    DELETE_CHUNKS,
+    DELETE_DOCUMENT,
+    DOCUMENTS_IN_RANGE,
+    DOCUMENTS_NAMED,
+    DOCUMENT_BY_ID,
+    CHUNKS,
+    LENGTHS,
+    THERE,
+    MAKER,
+    SHARE_MAKER,
+    HOLD_MAKER,
+    INSERT_MAKER,
+    SET_MAKER,
+    INSERT_VECTORS,
+    VECTORS,
+    DELETE_SOME_VECTORS,
+    BLOCKS_WITH_KEYS,
+    BLOCKS,
+    GENERATIONS,
+    SET_BLOCKS,
+    DELETE_BLOCKS,
+    ADD_VECTOR_COUNT,
+    MISSING_VECTORS,
+    NEWEST_KNOWLEDGE,
+    INSERT_KNOWLEDGE,
+    OUTDATE_KNOWLEDGE,
+    DELETE_KNOWLEDGE,
+    DELETE_LEARNING,
+    KNOWLEDGE_OF_DOCUMENTS,
+    KNOWLEDGE_VERSIONS,
+    LEARNING_DOCUMENT,
+    INSERT_LEARNING,
+    LEARNINGS_OF_DOCUMENTS,
+];
+
+/// What is asked of the index of words.
+#[cfg(test)]
+pub(in crate::postgres) const BY_WORDS: &[&str] = &[TERM_COUNTS, POSTINGS];

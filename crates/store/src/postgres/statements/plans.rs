@@ -70,10 +70,11 @@ INSERT INTO holds (session, holder, fence, until)
 SELECT 's_' || n, 'h_' || n % 4, n, clock_timestamp() FROM generate_series(1, 2000) AS n;
 INSERT INTO hold_line (session, holder, until)
 SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_series(0, 3999) AS n;
-ANALYZE;
+ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
 SET plan_cache_mode = force_generic_plan"#;
 
-async fn plan_of(client: &Client, statement: &str) -> String {
+/// The plan of a statement whatever its values are.
+pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> String {
     let values = client.prepare(statement).await.unwrap().params().len();
     let values = vec!["NULL"; values].join(", ");
     let prepared = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");

@@ -11,14 +11,10 @@ pub(in crate::postgres) const OPENED_BY: &str =
     r#"SELECT id FROM tasks WHERE "user" = $1 AND message = $2"#;
 
 /// Keeps a task, if its revision follows the one that is kept; one that is not running need not be cancelled any more.
-pub(in crate::postgres) const PUT: &str = r#"WITH kept AS (
-        UPDATE tasks SET context = $3, state = $4, running = $5, updated = $6, body = $7,
-               revision = $8, attempts = $9
-         WHERE id = $1 AND "user" = $2 AND revision = $8::bigint - 1
-        RETURNING running),
-     over AS (
-        DELETE FROM task_cancels WHERE task = $1 AND EXISTS (SELECT 1 FROM kept WHERE running = 0))
-     SELECT 1 FROM kept"#;
+pub(in crate::postgres) const PUT: &str = r#"UPDATE tasks SET context = $3, state = $4, running = $5, updated = $6, body = $7,
+        revision = $8, attempts = $9, cancelled = least(cancelled, $5)
+      WHERE id = $1 AND "user" = $2 AND revision = $8::bigint - 1
+     RETURNING 1"#;
 
 /// Whose a task is.
 pub(in crate::postgres) const OWNER: &str = r#"SELECT "user" FROM tasks WHERE id = $1"#;
@@ -54,11 +50,10 @@ pub(in crate::postgres) const RUNNING: &str = r#"SELECT id, "user", context, upd
       WHERE running <> 0 AND (updated, id) > ($1, $2) ORDER BY updated, id LIMIT $3"#;
 
 /// Notes that a running task is to be cancelled.
-pub(in crate::postgres) const ASK_TO_CANCEL: &str = r#"INSERT INTO task_cancels (task)
-     SELECT id FROM tasks WHERE id = $2 AND "user" = $1 AND running <> 0
-     ON CONFLICT (task) DO UPDATE SET task = excluded.task
+pub(in crate::postgres) const ASK_TO_CANCEL: &str = r#"UPDATE tasks SET cancelled = 1
+      WHERE id = $2 AND "user" = $1 AND running <> 0
      RETURNING 1"#;
 
 /// Tasks that are to be cancelled.
 pub(in crate::postgres) const TO_CANCEL: &str =
-    "SELECT task FROM task_cancels WHERE task > $1 ORDER BY task LIMIT $2";
+    "SELECT id FROM tasks WHERE cancelled <> 0 AND id > $1 ORDER BY id LIMIT $2";

@@ -13,7 +13,7 @@ pub(in crate::sqlite) const OPENED_BY: &str =
 /// Keeps a task, if its revision follows the one that is kept.
 pub(in crate::sqlite) const PUT: &str =
     "UPDATE tasks SET context = ?3, state = ?4, running = ?5, updated = ?6, body = ?7,
-        revision = ?8, attempts = ?9
+        revision = ?8, attempts = ?9, cancelled = cancelled AND ?5
       WHERE id = ?1 AND user = ?2 AND revision = ?8 - 1";
 
 /// Whose a task is.
@@ -55,16 +55,12 @@ pub(in crate::sqlite) const RUNNING: &str =
       WHERE running AND (updated, id) > (?1, ?2) ORDER BY updated, id LIMIT ?3";
 
 /// Notes that a running task is to be cancelled.
-pub(in crate::sqlite) const ASK_TO_CANCEL: &str = "INSERT INTO task_cancels (task)
-     SELECT id FROM tasks WHERE id = ?2 AND user = ?1 AND running
-     ON CONFLICT (task) DO UPDATE SET task = excluded.task";
+pub(in crate::sqlite) const ASK_TO_CANCEL: &str =
+    "UPDATE tasks SET cancelled = 1 WHERE id = ?2 AND user = ?1 AND running";
 
 /// Tasks that are to be cancelled.
-pub(in crate::sqlite) const TO_CANCEL: &str =
-    "SELECT task FROM task_cancels WHERE task > ?1 ORDER BY task LIMIT ?2";
-
-/// A task need not be cancelled any more.
-pub(in crate::sqlite) const CANCEL_NO_MORE: &str = "DELETE FROM task_cancels WHERE task = ?1";
+pub(in crate::sqlite) const TO_CANCEL: &str = "SELECT id FROM tasks INDEXED BY tasks_to_cancel
+      WHERE cancelled AND id > ?1 ORDER BY id LIMIT ?2";
 
 #[cfg(test)]
 mod tests {
@@ -86,7 +82,6 @@ mod tests {
             RUNNING,
             ASK_TO_CANCEL,
             TO_CANCEL,
-            CANCEL_NO_MORE,
         ] {
             let plan = plan_of(statement);
             assert!(

@@ -135,3 +135,70 @@ async fn holds_never_mix_whatever_is_taken_away_or_cut() {
         );
     }
 }
+
+/// An append that passed its checks and is not committed yet keeps everybody from taking the session over, so that whoever
+/// does sees what it wrote. It is stopped in the middle by a trigger that waits for a lock of ours.
+#[tokio::test]
+async fn nobody_takes_over_between_the_check_of_an_append_and_its_commit() {
+    const LOCK: i64 = 4711;
+    let long = Duration::from_secs(120);
+    for is_held in [true, false] {
+        let address = postgres::empty();
+        let name = super::unique("trapped");
+        let left = copy(&format!("{address}&application_name={name}"), long);
+        let right = copy(&address, long);
+        let session = create(&left, "s_1").await;
+        let trap = format!(
+            "CREATE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN PERFORM pg_advisory_xact_lock({LOCK}); RETURN NEW; END $$;
+             CREATE TRIGGER trap BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION trap()"
+        );
+        super::execute(&address, &trap).await;
+        let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        let lock = format!("SELECT pg_advisory_lock({LOCK})");
+        client.batch_execute(&lock).await.unwrap();
+        let held = match is_held {
+            true => left.hold(&session, Patience::Refuse).await.ok(),
+            false => None,
+        };
+        let renewed = format!(
+            "SELECT count(*) FROM pg_stat_activity
+              WHERE application_name = '{name}' AND state = 'idle' AND query LIKE '%renewed AS%'"
+        );
+        while is_held && super::number(&address, &renewed).await == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // It runs out while the append is under way.
+        let end = "UPDATE holds SET until = clock_timestamp() + interval '4 seconds'";
+        super::execute(&address, end).await;
+        let append = left.append(Sketch::of(&session).exchange("one", "1").batch());
+        let take_over = async {
+            let waiting = format!(
+                "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = {LOCK}"
+            );
+            while super::number(&address, &waiting).await == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            if is_held {
+                tokio::time::sleep(Duration::from_millis(4100)).await;
+            }
+            let mut taken = right.hold(&session, Patience::Wait { most: 1 });
+            let early = tokio::time::timeout(Duration::from_millis(700), &mut taken).await;
+            assert!(early.is_err(), "it was taken over in the middle");
+            client
+                .batch_execute(&format!("SELECT pg_advisory_unlock({LOCK})"))
+                .await
+                .unwrap();
+            let taken = taken.await.unwrap_or_else(|error| panic!("{error}"));
+            let head = SessionStore::open(&right, &session).await.unwrap();
+            (taken, head.next_seq)
+        };
+        let (append, (_taken, next_seq)) = tokio::join!(append, take_over);
+        append.unwrap();
+        assert_eq!(next_seq, 4, "whoever takes over sees all there is");
+        drop(held);
+    }
+}

@@ -202,8 +202,8 @@ pub trait Removing: Send + Sync {
 pub enum Wiped {
     /// Nothing: the file was written anew.
     Clean,
-    /// Somebody was reading: bytes may be in the write-ahead log until the last process has closed the file.
-    LogInUse,
+    /// Somebody was at work there: bytes may be left in the file or its write-ahead log.
+    InUse,
     /// What the database's server keeps of it, until it has made use of the space.
     LeftToServer,
 }

@@ -43,11 +43,12 @@ impl Keeper {
     ) {
         self.cancels.push(reply);
         self.ask_others_to_cancel().await;
-        if matches!(standing, Some(Standing::Unknown | Standing::Unfinished)) {
-            self.take_up_again(ledger, true).await;
-        } else {
+        match standing {
+            Some(standing @ (Standing::Unknown | Standing::Unfinished)) => {
+                self.take_up_again(ledger, &standing, true).await;
+            }
             // It may have come to its end while it was asked about.
-            self.see_to_cancels(ledger).await;
+            _ => self.see_to_cancels(ledger).await,
         }
     }
 

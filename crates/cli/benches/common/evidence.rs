@@ -23,7 +23,7 @@ pub struct Evidence {
     /// The names that may stand in the log.
     pub authors: BTreeSet<String>,
     /// Servers that panicked, or ended although nobody ended them.
-    pub crashes: u64,
+    pub crashes: Vec<String>,
 }
 
 /// How a task stands at the end.

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Verdict {
     pub acknowledged: u64,
+    /// Those of them of which nothing was begun, as the caller was told, with the reason.
+    pub not_begun: u64,
     pub turns: u64,
     pub outcomes: BTreeMap<String, u64>,
     pub states: BTreeMap<String, u64>,
@@ -78,7 +80,10 @@ impl Verdict {
 
     /// One line for each count, and what was wrong.
     pub fn print(&self) {
-        println!("acknowledged      {}", self.acknowledged);
+        println!(
+            "acknowledged      {} ({} not begun, and told so)",
+            self.acknowledged, self.not_begun
+        );
         println!(
             "turns             {} {}",
             self.turns,
@@ -137,15 +142,9 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     for damage in &evidence.log.damage {
         verdict.say(Wrong::Integrity, damage);
     }
-    if evidence.crashes > 0 {
-        verdict.say(Wrong::Crash, format!("{} servers", evidence.crashes));
-    }
-    for words in evidence
-        .ledger
-        .refusals
-        .iter()
-        .chain(&evidence.answers.strange)
-    {
+    let refusals = evidence.ledger.refusals.iter();
+    let strange = evidence.answers.strange.iter();
+    for words in evidence.crashes.iter().chain(refusals).chain(strange) {
         verdict.say(Wrong::Crash, words);
     }
     verdict
@@ -256,7 +255,9 @@ fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u6
             (_, None) => verdict.say(Wrong::Lost, format!("job {number}: no task {task}")),
             (turns, Some(end)) => {
                 *verdict.states.entry(end.state.clone()).or_default() += 1;
-                if let Some(what) = told_wrongly(*number, task, job, turns, end) {
+                if turns.is_empty() && is_told_that_nothing_began(end) {
+                    verdict.not_begun += 1;
+                } else if let Some(what) = told_wrongly(*number, task, job, turns, end) {
                     verdict.say(Wrong::Lost, what);
                 }
                 if !end.is_over {
@@ -278,6 +279,15 @@ fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u6
             Wrong::TwoTurns,
             format!("job {number}: sent again, another task"),
         );
+    }
+}
+
+/// The turn before it waits for a person, or the process ended again and again before it could begin.
+fn is_told_that_nothing_began(end: &TaskEnd) -> bool {
+    match end.state.as_str() {
+        "REJECTED" => end.words.contains("waits for somebody"),
+        "FAILED" => end.words.contains("before the work began"),
+        _ => false,
     }
 }
 

@@ -42,8 +42,8 @@ async fn compact(app: &App) -> Result<(), Failure> {
         Wiped::Clean => {
             "the database was written anew; nothing of what was deleted is left in its file"
         }
-        Wiped::LogInUse => {
-            "the database was written anew; bytes of what was deleted may be left beside it until the process that has it open ends"
+        Wiped::InUse => {
+            "somebody is at work in the database, so that bytes of what was deleted may be left; run it again when nobody is"
         }
         Wiped::LeftToServer => {
             "the database's server was told to take back the space of what was deleted"

@@ -132,6 +132,18 @@ fn nothing_of_a_deleted_session_is_left_in_the_tables_or_in_the_bytes() {
 }
 
 #[test]
+fn nothing_is_left_though_a_server_has_the_database_open() {
+    let serving = Serving::start();
+    let session = serving.lango.session(MARKER);
+    assert!(!serving.say("hello").is_empty());
+    let delete = ["sessions", "delete", "--yes", &session];
+    let ran = serving.lango.run(&delete).ok();
+    assert!(ran.stdout.contains("nothing of it is left"), "{ran:#?}");
+    assert!(!is_in_files(&serving.lango, MARKER));
+    assert!(!serving.say("hello again").is_empty());
+}
+
+#[test]
 fn a_session_that_is_busy_is_not_deleted_nor_are_those_beside_it() {
     let lango = Lango::new();
     let (one, two) = (lango.session("a"), lango.session("b"));

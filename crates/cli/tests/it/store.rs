@@ -126,7 +126,7 @@ fn everything_is_moved_and_can_be_gone_on_with() {
         .refused(2, &["there is no database", "nix.db"]);
     lango
         .run(&["store", "move", "mysql:x", "sqlite:b.db"])
-        .refused(2, &["sqlite:PATH"]);
+        .refused(2, &["`sqlite:` and the path of a file"]);
     assert!(!lango.workspace().join("nix.db").exists());
 }
 
@@ -263,4 +263,92 @@ fn compacting_leaves_nothing_of_what_was_deleted() {
         .into_iter()
         .any(|(_, bytes)| bytes.windows(12).any(|window| window == b"marimbaphone"));
     assert!(!left);
+}
+
+#[test]
+fn sessions_in_postgresql_are_exported_imported_verified_and_deleted() {
+    let lango = Lango::new();
+    let (one, two) = (
+        lango.session("what files are here?"),
+        lango.session("hello \u{1}\u{9b}"),
+    );
+    let server = format!("session.store={}", lango_testkit::postgres::empty());
+    let out = exported(&lango, &own(&lango));
+    let import = with(&server, &["sessions", "import", "-"]);
+    let ran = lango.piped(&import, &out).ok();
+    assert!(ran.stderr.contains("imported 2 sessions, "), "{ran:#?}");
+    let ran = lango.piped(&import, &out).ok();
+    assert!(
+        ran.stderr.contains("2 sessions here already, the same"),
+        "{ran:#?}"
+    );
+    lango
+        .run(&with(&server, &["sessions", "verify", "--all"]))
+        .ok();
+    assert_eq!(exported(&lango, &server), out);
+    lango
+        .run(&with(&server, &["run", "--session", &one, "hello"]))
+        .ok();
+    let delete = ["sessions", "delete", "--yes", &two];
+    let ran = lango.run(&with(&server, &delete)).ok();
+    assert!(ran.stdout.starts_with("deleted 1 session; "), "{ran:#?}");
+    let list = with(&server, &["sessions", "list", "--json"]);
+    let listed = lango.run(&list).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let old = ["sessions", "delete", "--yes", "--older-than", "1ms"];
+    lango.run(&with(&server, &old)).ok();
+    assert_eq!(lango.run(&list).ok().json(), serde_json::json!([]));
+    let ran = lango.run(&with(&server, &["store", "backup", "x.db"]));
+    ran.refused(2, &["on a server", "pg_dump"]);
+    assert!(!lango.workspace().join("x.db").exists());
+}
+
+#[test]
+fn a_move_to_postgresql_that_is_killed_goes_on_where_it_was() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    for _ in 0..4 {
+        add_turns(&lango.database(), &session, 1500);
+    }
+    let from = format!("sqlite:{}", lango.database().display());
+    let server = lango_testkit::postgres::empty();
+    let arguments = ["store", "move", &from, &server];
+    let mut command = lango.command(&arguments);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    // Whoever locks the table keeps the move in its middle until it is killed.
+    let (client, connection) = runtime
+        .block_on(tokio_postgres::connect(&server, tokio_postgres::NoTls))
+        .unwrap();
+    let connection = runtime.spawn(connection);
+    let began = Instant::now();
+    runtime.block_on(async {
+        loop {
+            assert!(began.elapsed() < PATIENCE, "it does not begin");
+            let count = client.query_one("SELECT count(*) FROM events", &[]).await;
+            if count.is_ok_and(|row| row.get::<_, i64>(0) >= 1000) {
+                break client
+                    .batch_execute("BEGIN; LOCK TABLE events")
+                    .await
+                    .unwrap();
+            }
+        }
+    });
+    child.kill().unwrap();
+    assert_eq!(finish_child(child, b"").signal, Some(9));
+    drop(client);
+    runtime.block_on(connection).unwrap().unwrap();
+    let ran = lango.run(&arguments).ok();
+    assert!(
+        ran.stderr
+            .starts_with("going on with the move from sqlite:"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stdout.contains("moved 1 session, 18003 events"),
+        "{ran:#?}"
+    );
+    let key = format!("session.store={server}");
+    assert_eq!(exported(&lango, &key), exported(&lango, &own(&lango)));
 }

@@ -1,6 +1,6 @@
 //! The tables of the database, read and written as they are: a page is one statement, with an array for each column.
 
-mod statements;
+pub(super) mod statements;
 
 use super::PostgresStore;
 use super::asking::{execute, row, rows};

@@ -69,9 +69,11 @@ fn compact(path: &Path) -> Result<Wiped, StoreError> {
         connection.execute_batch(REWRITE)?;
         Ok(connection.query_row(EMPTY_LOG, [], |row| row.get(0))?)
     };
-    match rewrite().map_err(|failure| failure.about(path))? {
-        true => Ok(Wiped::LogInUse),
-        false => Ok(Wiped::Clean),
+    match rewrite() {
+        Ok(false) => Ok(Wiped::Clean),
+        Ok(true) => Ok(Wiped::InUse),
+        Err(failure) if failure.is_busy() => Ok(Wiped::InUse),
+        Err(failure) => Err(failure.about(path)),
     }
 }
 

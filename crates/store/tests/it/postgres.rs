@@ -1,5 +1,6 @@
 //! What only a database that many copies share can promise.
 
+mod contest;
 mod copies;
 mod faults;
 mod proxy;

@@ -54,8 +54,8 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
     }
     let left = match store.wipe().await? {
         Wiped::Clean => "nothing of it is left in the database's file",
-        Wiped::LogInUse => {
-            "another process has the database open: bytes may be left until it ends, or until `lango store compact`"
+        Wiped::InUse => {
+            "bytes of it may be left, because somebody is at work in the database; `lango store compact` wipes them later"
         }
         Wiped::LeftToServer => "the database's server takes the space back by itself",
     };

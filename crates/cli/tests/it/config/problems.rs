@@ -80,7 +80,7 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
         ),
         (
             "session.store = 'mysql:x'",
-            "`session.store` must be `sqlite:` and the path of a file, found `\"mysql:x\"`",
+            "`session.store` must be `sqlite:` and the path of a file, or `postgres://user@host/database`, found `\"mysql:x\"`",
         ),
         (
             "session = 5",

@@ -9,7 +9,7 @@ pub(super) fn count(table: &Table) -> String {
 }
 
 /// Rows in the order of their keys, after one: `$1` of them at most, until they have `$2` bytes together.
-pub(super) fn page(table: &Table, is_after: bool) -> String {
+pub(in crate::postgres) fn page(table: &Table, is_after: bool) -> String {
     let (sign, direction) = match table.order {
         Order::Ascending => (">", "ASC"),
         Order::Descending => ("<", "DESC"),
@@ -50,7 +50,7 @@ pub(super) fn page(table: &Table, is_after: bool) -> String {
 }
 
 /// The rows with these keys, in the order of the keys, and whether each is there.
-pub(super) fn by_keys(table: &Table) -> String {
+pub(in crate::postgres) fn by_keys(table: &Table) -> String {
     let columns: Vec<String> = table
         .columns
         .iter()

@@ -170,12 +170,20 @@ pub(super) const MISSING_VECTORS: &str = "SELECT id, heading, text FROM library_
         AND (SELECT chunk FROM library_vectors WHERE chunk = library_chunks.id) IS NULL
       ORDER BY id LIMIT $2";
 
-/// What the index has for each of some words. It also keeps the rest of the transaction from reading the index' table from
-/// end to end, which the planner likes for common words and which unpacks every list of terms.
-pub(super) const TERMS: &str = "SELECT word.place, term.lexeme
-       FROM set_config('enable_seqscan', 'off', true),
-            unnest($1::text[]) WITH ORDINALITY AS word (folded, place),
-            unnest(to_tsvector('library_words', word.folded)) AS term
+/// What the index has for each of some words, and in how many chunks that is by the server's statistics, if it is among the
+/// most common ones there. It also keeps the rest of the transaction from reading the index' table from end to end, which
+/// the planner likes for common words and which unpacks every list of terms.
+pub(super) const TERMS: &str =
+    "SELECT word.place, term.lexeme, (common.share * common.chunks)::bigint
+       FROM set_config('enable_seqscan', 'off', true)
+      CROSS JOIN unnest($1::text[]) WITH ORDINALITY AS word (folded, place)
+      CROSS JOIN unnest(to_tsvector('library_words', word.folded)) AS term
+       LEFT JOIN (
+            SELECT known.term, known.share, pg_class.reltuples AS chunks
+              FROM pg_class
+              JOIN pg_stats ON schemaname = current_schema() AND tablename = 'library_index' AND attname = 'terms'
+             CROSS JOIN unnest(most_common_elems::text::text[], most_common_elem_freqs) AS known (term, share)
+             WHERE pg_class.oid = 'library_index'::regclass) AS common ON common.term = term.lexeme
       ORDER BY word.place, term.lexeme";
 
 /// In how many chunks of all collections each term is.

@@ -144,6 +144,12 @@ impl Keeper {
             ledger.attempts = attempts;
             self.save_shown(ledger).await;
         }
+        let most = self.shared.settings.limits.attempts;
+        if returned == Returned::Panicked && attempts >= most && !ledger.is_settled() {
+            let words = format!("the agent broke off {attempts} times and more; look at its log");
+            // If it cannot be kept now, it is tried again.
+            let _ = self.record(ledger, Report::Failed(words.into())).await;
+        }
         if !ledger.is_settled() && !is_put_off {
             self.lost = Some(match returned {
                 Returned::Panicked => "the agent broke off; nobody knows what of it was done",

@@ -148,6 +148,21 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
 }
 
 #[tokio::test]
+async fn a_job_that_breaks_off_each_time_is_not_taken_up_for_ever() {
+    let mut settings = settings();
+    settings.limits.attempts = 3;
+    settings.limits.recover_every = Duration::from_millis(20);
+    let server = TestServer::with(settings).await;
+    *server.agent.standing.lock().unwrap() = Standing::Unfinished;
+    server.server.watch(None);
+    let id = server.begin("work-then-panic").await["id"].clone();
+    let task = server.until(&id, "TASK_STATE_FAILED").await;
+    let why = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(why.unwrap().contains("broke off 3 times"), "{why:?}");
+    assert_eq!(server.agent.jobs.lock().unwrap().len(), 4);
+}
+
+#[tokio::test]
 async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
     let server = TestServer::start().await;
     let id = server.send("authorise").await["id"].clone();

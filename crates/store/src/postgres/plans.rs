@@ -119,12 +119,13 @@ async fn no_everyday_statement_of_knowledge_reads_a_table_from_end_to_end() {
 #[tokio::test]
 async fn words_are_looked_up_in_their_index_however_common_they_are() {
     let (store, client) = filled().await;
-    let first = "SELECT set_config('enable_seqscan', 'off', false)";
+    let first = "SET enable_seqscan = off; SET enable_indexscan = off";
     client.batch_execute(first).await.unwrap();
     for statement in library::BY_WORDS {
         let plan = plan_of(&client, statement).await;
         let index = plan.contains("Bitmap Index Scan on library_index_terms");
-        assert!(index && scanned(&plan).is_none(), "{statement}\n{plan}");
+        let others = scanned(&plan).is_some() || plan.contains("library_index_pkey");
+        assert!(index && !others, "{statement}\n{plan}");
     }
     // A common word is not counted: the server knows about how common it is.
     let words = ["word", "n7", "nowhere"].map(str::to_owned).to_vec();

@@ -9,7 +9,6 @@ use super::super::rows::{optional, unsigned};
 use super::fold::fold;
 use super::statements::{ALL_CHUNKS, COLLECTION_SIZES, LENGTHS, POSTINGS, TERM_COUNTS, TERMS};
 use crate::library::bm25::{Posting, Size, Term, candidates, choose, rank};
-use crate::library::vectors::COLLECTION_SHIFT;
 use crate::library::{CollectionId, Ranked};
 use deadpool_postgres::Transaction;
 use std::collections::{BTreeMap, HashMap};
@@ -112,14 +111,9 @@ async fn places(
     terms: &[Term],
 ) -> Result<Vec<Posting>, Failure> {
     let ids: Vec<i64> = collections.iter().map(|id| id.0).collect();
-    let first = ids.iter().min().map_or(0, |id| id << COLLECTION_SHIFT);
-    let end = ids
-        .iter()
-        .max()
-        .map_or(0, |id| (id + 1) << COLLECTION_SHIFT);
     let of_term = |term: &Term| TIMES.map(|times| query(&term.text, times));
     let queries: Vec<String> = terms.iter().flat_map(of_term).collect();
-    let found = rows(transaction, POSTINGS, &[&queries, &first, &end, &ids]).await?;
+    let found = rows(transaction, POSTINGS, &[&queries, &ids]).await?;
     let mut postings = Vec::with_capacity(terms.len());
     for rows in found.chunks(TIMES.len()) {
         let mut times_of: BTreeMap<i64, u32> = BTreeMap::new();

@@ -119,6 +119,7 @@ fn run(place: &Place, kills: u64, random: &mut Random) -> Evidence {
         ledger,
         tasks,
         effects: place.effects(),
+        written: place.written(),
         answers: person.answers,
         log: read_log(place),
         authors: place.authors(),
@@ -128,16 +129,8 @@ fn run(place: &Place, kills: u64, random: &mut Random) -> Evidence {
 
 fn read_log(place: &Place) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut log = runtime.block_on(async {
-        let store = SqliteStore::open(place.database(), "lango-orchestrator".into()).unwrap();
-        let mut log = Log::read(&store).await;
-        for session in log.session_ids() {
-            if let Err(error) = store.verify(&session).await {
-                log.damage.push(error.to_string());
-            }
-        }
-        log
-    });
+    let store = SqliteStore::open(place.database(), "lango-orchestrator".into()).unwrap();
+    let mut log = runtime.block_on(Log::read(&store)).verified_by(place);
     let database = Connection::open(place.database()).unwrap();
     let found: String = database
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))

@@ -116,6 +116,9 @@ struct JobInLog {
     outcome: String,
     /// The calls of the tool with effect that were stored before they ran.
     called: BTreeSet<CallId>,
+    /// The calls of the tool that writes the job's file.
+    writes: BTreeSet<CallId>,
+    is_written: bool,
     retried: u64,
     /// Those that ran well, without those of which a person said so.
     went_well: BTreeSet<CallId>,
@@ -200,6 +203,12 @@ fn read_jobs(
         match &event.body {
             EventBody::ToolCalled { call, tool, .. } if tool.as_str() == "exec" => {
                 job.called.insert(call.clone());
+            }
+            EventBody::ToolCalled { call, tool, .. } if tool.as_str() == "fs_write" => {
+                job.writes.insert(call.clone());
+            }
+            EventBody::ToolReturned { call, status, .. } if job.writes.contains(call) => {
+                job.is_written |= *status == CallStatus::Ok;
             }
             EventBody::ApprovalRequested(request) if request.asks == Asks::Fate => {
                 verdict.unknown += 1;
@@ -337,13 +346,13 @@ fn judge_effects(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u64
             verdict.say(Wrong::Twice, what);
         }
         let distinct: BTreeSet<&&str> = of_job.iter().collect();
-        if distinct.len() > 1 {
+        if distinct.len() > 1 || of_job.contains(&"") {
             verdict.say(
                 Wrong::Unasked,
                 format!("job {number} has the keys {distinct:?}"),
             );
         }
-        if let Some(key) = of_job.first().filter(|key| !key.is_empty())
+        if let Some(key) = of_job.first()
             && let Some(other) = keys.insert(key, *number)
         {
             verdict.say(
@@ -358,6 +367,10 @@ fn judge_effects(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u64
                 Wrong::Twice,
                 format!("job {number} has calls {:?}", job.called),
             );
+        }
+        if job.is_written && !evidence.written.contains(number) {
+            let what = format!("job {number}: its file is not there, or another");
+            verdict.say(Wrong::Missing, what);
         }
         if !job.went_well.is_empty() && !lines.contains_key(number) {
             verdict.say(

@@ -11,6 +11,7 @@ mod lexical;
 mod nearest;
 mod statements;
 mod vectors;
+mod writing;
 
 use super::PostgresStore;
 use super::failure::Failure;
@@ -43,7 +44,7 @@ pub(super) async fn index(
     keys: &[i64],
     texts: &[(&str, &str)],
 ) -> Result<(), Failure> {
-    documents::index(transaction, keys, texts).await
+    writing::index(transaction, keys, texts).await
 }
 
 impl LibraryRows for PostgresStore {
@@ -92,7 +93,7 @@ impl LibraryRows for PostgresStore {
 
     fn write(&self, pieces: Vec<Piece>, maker: Option<EmbeddingMaker>) -> Answer<'_, Stored<()>> {
         self.change((pieces, maker), |transaction, (pieces, maker)| {
-            Box::pin(documents::write(transaction, pieces, maker.as_ref()))
+            Box::pin(writing::write(transaction, pieces, maker.as_ref()))
         })
     }
 

@@ -2,8 +2,8 @@
 
 use crate::ROOT;
 use lango_core::{
-    Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore, Source,
-    StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
+    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore,
+    Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{Expired, LogRow, SessionRecord, next_rows, remove, verify};
@@ -94,9 +94,19 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
     for turn in 0..100 {
         more = more.exchange(&format!("question {turn} \u{1}\u{202e}"), "an answer");
     }
+    let pattern = || "notes/*".into();
+    let granted = Answer::Always {
+        pattern: pattern(),
+        folder: "/x".into(),
+    };
+    let mut more = more
+        .ask("and this?")
+        .request("p_granted", Some(pattern()))
+        .answer("p_granted", granted)
+        .request("p_waits", Some(pattern()));
     append(store, more.batch()).await;
     let (record, rows) = exported(store, &id).await;
-    assert_eq!(record.events, 333);
+    assert_eq!(record.events, 337);
     for row in &rows {
         let text = line::of_event(row).unwrap().unwrap();
         assert_eq!(line::read(&text), Ok(Line::Event(row.clone())));
@@ -108,13 +118,15 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
         store.approvals(&user()).await.unwrap(),
         SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
     );
+    assert_eq!(before.1.granted.len(), 1);
+    assert!(!before.1.waiting.is_empty());
     assert!(store.hide(&id, None).await.unwrap());
     remove(&**store, &id).await.unwrap();
     store.begin(new(&record)).await.unwrap();
     for rows in rows.chunks(70) {
         store.add(rows.to_vec()).await.unwrap();
     }
-    store.finish(record.clone()).await.unwrap();
+    assert_eq!(store.finish(record.clone()).await.unwrap(), 1);
     assert_eq!(exported(store, &id).await, (record, rows));
     let after = (
         SessionStore::open(&**store, &id).await.unwrap(),
@@ -127,10 +139,10 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
     assert_eq!(after.2, before.2);
     append(
         store,
-        Sketch::of(&id).at(334).exchange("on", "and on").batch(),
+        Sketch::of(&id).at(338).exchange("on", "and on").batch(),
     )
     .await;
-    assert_eq!(verify(&**store, &id, &mut |_| ()).await.unwrap(), 336);
+    assert_eq!(verify(&**store, &id, &mut |_| ()).await.unwrap(), 340);
 }
 
 async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Database>) {

@@ -62,10 +62,9 @@ SELECT 's_' || n % 2000 + 1, 'p_' || n, 'u_' || n % 40, 't_0', n, '{}', CASE n %
   FROM generate_series(0, 3999) AS n;
 INSERT INTO remote_threads (session, agent, context)
 SELECT 's_' || n, 'remote', 'c' FROM generate_series(1, 2000) AS n;
-INSERT INTO tasks (id, "user", context, state, running, updated, body, message)
+INSERT INTO tasks (id, "user", context, state, running, updated, body, message, cancelled)
 SELECT 'k_' || n, 'u_' || n % 40, 'c_' || n % 400, CASE n % 50 WHEN 0 THEN 'WORKING' ELSE 'COMPLETED' END,
-       CASE n % 50 WHEN 0 THEN 1 ELSE 0 END, n, '{}', 'm_' || n FROM generate_series(0, 7999) AS n;
-INSERT INTO task_cancels (task) SELECT 'k_' || n FROM generate_series(0, 7999, 2) AS n;
+       CASE n % 50 WHEN 0 THEN 1 ELSE 0 END, n, '{}', 'm_' || n, CASE n % 100 WHEN 0 THEN 1 ELSE 0 END FROM generate_series(0, 7999) AS n;
 INSERT INTO holds (session, holder, fence, until)
 SELECT 's_' || n, 'h_' || n % 4, n, clock_timestamp() FROM generate_series(1, 2000) AS n;
 INSERT INTO hold_line (session, holder, until)

@@ -91,7 +91,7 @@ async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> 
             return Err(StoreError::NotFound { id: id.clone() }.into());
         }
         remove(store, id).await?;
-        ticker.show(|| screen::share(done as u64 + 1, ids.len() as u64));
+        ticker.show(|| format!("{} of {} deleted", done + 1, ids.len()));
     }
     ticker.clear();
     Ok(ids.len() as u64)

@@ -223,7 +223,8 @@ fn read_jobs(
                 let is_said =
                     said.is_some_and(|said| said.iter().any(|word| word == answer.word()));
                 let is_closed = *by == AnsweredBy::TurnEnded && !answer.allows();
-                if !is_closed && !(is_said && *by == AnsweredBy::Person) {
+                let is_a_persons = is_said && *by == AnsweredBy::Person;
+                if !is_closed && !is_a_persons {
                     verdict.say(
                         Wrong::Decided,
                         format!("{request}: {} by {by:?}", answer.word()),

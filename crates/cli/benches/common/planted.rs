@@ -6,7 +6,10 @@ use super::place::EffectLine;
 use lango_core::AgentName;
 
 /// What can be made wrong.
-const PLANTS: [(&str, Wrong, fn(&mut Evidence)); 13] = [
+/// Its name, what the oracle has to say of it, and how it is done.
+type Plant = (&'static str, Wrong, fn(&mut Evidence));
+
+const PLANTS: [Plant; 13] = [
     ("a message without its turn", Wrong::Lost, forget_a_turn),
     ("a task that nobody knows", Wrong::Lost, |evidence| {
         evidence.tasks.pop_last();

@@ -77,19 +77,20 @@ fn unseen(truth: &Truth, runtime: &tokio::runtime::Runtime) -> Vec<&'static str>
         runtime.block_on(check(&planted, &whole, &mut Random::new(1), &mut found));
         found.wrong.is_empty()
     };
-    let plants: [(&str, &dyn Fn(&mut Truth)); 3] = [
-        ("an acknowledged batch is missing", &|truth| {
+    type Plant = fn(&mut Truth);
+    let plants: [(&str, Plant); 3] = [
+        ("an acknowledged batch is missing", |truth| {
             let last = truth.batches.last().unwrap().clone();
             truth.batches.push(last);
             truth.copies.last_mut().unwrap().acknowledged += 1;
         }),
-        ("an event is another", &|truth| {
+        ("an event is another", |truth| {
             let first = &mut truth.batches[0];
             let mut events = first.events.to_vec();
             events[0].author = "somebody-else".into();
             first.events = events.into();
         }),
-        ("half a batch is there", &|truth| {
+        ("half a batch is there", |truth| {
             let last = truth.batches.last_mut().unwrap();
             let mut events = last.events.to_vec();
             let mut more = events[0].clone();

@@ -215,7 +215,8 @@ fn one_turn_each(mut serving: Serving, tasks: &[&str]) {
         .map(|event| event["turn"].as_str().unwrap())
         .collect();
     let mut tasks = tasks.to_vec();
-    (turns.sort_unstable(), tasks.sort_unstable());
+    turns.sort_unstable();
+    tasks.sort_unstable();
     assert_eq!(turns, tasks);
     assert_eq!(of_type(&events, "user.message").len(), tasks.len());
 }

@@ -99,6 +99,6 @@ fn unseen(truth: &Truth, runtime: &tokio::runtime::Runtime) -> Vec<&'static str>
             last.events = events.into();
         }),
     ];
-    let unseen = plants.iter().filter(|(_, plant)| is_unseen(*plant));
+    let unseen = plants.iter().filter(|(_, plant)| is_unseen(plant));
     unseen.map(|(name, _)| *name).collect()
 }

@@ -2,8 +2,7 @@
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, CallStatus, EventBody, Page, Patience, Risk, SessionCatalog, SessionStore,
-    Tool, UserId,
+    Answer, AnsweredBy, CallStatus, EventBody, Page, Patience, Risk, SessionCatalog, Tool, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::Desk;

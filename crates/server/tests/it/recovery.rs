@@ -3,7 +3,7 @@
 use crate::support::{TestServer, message};
 use lango_core::{
     BoxStream, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest, ModelTerms, Page,
-    Patience, SessionStore, Tool, UserId,
+    Patience, Tool, UserId,
 };
 use lango_server::Desk;
 use lango_store::{PostgresOptions, PostgresStore};

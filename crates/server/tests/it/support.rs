@@ -4,8 +4,8 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    BoxFuture, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore, StoreError,
-    TaskStore, Tool, UserId,
+    BoxFuture, Clock, Ids, Limits, Model, SessionId, SessionStore, StoreError, TaskStore, Tool,
+    UserId,
 };
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,

@@ -152,7 +152,7 @@ impl<'a> Events<'a> {
         let mut fields = Vec::new();
         loop {
             let (name, line) = match self.next()? {
-                (Event::Scalar(name, ..), line) => (name.into_owned(), line),
+                (Event::Scalar(name, ..), line) if !name.is_empty() => (name.into_owned(), line),
                 (Event::MappingEnd, _) => return Ok(fields),
                 (_, line) => return Err(at(line, "a field's name is not a plain text")),
             };
@@ -287,6 +287,7 @@ mod tests {
             ("- a\n", 2, "not a list of fields"),
             ("a: b\nc: [[[[x]]]]\n", 3, "too deep"),
             ("a: b\n? [x]\n: c\n", 3, "name is not a plain text"),
+            ("a: b\n? \n", 4, "name is not a plain text"),
             ("a: b\n...\nc: d\n", 4, "more than one"),
         ] {
             let fault = fields(yaml).unwrap_err();

@@ -1,7 +1,11 @@
 //! The command line.
 
+mod archive;
 mod serve;
 
+pub use archive::{
+    DeleteArguments, ExportArguments, ImportArguments, StoreCommand, VerifyArguments, WhichSessions,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lango_knowledge::Mode;
 pub use serve::{Grace, ServeArguments};
@@ -64,11 +68,17 @@ pub enum Command {
     Serve(ServeArguments),
     /// Show the agents, their tools, and what they are told; write new ones
     Agents(AgentsArguments),
-    /// List, show or resume sessions
+    /// List, show or resume sessions; export, import, verify or delete them
     Sessions {
         /// What to do with them.
         #[command(subcommand)]
         command: SessionsCommand,
+    },
+    /// Copy, move or tidy the database that everything is in
+    Store {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: StoreCommand,
     },
     /// Show or check the configuration
     Config {
@@ -212,7 +222,8 @@ pub enum AgentsCommand {
 /// What can be done with sessions.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m"
+    after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m\n  \
+                        lango sessions export --all --output sessions.jsonl"
 )]
 pub enum SessionsCommand {
     /// The sessions, the one used last first
@@ -237,6 +248,14 @@ pub enum SessionsCommand {
         /// The session; the beginning of its id is enough.
         id: String,
     },
+    /// Write sessions out as lines of JSON, with the hashes that prove them
+    Export(ExportArguments),
+    /// Take in sessions that were exported
+    Import(ImportArguments),
+    /// Check that logs are gap-free, with authors, and as they were written
+    Verify(VerifyArguments),
+    /// Delete sessions for good
+    Delete(DeleteArguments),
 }
 
 /// What can be done with the library.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod approvals;
+mod archive;
 mod ask;
 mod chat;
 mod config;
@@ -12,11 +13,13 @@ mod mcp;
 mod memory;
 mod models;
 mod present;
+mod retention;
 mod run;
 mod serve;
 mod sessions;
 mod setup;
 mod skills;
+mod store;
 mod trash;
 mod trust;
 mod watch;
@@ -36,6 +39,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Serve(arguments)) => serve::serve_command(config, arguments).await,
         Some(Command::Agents(arguments)) => agents::agents(config, arguments).await,
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
+        Some(Command::Store { command }) => store::store(config, command).await,
         Some(Command::Config { command }) => config::config(config, command).await,
         Some(Command::Doctor { json }) => doctor::doctor(config, json).await,
         Some(Command::Approvals { command }) => approvals::approvals(config, command).await,

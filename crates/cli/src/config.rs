@@ -22,7 +22,7 @@ mod surroundings;
 mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
-pub use duration::parse as duration;
+pub use duration::{parse as duration, parse_age as age};
 pub use keys::{KEYS, Key};
 pub use mcp::{McpServer, McpSettings};
 pub use origin::Origin;
@@ -94,6 +94,20 @@ impl Value {
     pub fn rendered(&self) -> Option<String> {
         self.value.as_ref().map(quote::rendered)
     }
+}
+
+/// The database that somebody means who writes this on the command line; or what would have been accepted.
+pub fn store_location(
+    text: &str,
+    surroundings: &Surroundings,
+) -> Result<StoreLocation, std::borrow::Cow<'static, str>> {
+    let base = setting::Base {
+        whose: Whose::Person,
+        origin: &Origin::Flag,
+        folder: &surroundings.cwd,
+        home: surroundings.home(),
+    };
+    StoreLocation::read(text, &base)
 }
 
 /// Keys that decide which agents there are, and under which names.

@@ -1,11 +1,13 @@
 //! What is shown to people: calm lines that say what is happening, who is doing it, and what it cost.
 
+mod bar;
 mod json;
 mod progress;
 mod request;
 mod transcript;
 
 use crate::markdown::sanitize;
+pub use bar::{Bar, Ticker, share};
 pub use json::{Layout, json};
 use lango_core::{Outcome, Timestamp};
 use lango_engine::{Tree, TurnReport};

@@ -1,14 +1,14 @@
 //! The rankings of a collection with known answers, for `scripts/retrieval`, which judges them.
 //!
-//! `retrieval FOLDER OUT` adds the documents of `FOLDER/docs.jsonl` to a library in a temporary database as files are
-//! added, asks the queries of `FOLDER/queries.jsonl` in every mode, and writes `OUT`: for each mode the ids of the first
-//! hundred documents for each query.
+//! `retrieval FOLDER OUT [DATABASE]` adds the documents of `FOLDER/docs.jsonl` to a library in a temporary database, or in
+//! an empty one such as `postgres://…`, as files are added, asks the queries of `FOLDER/queries.jsonl` in every mode, and
+//! writes `OUT`: for each mode the ids of the first hundred documents for each query.
 
 #![allow(clippy::unwrap_used, reason = "a broken input ends the measurement")]
 
 use lango_core::{Clock, Timestamp, UserId};
 use lango_knowledge::{AddOptions, Library, Mode, OfflineEmbedder, Query};
-use lango_store::SqliteStore;
+use lango_store::database_at;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fs;
@@ -35,23 +35,28 @@ fn main() {
         .skip(1)
         .filter(|argument| !argument.starts_with("--"))
         .collect();
-    let [folder, out] = arguments.as_slice() else {
-        println!(
-            "retrieval: nothing to do without a folder and a file to write; see scripts/retrieval"
-        );
-        return;
+    let (folder, out, database) = match arguments.as_slice() {
+        [folder, out] => (folder, out, None),
+        [folder, out, database] => (folder, out, Some(database.as_str())),
+        _ => {
+            println!(
+                "retrieval: nothing to do without a folder and a file to write; see scripts/retrieval"
+            );
+            return;
+        }
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
         .build()
         .unwrap();
-    let runs = runtime.block_on(measure(Path::new(folder)));
+    let runs = runtime.block_on(measure(Path::new(folder), database));
     fs::write(out, serde_json::to_string(&runs).unwrap()).unwrap();
 }
 
-async fn measure(folder: &Path) -> Value {
+async fn measure(folder: &Path, database: Option<&str>) -> Value {
     let place = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(place.path().join("lango.db"), "lango".into()).unwrap();
-    let store = Arc::new(store);
+    let own = format!("sqlite:{}", place.path().join("lango.db").display());
+    let store = database_at(database.unwrap_or(&own), "lango".into()).unwrap();
     let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
     let library = Library::new(store, Some(embedder), Arc::new(Fixed));
     let user = UserId::from("local");

@@ -4,7 +4,8 @@
 //! from before there were hashes have an empty one; the chain begins after them and never turns empty again. It is the
 //! same in every database, so that a log can be moved from one to another and still be checked.
 
-use lango_core::{SessionId, StoreError};
+use crate::archive::LogRow;
+use lango_core::{EventBody, SessionId, StoreError};
 use sha2::{Digest as _, Sha256};
 
 /// A row of the log as it is stored.
@@ -34,37 +35,73 @@ impl StoredEvent<'_> {
     }
 }
 
-/// A log that is being checked, row after row from its first.
-#[derive(Debug, Default)]
-pub(crate) struct Chain {
-    previous: Vec<u8>,
+/// A log that is checked row by row, from its first one on.
+#[derive(Debug)]
+pub struct Chain {
+    session: SessionId,
     count: u64,
+    hash: Vec<u8>,
 }
 
 impl Chain {
-    /// How many rows were checked.
-    pub(crate) fn count(&self) -> u64 {
+    /// Nothing was seen of it yet.
+    pub fn of(session: &SessionId) -> Self {
+        Self {
+            session: session.clone(),
+            count: 0,
+            hash: Vec::new(),
+        }
+    }
+
+    /// The end of a log whose rows were checked already.
+    pub(crate) fn at(session: &SessionId, count: u64, hash: Vec<u8>) -> Self {
+        Self {
+            session: session.clone(),
+            count,
+            hash,
+        }
+    }
+
+    /// How many rows it has so far.
+    pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Checks the next row against the hash that is stored with it.
-    pub(crate) fn check(&mut self, event: &StoredEvent<'_>, hash: &[u8]) -> Result<(), StoreError> {
-        self.count += 1;
-        let damage = if u64::try_from(event.seq) != Ok(self.count) {
-            "events before it are missing"
-        } else if hash.is_empty() && self.previous.is_empty() {
-            return Ok(());
-        } else if hash != event.hash(&self.previous) {
-            "it does not match its hash"
-        } else {
-            self.previous.clear();
-            self.previous.extend_from_slice(hash);
-            return Ok(());
+    /// The hash of the last one; empty if there is none.
+    pub fn hash(&self) -> &[u8] {
+        &self.hash
+    }
+
+    /// Takes the next row and gives what it says: it must follow the one before, have an author, match its hash and be an
+    /// event.
+    pub fn take(&mut self, row: &LogRow) -> Result<EventBody, StoreError> {
+        let damaged = |detail: String| StoreError::Damaged {
+            id: self.session.clone(),
+            seq: row.seq,
+            detail,
         };
-        Err(StoreError::Damaged {
-            id: SessionId::from(event.session),
-            seq: event.seq.unsigned_abs(),
-            detail: damage.to_owned(),
-        })
+        if row.session != self.session {
+            return Err(damaged(format!("it is of session `{}`", row.session)));
+        }
+        if row.seq <= self.count {
+            return Err(damaged("it is there twice".to_owned()));
+        }
+        if row.seq != self.count + 1 {
+            return Err(damaged("events before it are missing".to_owned()));
+        }
+        let is_older_than_hashes = row.hash.is_empty() && self.hash.is_empty();
+        if !is_older_than_hashes {
+            if row.hash != row.stored().hash(&self.hash) {
+                return Err(damaged("it does not match its hash".to_owned()));
+            }
+            if row.author.is_empty() {
+                return Err(damaged("nobody is named as its author".to_owned()));
+            }
+        }
+        let body = serde_json::from_str(&row.body)
+            .map_err(|error| damaged(format!("it is not an event: {error}")))?;
+        self.count += 1;
+        self.hash.clone_from(&row.hash);
+        Ok(body)
     }
 }

@@ -1,7 +1,7 @@
 //! Where sessions live: every SQL statement and every migration of lango.
 //!
-//! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`MemoryStore`] keeps them until the
-//! process ends. Both stand behind the seams [`SessionStore`](lango_core::SessionStore) and
+//! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`PostgresStore`] keeps them where many
+//! copies of lango share them; [`MemoryStore`] keeps them until the process ends. All stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
 //! [`Database`] is all of it: sessions, tasks, and the rows of library, graph and memory.
 //!
@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+pub mod archive;
 mod batch;
 mod chain;
 mod database;
@@ -26,12 +27,15 @@ pub mod graph;
 mod library;
 mod line;
 mod memory;
+pub mod moving;
 mod postgres;
 mod recollection;
 mod sqlite;
 mod stored;
+pub mod tables;
 mod title;
 
+pub use chain::Chain;
 pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{

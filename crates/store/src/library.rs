@@ -192,7 +192,7 @@ pub struct Ranked {
 pub enum Removal {
     /// Its bytes stay in the file until something else takes their place.
     Plain,
-    /// Its bytes are wiped from the file.
+    /// Its bytes are wiped from the file. A server reuses them in its own time, as with [`Self::Plain`].
     Wiped,
 }
 

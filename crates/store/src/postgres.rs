@@ -7,6 +7,7 @@
 mod address;
 mod append;
 mod approvals;
+mod archive;
 mod asking;
 mod batch;
 mod changes;
@@ -21,13 +22,15 @@ mod leases;
 mod library;
 mod memory;
 mod migrations;
+#[cfg(test)]
+mod plans;
 mod rows;
 mod sessions;
 mod statements;
+mod tables;
 mod tasks;
 mod text;
 mod tls;
-mod verify;
 
 use crate::database::Answer;
 use crate::library::nearest::BitsInMemory;
@@ -117,6 +120,13 @@ impl PostgresStore {
 
     fn leases(&self) -> &Arc<Leases> {
         &self.holds.keeper.leases
+    }
+
+    /// Tells other copies about something. It is a hint, so where nobody can tell it nothing is amiss.
+    fn tell(&self, channel: &'static str, what: &str) {
+        if self.holds.keeper.start().is_ok() {
+            self.leases().tell(channel, what);
+        }
     }
 
     fn appender(&self) -> Appender {

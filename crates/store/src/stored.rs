@@ -12,7 +12,7 @@ use serde::Deserialize;
 ///
 /// Rows from before authors were stored have none. What the person said is the user's, all else the root agent's. A
 /// stored author is taken as it is, in the tree or not.
-fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> AgentName {
+pub(crate) fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> AgentName {
     match (stored, speaker) {
         ("", Speaker::User) => AgentName::user(),
         ("", Speaker::Agent) => root_agent.clone(),
@@ -22,7 +22,7 @@ fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> AgentName {
 
 /// Which side a message is from, whoever its author is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+pub(crate) enum Speaker {
     User,
     Agent,
 }

@@ -43,11 +43,12 @@ impl Keeper {
     ) {
         self.cancels.push(reply);
         self.ask_others_to_cancel().await;
-        if matches!(standing, Some(Standing::Unknown | Standing::Unfinished)) {
-            self.take_up_again(ledger, true).await;
-        } else {
+        match standing {
+            Some(standing @ (Standing::Unknown | Standing::Unfinished)) => {
+                self.take_up_again(ledger, &standing, true).await;
+            }
             // It may have come to its end while it was asked about.
-            self.see_to_cancels(ledger).await;
+            _ => self.see_to_cancels(ledger).await,
         }
     }
 
@@ -142,6 +143,12 @@ impl Keeper {
         if self.unsaved.is_some() || ledger.attempts != attempts {
             ledger.attempts = attempts;
             self.save_shown(ledger).await;
+        }
+        let most = self.shared.settings.limits.attempts;
+        if returned == Returned::Panicked && attempts >= most && !ledger.is_settled() {
+            let words = format!("the agent broke off {attempts} times and more; look at its log");
+            // If it cannot be kept now, it is tried again.
+            let _ = self.record(ledger, Report::Failed(words.into())).await;
         }
         if !ledger.is_settled() && !is_put_off {
             self.lost = Some(match returned {

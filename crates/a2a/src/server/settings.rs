@@ -85,8 +85,8 @@ pub struct ServerLimits {
     pub recover_every: Duration,
     /// The most such tasks at work at one time, besides [`running`](Self::running).
     pub recovering: usize,
-    /// How often a task is taken up again before it has failed, if each time the process ended before the job said
-    /// anything. A server that stops in order does not count.
+    /// How often a task is taken up again before it has failed, if each time the process ended before the work began. A
+    /// server that stops in order does not count.
     pub attempts: u32,
     /// How long a job is given to stop.
     pub stop_wait: Duration,
@@ -107,8 +107,8 @@ impl Default for ServerLimits {
             write_every: Duration::from_millis(500),
             look_again: Duration::from_secs(5),
             follow_every: Duration::from_millis(400),
-            recover_every: Duration::from_secs(5),
-            recovering: 16,
+            recover_every: Duration::from_secs(2),
+            recovering: 64,
             attempts: 16,
             stop_wait: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),

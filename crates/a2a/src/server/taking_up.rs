@@ -21,17 +21,20 @@ impl Keeper {
         }
         match self.catch_up(ledger).await {
             _ if ledger.is_settled() => Ok(Recovery::SeenTo),
-            Some(Standing::Unknown | Standing::Unfinished) => {
-                Ok(self.take_up_again(ledger, is_to_be_cancelled).await)
+            Some(standing @ (Standing::Unknown | Standing::Unfinished)) => {
+                let recovery = self.take_up_again(ledger, &standing, is_to_be_cancelled);
+                Ok(recovery.await)
             }
             _ => Ok(Recovery::Left),
         }
     }
 
-    /// Begins a job for what the client said last. Of several copies that try, the one whose writing is kept does it.
+    /// Begins a job for what the client said last. Of several copies that try, the one whose writing is kept does it. Work that
+    /// has begun is never given up here: the agent goes on with it, or says itself that it does not.
     pub async fn take_up_again(
         &mut self,
         ledger: &mut Ledger,
+        standing: &Standing,
         is_to_be_cancelled: bool,
     ) -> Recovery {
         if !self.shared.is_open() {
@@ -42,11 +45,11 @@ impl Keeper {
         };
         let most = self.shared.settings.limits.attempts;
         let message = match ledger.last_said().cloned() {
-            Some(message) if ledger.attempts < most => message,
+            Some(message) if ledger.attempts < most || *standing == Standing::Unfinished => message,
             said => {
                 let words = match said {
                     Some(_) => format!(
-                        "it was taken up {most} times, and each time the process ended before anything came of it"
+                        "it was taken up {most} times, and each time the process ended before the work began"
                     ),
                     None => "nothing is known of what was asked for".to_owned(),
                 };
@@ -55,12 +58,13 @@ impl Keeper {
                 return Recovery::SeenTo;
             }
         };
-        ledger.attempts += 1;
+        let before = ledger.attempts;
+        ledger.attempts = before.saturating_add(1);
         match self.write(ledger).await {
             Ok(Put::Kept) => {}
             Ok(Put::Overtaken) | Err(_) => {
                 // Somebody else has taken it up; or it cannot be now.
-                ledger.attempts -= 1;
+                ledger.attempts = before;
                 return Recovery::Left;
             }
         }

@@ -18,7 +18,6 @@ pub struct Copies {
     said: Said,
     copies: Vec<Copy>,
     callers: Vec<Caller>,
-    crashes: u64,
 }
 
 struct Copy {
@@ -51,7 +50,6 @@ impl Copies {
             said,
             copies,
             callers,
-            crashes: 0,
         }
     }
 
@@ -67,11 +65,9 @@ impl Copies {
         &mut self.copies[number].server
     }
 
-    /// `kill -9`. One that ended before is one too many.
+    /// `kill -9`.
     pub fn kill(&mut self, number: usize) {
-        let server = &mut self.copies[number].server;
-        self.crashes += u64::from(server.ended().is_some());
-        server.kill();
+        self.copies[number].server.kill();
     }
 
     /// Starts one again that was killed.
@@ -87,24 +83,22 @@ impl Copies {
 
     /// Ends all of them in order and starts them again: what is told from then on is what is stored.
     pub fn restart_in_order(&mut self, place: &Place) {
-        self.crashes += self.end_all();
+        self.end_all();
         for number in 0..self.copies.len() {
             self.start_again(place, number);
             assert!(self.is_ready(number), "{:?}", self.said.last());
         }
     }
 
-    /// Ends all, and gives how many broke down or panicked over the whole run.
-    pub fn end(mut self) -> u64 {
-        let crashes = self.crashes + self.end_all() + self.said.panics();
-        if crashes > 0 {
-            println!("{}", self.said.last().join("\n"));
-        }
-        crashes
+    /// Ends all, and gives what broke down over the whole run.
+    pub fn end(mut self) -> Vec<String> {
+        self.end_all();
+        self.said.crashes()
     }
 
-    fn end_all(&mut self) -> u64 {
-        let copies = self.copies.iter_mut();
-        copies.map(|copy| u64::from(!copy.server.end(START))).sum()
+    fn end_all(&mut self) {
+        for copy in &mut self.copies {
+            copy.server.end(START);
+        }
     }
 }

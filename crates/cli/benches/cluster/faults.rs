@@ -3,7 +3,7 @@
 use super::common::place::Place;
 use super::common::random::Random;
 use super::copies::Copies;
-use super::takeover::{Outage, now};
+use super::takeover::{History, Outage, now};
 use lango_testkit::postgres::{Cluster, programs};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub struct Faults {
     database: Cluster,
     lease: Duration,
     random: Random,
-    outages: Vec<Outage>,
+    history: History,
     done: BTreeMap<Fault, u64>,
 }
 
@@ -51,7 +51,7 @@ impl Faults {
             database,
             lease,
             random,
-            outages: Vec::new(),
+            history: History::default(),
             done: BTreeMap::new(),
         }
     }
@@ -69,6 +69,10 @@ impl Faults {
         let fault = *self.random.pick(&rare);
         *self.done.entry(fault).or_default() += 1;
         let victim = usize::try_from(self.random.below(self.copies.count() as u64)).unwrap();
+        let name = FAULTS.iter().find(|(known, _)| *known == fault);
+        self.history
+            .faults
+            .push((now(), name.map_or("", |(_, name)| name)));
         match fault {
             Fault::Kill => {
                 self.copies.kill(victim);
@@ -88,15 +92,15 @@ impl Faults {
                 self.database.stop_immediately();
                 thread::sleep(self.random.within(Duration::from_secs(1)));
                 self.database.start_again();
-                self.outages.push(Outage { from, until: now() });
+                self.history.outages.push(Outage { from, until: now() });
             }
             Fault::Connections => cut_connections(&self.database.address()),
         }
         thread::sleep(self.random.within(PAUSE));
     }
 
-    /// Everything as it is after the last fault, when the database was away, and what was done.
-    pub fn finish(mut self, place: &Place) -> (Copies, Cluster, Vec<Outage>, String) {
+    /// Everything as it is after the last fault, what happened when, and how often.
+    pub fn finish(mut self, place: &Place) -> (Copies, Cluster, History, String) {
         for number in 0..self.copies.count() {
             self.copies.kill(number);
             self.copies.start_again(place, number);
@@ -108,7 +112,7 @@ impl Faults {
         });
         let all: u64 = self.done.values().sum();
         let done = format!("{all} ({})", done.collect::<Vec<_>>().join(", "));
-        (self.copies, self.database, self.outages, done)
+        (self.copies, self.database, self.history, done)
     }
 }
 

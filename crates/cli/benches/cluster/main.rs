@@ -33,33 +33,66 @@ use std::thread;
 use std::time::{Duration, Instant};
 use takeover::{IN_TIME, Lapses, TakeOvers};
 
-/// How many turns are under way, by how many clients.
-const CLIENTS: u64 = 25;
-const OPEN_PER_CLIENT: usize = 8;
-
-/// How long a copy that is not heard of keeps a session.
-const LEASE: Duration = Duration::from_secs(3);
-
+/// How long everything may take to settle.
 const SETTLE: Duration = Duration::from_secs(180);
+
+/// How much is under way, and how slowly.
+struct Load {
+    clients: u64,
+    open_per_client: usize,
+    /// How long a reply of the model takes.
+    reply: [Duration; 2],
+    /// How long a copy that is not heard of keeps a session.
+    lease: Duration,
+}
+
+impl Load {
+    /// A few faults are over soon, with fewer sessions and a quicker model.
+    fn of(faults: usize) -> Self {
+        let milliseconds = |[least, most]: [u64; 2]| [least, most].map(Duration::from_millis);
+        match faults {
+            0..20 => Self {
+                clients: 12,
+                open_per_client: 4,
+                reply: milliseconds([200, 800]),
+                lease: Duration::from_secs(2),
+            },
+            _ => Self {
+                clients: 25,
+                open_per_client: 8,
+                reply: milliseconds([1000, 3000]),
+                lease: Duration::from_secs(3),
+            },
+        }
+    }
+
+    fn sessions(&self) -> usize {
+        usize::try_from(self.clients).unwrap() * self.open_per_client
+    }
+}
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let faults = arguments.find_map(|argument| argument.parse().ok());
     let faults: usize = faults.unwrap_or(6);
     let seed = Random::seed();
-    let sessions = CLIENTS * OPEN_PER_CLIENT as u64;
-    println!("cluster: {faults} faults, 3 copies, {sessions} sessions at work, seed {seed}");
+    let load = Load::of(faults);
+    println!(
+        "cluster: {faults} faults, 3 copies, {} sessions at work, a lease of {} s, seed {seed}",
+        load.sessions(),
+        load.lease.as_secs()
+    );
     let began = Instant::now();
     let mut random = Random::new(seed);
-    let provider = ScriptedProvider::start(Duration::from_secs(1), Duration::from_secs(3));
+    let provider = ScriptedProvider::start(load.reply[0], load.reply[1]);
     let database = Cluster::start(&["fsync=on"]);
     let more = format!(
         "[session]\nstore = '{}'\nlease = '{}s'\n",
         database.address(),
-        LEASE.as_secs()
+        load.lease.as_secs()
     );
     let place = Place::new(provider.url(), &more);
-    let (mut evidence, done, take_overs) = run(&place, database, faults, &mut random);
+    let (mut evidence, done, take_overs) = run(&place, database, faults, &load, &mut random);
     plant_what_is_wanted(&mut evidence);
     let verdict = judge(&evidence);
     println!(
@@ -84,20 +117,21 @@ fn run(
     place: &Place,
     database: Cluster,
     count: usize,
+    load: &Load,
     random: &mut Random,
 ) -> (Evidence, String, TakeOvers) {
     let copies = Copies::start(place, random);
     let callers = copies.callers();
     let address = database.address();
-    let clients = Clients::start(CLIENTS, OPEN_PER_CLIENT, callers.clone(), random);
+    let clients = Clients::start(load.clients, load.open_per_client, callers.clone(), random);
     let person = Person::new(Random::new(random.next()), 20);
     let is_over = AtomicBool::new(false);
-    let mut faults = Faults::new(copies, database, LEASE, Random::new(random.next()));
+    let mut faults = Faults::new(copies, database, load.lease, Random::new(random.next()));
     let (person, lapses) = thread::scope(|scope| {
         let person = scope.spawn(|| person.work(place, &is_over));
         let lapses = scope.spawn(|| Lapses::watch(&address, &is_over));
         // So that there is something to break.
-        while clients.open() < usize::try_from(CLIENTS).unwrap() * OPEN_PER_CLIENT / 2 {
+        while clients.open() < load.sessions() / 2 {
             thread::sleep(Duration::from_millis(100));
         }
         for fault in 0..count {
@@ -111,23 +145,24 @@ fn run(
             }
         }
         // What the last one left behind is taken over while it is still watched.
-        thread::sleep(LEASE + IN_TIME);
+        thread::sleep(load.lease + IN_TIME);
         is_over.store(true, Ordering::Relaxed);
         (person.join().unwrap(), lapses.join().unwrap())
     });
     let ledger = clients.finish();
-    let (mut copies, database, outages, done) = faults.finish(place);
+    let (mut copies, database, history, done) = faults.finish(place);
     let mut person = person.calmly();
     settle(place, &callers, &ledger, &mut person, SETTLE);
     copies.restart_in_order(place);
     let tasks = settle(place, &callers, &ledger, &mut person, Duration::ZERO);
     let crashes = copies.end();
-    let log = read_log(&database.address());
-    let take_overs = TakeOvers::of(&lapses, &outages, &log);
+    let log = read_log(place, &database.address());
+    let take_overs = TakeOvers::of(&lapses, &history, &log);
     let evidence = Evidence {
         ledger,
         tasks,
         effects: place.effects(),
+        written: place.written(),
         answers: person.answers,
         log,
         authors: place.authors(),
@@ -136,16 +171,11 @@ fn run(
     (evidence, done, take_overs)
 }
 
-fn read_log(address: &str) -> Log {
+fn read_log(place: &Place, address: &str) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
+    let log = runtime.block_on(async {
         let store = PostgresStore::at(address, "lango-orchestrator".into()).unwrap();
-        let mut log = Log::read(&store).await;
-        for session in log.session_ids() {
-            if let Err(error) = store.verify(&session).await {
-                log.damage.push(error.to_string());
-            }
-        }
-        log
-    })
+        Log::read(&store).await
+    });
+    log.verified_by(place)
 }

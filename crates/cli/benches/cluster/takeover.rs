@@ -24,6 +24,21 @@ pub struct Outage {
     pub until: u64,
 }
 
+/// What was done to the copies and to the database, and when.
+#[derive(Debug, Default)]
+pub struct History {
+    pub faults: Vec<(u64, &'static str)>,
+    pub outages: Vec<Outage>,
+}
+
+impl History {
+    /// The last fault before a moment.
+    fn before(&self, moment: u64) -> &'static str {
+        let before = self.faults.iter().rev().find(|(time, _)| *time < moment);
+        before.map_or("nothing", |(_, name)| name)
+    }
+}
+
 /// Now, in milliseconds.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -63,7 +78,7 @@ pub struct TakeOvers {
 }
 
 impl TakeOvers {
-    pub fn of(lapses: &Lapses, outages: &[Outage], log: &Log) -> Self {
+    pub fn of(lapses: &Lapses, history: &History, log: &Log) -> Self {
         let mut take_overs = Self::default();
         for ((session, fence), lapsed) in &lapses.0 {
             let events = log.sessions.get(session).map_or(&[][..], Vec::as_slice);
@@ -81,9 +96,11 @@ impl TakeOvers {
                 _ if !is_under_way => {}
                 None => take_overs.never.push(format!("{session} {fence}")),
                 Some(next) => {
-                    let took = without(*lapsed, next.time.0, outages);
+                    let took = without(*lapsed, next.time.0, &history.outages);
                     if took > u64::try_from(IN_TIME.as_millis()).unwrap() {
-                        let what = format!("{session} at event {}: {took} ms", next.seq);
+                        let after = history.before(*lapsed);
+                        let what =
+                            format!("{took} ms after {after}: {session}, event {}", next.seq);
                         take_overs.late.push(what);
                     }
                     take_overs.times.push(took);

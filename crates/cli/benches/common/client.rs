@@ -166,8 +166,8 @@ impl Client {
                 Err(Unanswered::Broken) => {
                     thread::sleep(self.random.within(Duration::from_millis(20)))
                 }
-                // Too much is at work, or the server stops.
-                Err(Unanswered::Refused(-32000 | 429 | 503, _)) => {
+                // Too much is at work, the server stops, or its database is away.
+                Err(Unanswered::Refused(-32000 | -32603 | 429 | 503, _)) => {
                     thread::sleep(self.random.within(Duration::from_millis(200)));
                 }
                 Err(Unanswered::Refused(_, words)) => {

@@ -2,8 +2,8 @@
 
 use super::client::Ledger;
 use super::person::Answers;
-use super::place::EffectLine;
-use lango_core::{Event, Page, SessionCatalog, SessionId, SessionStore, UserId};
+use super::place::{EffectLine, Place};
+use lango_core::{Event, Page, SessionCatalog, SessionStore, UserId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The user that callers are.
@@ -18,12 +18,14 @@ pub struct Evidence {
     pub ledger: Ledger,
     pub tasks: BTreeMap<u64, TaskEnd>,
     pub effects: Vec<EffectLine>,
+    /// The jobs whose file was written.
+    pub written: BTreeSet<u64>,
     pub answers: Answers,
     pub log: Log,
     /// The names that may stand in the log.
     pub authors: BTreeSet<String>,
     /// Servers that panicked, or ended although nobody ended them.
-    pub crashes: u64,
+    pub crashes: Vec<String>,
 }
 
 /// How a task stands at the end.
@@ -71,8 +73,33 @@ impl Log {
         log
     }
 
-    pub fn session_ids(&self) -> Vec<SessionId> {
-        let ids = self.sessions.keys();
-        ids.map(|id| SessionId::new(id.as_str())).collect()
+    /// Has the program check all logs, and holds what it says against what was read.
+    pub fn verified_by(mut self, place: &Place) -> Self {
+        let mut command = place.lango();
+        let output = command.args(["sessions", "verify", "--all"]).output();
+        let output = output.expect("lango starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut checked = BTreeMap::new();
+        for line in said.lines() {
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [id, events, "events" | "event"] => drop(checked.insert(id, events.to_owned())),
+                _ => self.damage.push(line.to_owned()),
+            }
+        }
+        for (id, events) in &self.sessions {
+            if checked.get(&**id) != Some(&events.len().to_string()) {
+                let what = format!(
+                    "{id}: {} events, {:?} verified",
+                    events.len(),
+                    checked.get(&**id)
+                );
+                self.damage.push(what);
+            }
+        }
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            self.damage.push(why);
+        }
+        self
     }
 }

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct Verdict {
     pub acknowledged: u64,
+    /// Those of them of which nothing was begun, as the caller was told, with the reason.
+    pub not_begun: u64,
     pub turns: u64,
     pub outcomes: BTreeMap<String, u64>,
     pub states: BTreeMap<String, u64>,
@@ -78,7 +80,10 @@ impl Verdict {
 
     /// One line for each count, and what was wrong.
     pub fn print(&self) {
-        println!("acknowledged      {}", self.acknowledged);
+        println!(
+            "acknowledged      {} ({} not begun, and told so)",
+            self.acknowledged, self.not_begun
+        );
         println!(
             "turns             {} {}",
             self.turns,
@@ -111,6 +116,9 @@ struct JobInLog {
     outcome: String,
     /// The calls of the tool with effect that were stored before they ran.
     called: BTreeSet<CallId>,
+    /// The calls of the tool that writes the job's file.
+    writes: BTreeSet<CallId>,
+    is_written: bool,
     retried: u64,
     /// Those that ran well, without those of which a person said so.
     went_well: BTreeSet<CallId>,
@@ -137,15 +145,9 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     for damage in &evidence.log.damage {
         verdict.say(Wrong::Integrity, damage);
     }
-    if evidence.crashes > 0 {
-        verdict.say(Wrong::Crash, format!("{} servers", evidence.crashes));
-    }
-    for words in evidence
-        .ledger
-        .refusals
-        .iter()
-        .chain(&evidence.answers.strange)
-    {
+    let refusals = evidence.ledger.refusals.iter();
+    let strange = evidence.answers.strange.iter();
+    for words in evidence.crashes.iter().chain(refusals).chain(strange) {
         verdict.say(Wrong::Crash, words);
     }
     verdict
@@ -202,6 +204,12 @@ fn read_jobs(
             EventBody::ToolCalled { call, tool, .. } if tool.as_str() == "exec" => {
                 job.called.insert(call.clone());
             }
+            EventBody::ToolCalled { call, tool, .. } if tool.as_str() == "fs_write" => {
+                job.writes.insert(call.clone());
+            }
+            EventBody::ToolReturned { call, status, .. } if job.writes.contains(call) => {
+                job.is_written |= *status == CallStatus::Ok;
+            }
             EventBody::ApprovalRequested(request) if request.asks == Asks::Fate => {
                 verdict.unknown += 1;
                 asked_about.insert(request.id.to_string(), request.call.clone());
@@ -256,7 +264,9 @@ fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u6
             (_, None) => verdict.say(Wrong::Lost, format!("job {number}: no task {task}")),
             (turns, Some(end)) => {
                 *verdict.states.entry(end.state.clone()).or_default() += 1;
-                if let Some(what) = told_wrongly(*number, task, job, turns, end) {
+                if turns.is_empty() && is_told_that_nothing_began(end) {
+                    verdict.not_begun += 1;
+                } else if let Some(what) = told_wrongly(*number, task, job, turns, end) {
                     verdict.say(Wrong::Lost, what);
                 }
                 if !end.is_over {
@@ -278,6 +288,15 @@ fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u6
             Wrong::TwoTurns,
             format!("job {number}: sent again, another task"),
         );
+    }
+}
+
+/// The turn before it waits for a person, or the process ended again and again before it could begin.
+fn is_told_that_nothing_began(end: &TaskEnd) -> bool {
+    match end.state.as_str() {
+        "REJECTED" => end.words.contains("waits for somebody"),
+        "FAILED" => end.words.contains("before the work began"),
+        _ => false,
     }
 }
 
@@ -327,13 +346,13 @@ fn judge_effects(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u64
             verdict.say(Wrong::Twice, what);
         }
         let distinct: BTreeSet<&&str> = of_job.iter().collect();
-        if distinct.len() > 1 {
+        if distinct.len() > 1 || of_job.contains(&"") {
             verdict.say(
                 Wrong::Unasked,
                 format!("job {number} has the keys {distinct:?}"),
             );
         }
-        if let Some(key) = of_job.first().filter(|key| !key.is_empty())
+        if let Some(key) = of_job.first()
             && let Some(other) = keys.insert(key, *number)
         {
             verdict.say(
@@ -348,6 +367,10 @@ fn judge_effects(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u64
                 Wrong::Twice,
                 format!("job {number} has calls {:?}", job.called),
             );
+        }
+        if job.is_written && !evidence.written.contains(number) {
+            let what = format!("job {number}: its file is not there, or another");
+            verdict.say(Wrong::Missing, what);
         }
         if !job.went_well.is_empty() && !lines.contains_key(number) {
             verdict.say(

@@ -107,6 +107,18 @@ impl Place {
         text.lines().map(line).collect()
     }
 
+    /// The jobs whose file is there, as it has to be.
+    pub fn written(&self) -> BTreeSet<u64> {
+        let files = fs::read_dir(self.workspace().join("written")).expect("the folder");
+        let paths = files.map(|file| file.expect("a file").path());
+        let right = paths.filter_map(|path| {
+            let number: u64 = path.file_name()?.to_str()?.parse().ok()?;
+            let text = fs::read_to_string(&path).ok()?;
+            (text == super::script::content(number)).then_some(number)
+        });
+        right.collect()
+    }
+
     /// Who there is: the names that may stand in the log.
     pub fn authors(&self) -> BTreeSet<String> {
         let tree = self.json(&["agents", "--json"]).expect("the agents");

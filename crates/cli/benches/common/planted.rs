@@ -6,7 +6,7 @@ use super::place::EffectLine;
 use lango_core::AgentName;
 
 /// What can be made wrong.
-const PLANTS: [(&str, Wrong, fn(&mut Evidence)); 11] = [
+const PLANTS: [(&str, Wrong, fn(&mut Evidence)); 13] = [
     ("a message without its turn", Wrong::Lost, forget_a_turn),
     ("a task that nobody knows", Wrong::Lost, |evidence| {
         evidence.tasks.pop_last();
@@ -35,6 +35,14 @@ const PLANTS: [(&str, Wrong, fn(&mut Evidence)); 11] = [
     }),
     ("a call without its effect", Wrong::Missing, |evidence| {
         evidence.effects.clear();
+    }),
+    ("a file that is gone", Wrong::Missing, |evidence| {
+        evidence.written.clear();
+    }),
+    ("an effect under another key", Wrong::Unasked, |evidence| {
+        let mut first = evidence.effects[0].clone();
+        first.key.push('x');
+        evidence.effects.push(first);
     }),
     ("another author", Wrong::Author, |evidence| {
         last_event(evidence).author = AgentName::from("somebody-else");

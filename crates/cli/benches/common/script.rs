@@ -53,6 +53,11 @@ pub fn answer(number: u64) -> String {
     format!("done with job-{number}.")
 }
 
+/// What is in the file of a job.
+pub fn content(number: u64) -> String {
+    format!("job-{number}\n")
+}
+
 /// The number of the job that a text speaks of last.
 pub fn job_in(text: &str) -> Option<u64> {
     let (_, after) = text.rsplit_once("job-")?;
@@ -97,7 +102,7 @@ fn steps(number: u64) -> [(&'static str, Value); 3] {
         ("fs_read", json!({ "path": "notes.md" })),
         (
             "fs_write",
-            json!({ "path": format!("written/{number}"), "content": format!("job-{number}\n") }),
+            json!({ "path": format!("written/{number}"), "content": content(number) }),
         ),
         ("exec", json!({ "command": command })),
     ]

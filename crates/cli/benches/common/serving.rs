@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// How many lines are kept of what servers said.
-const KEPT_LINES: usize = 400;
+const KEPT_LINES: usize = 50;
 
 /// What all servers of a run said on their standard error.
 #[derive(Debug, Clone, Default)]
@@ -23,37 +23,44 @@ pub struct Said(Arc<Mutex<Lines>>);
 #[derive(Debug, Default)]
 struct Lines {
     last: VecDeque<String>,
-    panics: u64,
+    crashes: Vec<String>,
 }
 
+/// How many lines are shown of a server that broke down.
+const SHOWN_LINES: usize = 6;
+
 impl Said {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.panics += u64::from(line.contains("panicked"));
+        let mut lines = self.lines();
+        if line.contains("panicked") {
+            lines.crashes.push(line.clone());
+        }
         if lines.last.len() == KEPT_LINES {
             lines.last.pop_front();
         }
         lines.last.push_back(line);
     }
 
-    /// How many times one of them panicked.
-    pub fn panics(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).panics
+    /// Takes down that a server broke down, with what was said last.
+    pub fn note_crash(&self, how: &str) {
+        let last = self.last();
+        let last = &last[last.len().saturating_sub(SHOWN_LINES)..];
+        let crash = format!("{how}: {}", last.join(" | "));
+        self.lines().crashes.push(crash);
     }
 
-    /// The last lines, without what is said at every start.
+    /// Every time that one of them panicked or broke down otherwise.
+    pub fn crashes(&self) -> Vec<String> {
+        self.lines().crashes.clone()
+    }
+
+    /// The last lines.
     pub fn last(&self) -> Vec<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let banner = [
-            "lango ",
-            "card ",
-            "token ",
-            "model ",
-            "agents ",
-            "what has to",
-        ];
-        let is_news = |line: &&String| !banner.iter().any(|start| line.starts_with(start));
-        lines.last.iter().filter(is_news).cloned().collect()
+        self.lines().last.iter().cloned().collect()
     }
 }
 
@@ -61,6 +68,7 @@ impl Said {
 pub struct Serving {
     child: Child,
     ready: Receiver<()>,
+    said: Said,
 }
 
 impl Serving {
@@ -75,23 +83,20 @@ impl Serving {
             .expect("lango starts");
         let stderr = child.stderr.take().expect("it is piped");
         let (sender, ready) = channel();
-        let said = said.clone();
+        let notes = said.clone();
         thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                if line.contains("ctrl-c stops") {
+                let is_ready = line.contains("ctrl-c stops");
+                notes.note(line);
+                if is_ready {
                     let _ = sender.send(());
                 }
-                said.note(line);
             }
         });
-        Self { child, ready }
-    }
-
-    /// Waits until it serves; false if it ended before, or not in this time.
-    pub fn is_ready_within(&self, patience: Duration) -> bool {
-        match self.ready.recv_timeout(patience) {
-            Ok(()) => true,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+        Self {
+            child,
+            ready,
+            said: said.clone(),
         }
     }
 
@@ -100,8 +105,16 @@ impl Serving {
         self.child.id()
     }
 
-    /// How it ended, if it did.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    /// Waits until it serves. If it ends before, or does not in this time, that is a crash.
+    pub fn is_ready_within(&self, patience: Duration) -> bool {
+        let is_ready = self.ready.recv_timeout(patience);
+        if let Err(error) = is_ready {
+            self.said.note_crash(&format!("never served ({error})"));
+        }
+        is_ready.is_ok()
+    }
+
+    fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it is our child")
     }
 
@@ -110,30 +123,38 @@ impl Serving {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// `kill -9`.
+    /// `kill -9`. If it had ended before, that is a crash.
     pub fn kill(&mut self) {
+        if let Some(status) = self.ended() {
+            self.said.note_crash(&format!("ended by itself ({status})"));
+        }
+        self.kill_quietly();
+    }
+
+    fn kill_quietly(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Tells it to end in order, and gives whether it did so by itself and well.
-    pub fn end(&mut self, patience: Duration) -> bool {
+    /// Tells it to end in order. If it does not, or not well, that is a crash.
+    pub fn end(&mut self, patience: Duration) {
         self.signal(Signal::TERM);
         let step = Duration::from_millis(20);
         for _ in 0..patience.as_millis() / step.as_millis() {
-            if let Some(status) = self.ended() {
-                return status.success();
+            match self.ended() {
+                Some(status) if status.success() => return,
+                Some(status) => return self.said.note_crash(&format!("ended badly ({status})")),
+                None => thread::sleep(step),
             }
-            thread::sleep(step);
         }
-        self.kill();
-        false
+        self.said.note_crash("did not end");
+        self.kill_quietly();
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.kill();
+        self.kill_quietly();
     }
 }
 

@@ -5,14 +5,12 @@ use crate::args::KnowledgeCommand;
 use crate::exit::{Exit, Failure};
 use crate::knowledge::Knowledge;
 use crate::markdown::sanitize;
-use crate::screen::{self, Layout, age, count, one_line};
+use crate::screen::{self, Bar, Layout, age, count, one_line};
 use lango_core::{Clock, Hold, Patience, SessionId, StoreError, Trust};
 use lango_engine::SystemClock;
 use lango_knowledge::{AddOptions, AddReport, Hit, Mode, Progress, Query};
 use serde_json::{Value, json};
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs the command.
 pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result<Exit, Failure> {
@@ -103,12 +101,8 @@ async fn add(
             source,
             ..
         } = progress;
-        let share = (done * 20).checked_div(total).unwrap_or(20).min(20);
-        let (full, rest) = ("█".repeat(share), "░".repeat(20 - share));
-        bar.show(&format!(
-            "{full}{rest} {done}/{total}  {}",
-            one_line(source, 50)
-        ));
+        let share = screen::share(done as u64, total as u64);
+        bar.show(&format!("{share}  {}", one_line(source, 50)));
     };
     let report = known
         .library
@@ -273,35 +267,4 @@ fn absolute(name: &str) -> String {
     let path = std::path::absolute(name).unwrap_or_default();
     let path = path.canonicalize().unwrap_or(path);
     path.to_string_lossy().into_owned()
-}
-
-/// One line on stderr that changes; nothing where stderr is no terminal.
-struct Bar {
-    is_shown: bool,
-    width: AtomicUsize,
-}
-
-impl Bar {
-    fn new() -> Self {
-        Self {
-            is_shown: std::io::stderr().is_terminal(),
-            width: AtomicUsize::new(0),
-        }
-    }
-
-    fn show(&self, line: &str) {
-        if self.is_shown {
-            let width = line.chars().count();
-            let before = self.width.swap(width, Ordering::Relaxed);
-            let blank = " ".repeat(before.saturating_sub(width));
-            let _ = write!(std::io::stderr().lock(), "\r{}{blank}", sanitize(line));
-        }
-    }
-
-    fn clear(&self) {
-        let before = self.width.swap(0, Ordering::Relaxed);
-        if before > 0 {
-            let _ = write!(std::io::stderr().lock(), "\r{}\r", " ".repeat(before));
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! `lango serve`: this lango as an agent for others, over the A2A protocol.
 
+use super::retention::retain;
 use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
@@ -21,6 +22,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How often it is tried again to listen at a port that is taken, and after what pause.
+const LISTEN_AGAIN: u32 = 20;
+const LISTEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub async fn serve_command(
@@ -51,6 +56,7 @@ pub async fn serve_command(
     let banner = banner(&app, &place, address, model.name());
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
+    let _retaining = retain(&app);
     let changes = app.kept.changes.clone();
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
     let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
@@ -195,7 +201,18 @@ impl Place {
 
     async fn listen(&self) -> Result<TcpListener, Failure> {
         let place = (self.host.as_str(), self.port);
-        TcpListener::bind(place).await.map_err(|error| {
+        let mut bound = TcpListener::bind(place).await;
+        for _ in 0..LISTEN_AGAIN {
+            match &bound {
+                // A server that was killed while it started a command leaves the port to that for a moment.
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    tokio::time::sleep(LISTEN_PAUSE).await;
+                    bound = TcpListener::bind(place).await;
+                }
+                _ => break,
+            }
+        }
+        bound.map_err(|error| {
             let message = format!("cannot listen at {}:{}: {error}", self.host, self.port);
             let failure = Failure::new(Exit::Config, message);
             match error.kind() {

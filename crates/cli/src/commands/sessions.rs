@@ -1,6 +1,6 @@
 //! `lango sessions`: what was said, by whom, and how to go on.
 
-use super::chat;
+use super::{archive, chat};
 use crate::app::{App, Keeping};
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Failure};
@@ -18,6 +18,10 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
     };
     let sessions = app.past_sessions().await?;
     match command {
+        SessionsCommand::Export(arguments) => archive::export(&app, arguments).await?,
+        SessionsCommand::Import(arguments) => archive::import(&app, arguments).await?,
+        SessionsCommand::Verify(arguments) => return archive::verify(&app, arguments).await,
+        SessionsCommand::Delete(arguments) => archive::delete(&app, arguments).await?,
         SessionsCommand::List { json, limit } => list(&app, &sessions, json, limit).await?,
         SessionsCommand::Show { id, jsonl } => {
             let id = app.find_session(&sessions, &id).await?;

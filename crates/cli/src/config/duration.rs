@@ -7,23 +7,25 @@ use toml::de::DeValue;
 use super::setting::{Base, Expected, Setting};
 
 /// The units, smallest first, with their length in milliseconds.
-const UNITS: [(&str, u64); 4] = [
+const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
     ("s", 1000),
     ("m", 60 * 1000),
     ("h", 60 * 60 * 1000),
+    ("d", DAY_MS),
 ];
 
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// A year: longer than anything waits, short enough that adding it to a clock never overflows.
-const LONGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
+const LONGEST_MS: u64 = 365 * DAY_MS;
+
+/// A century: how long something may be kept.
+const LONGEST_AGE_MS: u64 = 36_500 * DAY_MS;
 
 impl Setting for Duration {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        *self = match value {
-            DeValue::String(text) => parse(text)?,
-            DeValue::Integer(number) => parse(number.as_str())?,
-            _ => return Err(FORM.into()),
-        };
+        *self = parse(written(value)?)?;
         Ok(())
     }
 
@@ -35,10 +37,43 @@ impl Setting for Duration {
     }
 }
 
-const FORM: &str = "a duration such as `500ms`, `30s`, `15m` or `2h`";
+/// An age; it is not set where nothing ever is too old.
+impl Setting for Option<Duration> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        *self = Some(parse_age(written(value)?)?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.and_then(|age| age.shown())
+    }
+}
+
+const FORM: &str = "a duration such as `500ms`, `30s`, `15m`, `2h` or `30d`";
+
+fn written<'a>(value: &'a DeValue<'_>) -> Result<&'a str, Expected> {
+    match value {
+        DeValue::String(text) => Ok(text),
+        DeValue::Integer(number) => Ok(number.as_str()),
+        _ => Err(FORM.into()),
+    }
+}
 
 /// Reads one.
 pub fn parse(text: &str) -> Result<Duration, Expected> {
+    parse_up_to(text, LONGEST_MS)
+}
+
+/// Reads an age, which may be longer and is never nothing.
+pub fn parse_age(text: &str) -> Result<Duration, Expected> {
+    let age = parse_up_to(text, LONGEST_AGE_MS)?;
+    match age.is_zero() {
+        true => Err("longer than nothing, such as `30d`".into()),
+        false => Ok(age),
+    }
+}
+
+fn parse_up_to(text: &str, longest_ms: u64) -> Result<Duration, Expected> {
     let unit_start = text
         .find(|letter: char| !letter.is_ascii_digit())
         .unwrap_or(text.len());
@@ -60,9 +95,9 @@ pub fn parse(text: &str) -> Result<Duration, Expected> {
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(*length))
-        .filter(|ms| *ms <= LONGEST_MS)
+        .filter(|ms| *ms <= longest_ms)
         .map(Duration::from_millis)
-        .ok_or("a duration of at most `8760h`".into())
+        .ok_or_else(|| format!("a duration of at most `{}d`", longest_ms / DAY_MS).into())
 }
 
 #[cfg(test)]
@@ -76,6 +111,7 @@ mod tests {
         assert_eq!(parse("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(parse("15m"), Ok(Duration::from_secs(900)));
         assert_eq!(parse("2h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(parse("3d"), Ok(Duration::from_secs(259_200)));
         assert_eq!(parse("0s"), Ok(Duration::ZERO));
     }
 
@@ -89,16 +125,23 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in ["", "s", "-5s", "1.5h", "5 s", "5d", "5S", "٣s", "1h30m"] {
+        for text in ["", "s", "-5s", "1.5h", "5 s", "5D", "5S", "٣s", "1h30m"] {
             assert_eq!(parse(text).unwrap_err(), FORM, "{text}");
         }
         for text in ["8761h", "99999999999999999999h", "18446744073709551615h"] {
             assert_eq!(
                 parse(text).unwrap_err(),
-                "a duration of at most `8760h`",
+                "a duration of at most `365d`",
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn an_age_may_be_a_century_and_is_never_nothing() {
+        assert_eq!(parse_age("36500d").unwrap().as_secs(), 36_500 * 86_400);
+        assert!(parse_age("36501d").unwrap_err().contains("36500d"));
+        assert!(parse_age("0d").unwrap_err().contains("longer than nothing"));
     }
 
     proptest! {

@@ -67,9 +67,15 @@ impl Found {
 }
 
 impl Found {
-    /// Whether only the person may set it: a folder that was cloned must not send keys to somebody else's address.
+    /// Whether only the person may set it: a folder that was cloned must not send keys to somebody else's address, nor
+    /// have what was said deleted.
     pub fn is_personal(&self) -> bool {
-        ["providers.<id>.baseUrl", "providers.<id>.apiKeyEnv"].contains(&self.key.name)
+        let personal = [
+            "providers.<id>.baseUrl",
+            "providers.<id>.apiKeyEnv",
+            "session.ttl",
+        ];
+        personal.contains(&self.key.name)
     }
 
     /// Whether it lets agents reach more. A project's file is not heard on it until the person trusts that file.

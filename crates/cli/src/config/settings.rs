@@ -213,6 +213,8 @@ pub struct SessionSettings {
     pub store: StoreLocation,
     /// Whose they are.
     pub user: Option<String>,
+    /// How long one that is not used is kept; for ever if not set.
+    pub ttl: Option<Duration>,
     /// What a question does that finds its session busy.
     pub when_busy: WhenBusy,
     /// How many may wait for a session.
@@ -288,6 +290,7 @@ impl Settings {
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
                 user: Some("local".to_owned()),
+                ttl: None,
                 when_busy: WhenBusy::Wait,
                 queue_limit: 16,
                 lease: Duration::from_secs(15),

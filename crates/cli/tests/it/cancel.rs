@@ -37,6 +37,15 @@ fn catches_interrupts(status: &str) -> bool {
     mask & (1 << (INTERRUPT - 1)) != 0
 }
 
+/// Whether a thread of the process waits for what comes through a pipe.
+fn is_reading(process: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    threads.flatten().any(|thread| {
+        let waits_in = fs::read_to_string(thread.path().join("wchan"));
+        waits_in.is_ok_and(|place| place.contains("pipe_read"))
+    })
+}
+
 /// Holds the database, so that a turn that is started has to wait.
 pub fn hold(lango: &Lango) -> Connection {
     let connection = Connection::open(lango.database()).unwrap();
@@ -118,10 +127,7 @@ fn a_command_that_waits_for_input_ends_at_once_and_stores_nothing() {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take();
-    // A second thread is the one that reads.
-    wait_until(child.id(), "read its input", |status| {
-        !status.contains("Threads:\t1\n")
-    });
+    wait_until(child.id(), "read its input", |_| is_reading(child.id()));
     interrupt(&child);
     let ran = finish_child(child, b"");
     drop(stdin);

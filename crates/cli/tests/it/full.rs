@@ -2,15 +2,14 @@
 //! acknowledged is lost, and the same session goes on when the disk is well again.
 
 use crate::disk::{Disk, FailingDisk};
-use crate::lango::{Lango, PATIENCE, each, of_type};
-use crate::models::flags;
+use crate::lango::{Lango, PATIENCE, Ran, each, of_type};
+use crate::models::{flags, run};
 use crate::serve::Serving;
 use lango_core::ModelReply;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -59,14 +58,14 @@ fn reply(request: &Recorded) -> ModelReply {
     }
 }
 
-fn run<'a>(lango: &Lango, flags: &'a [String], more: &[&'a str]) -> crate::lango::Ran {
-    let flags = flags.iter().map(String::as_str);
-    let arguments: Vec<&str> = ["run"]
-        .into_iter()
-        .chain(flags)
-        .chain(more.iter().copied())
-        .collect();
-    lango.run(&arguments)
+/// It says what is wrong, and the next step, after whatever it had to tell before.
+#[track_caller]
+fn says(ran: &Ran, words: &[&str]) {
+    let error = ran.stderr.find("error: ");
+    let error = &ran.stderr[error.unwrap_or_else(|| panic!("{ran:#?}"))..];
+    for word in words.iter().chain(&["\n  next: "]) {
+        assert!(error.contains(word), "no `{word}` in {ran:#?}");
+    }
 }
 
 /// The two turns of a session of which the first was cut off and went on before the second.
@@ -98,10 +97,10 @@ fn a_turn_that_runs_out_of_room_says_so_and_goes_on_when_there_is_room() {
     let ran = run(&lango, &flags, &["--json", "hello"]).ok().json();
     let session = crate::lango::text(&ran["session"]);
     let full = run(&lango, &flags, &["--session", session, "list the files"]);
-    full.refused(1, &["no room left", "lango.db"]);
+    says(&full.exits(1), &["no room left", "lango.db"]);
     // Nothing of what was said before is lost, and it is still so when it is tried again.
     let again = run(&lango, &flags, &["--session", session, "and now?"]);
-    again.refused(1, &["no room left"]);
+    says(&again.exits(1), &["no room left"]);
     fs::remove_file(disk.path().join(crate::disk::BALLAST)).unwrap();
     run(&lango, &flags, &["--session", session, "and now?"]).ok();
     went_on(&lango, session);
@@ -116,7 +115,7 @@ fn a_turn_whose_disk_turns_read_only_says_so_and_goes_on_when_it_is_repaired() {
     let ran = run(&lango, &flags, &["--json", "hello"]).ok().json();
     let session = crate::lango::text(&ran["session"]);
     let failed = run(&lango, &flags, &["--session", session, "list the files"]);
-    failed.refused(3, &["cannot be written", "lango.db"]);
+    says(&failed.exits(3), &["cannot be written", "lango.db"]);
     disk.repair();
     run(&lango, &flags, &["--session", session, "and now?"]).ok();
     went_on(&lango, session);
@@ -127,7 +126,7 @@ fn a_server_without_room_takes_nothing_loses_nothing_and_goes_on_when_there_is_r
     let disk = Disk::of("3m");
     let folder = disk.path().to_owned();
     let provider = HarmfulProvider::new(move || drop(crate::disk::fill(&folder)));
-    let serving = serve(&provider, disk.path());
+    let serving = serve(&provider, Lango::with_home(disk.path()));
     let taken = send(&serving, "m-1", "list the files");
     let task = taken["result"]["task"]["id"].as_str().unwrap();
     let ballast = disk.path().join(crate::disk::BALLAST);
@@ -151,7 +150,7 @@ fn a_server_without_room_takes_nothing_loses_nothing_and_goes_on_when_there_is_r
 fn a_server_whose_disk_turns_read_only_stays_and_its_tasks_go_on_after_the_repair() {
     let mut disk = FailingDisk::new();
     let provider = HarmfulProvider::new(disk.failure());
-    let mut serving = serve(&provider, &disk.path());
+    let mut serving = serve(&provider, Lango::with_home(&disk.path()));
     let taken = send(&serving, "m-1", "list the files");
     let task = taken["result"]["task"]["id"].as_str().unwrap().to_owned();
     wait_until("the disk is read-only", || {
@@ -161,17 +160,19 @@ fn a_server_whose_disk_turns_read_only_stays_and_its_tasks_go_on_after_the_repai
     assert!(refused.get("error").is_some(), "acknowledged: {refused}");
     let (said, code) = serving.end();
     assert!(code.is_some() && !said.contains("panicked"), "{said}");
+    // The same workspace: a turn goes on where it was begun.
+    let lango = std::mem::replace(&mut serving.lango, Lango::new());
     drop(serving);
     disk.repair();
-    let serving = serve(&provider, &disk.path());
+    let serving = serve(&provider, lango);
     wait_until("the task went on", || is_done(&serving, &task));
     one_turn_each(serving, &[&task]);
 }
 
-fn serve(provider: &HarmfulProvider, home: &Path) -> Serving {
+fn serve(provider: &HarmfulProvider, lango: Lango) -> Serving {
     let flags = provider.flags();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    Serving::start_with(Lango::with_home(home), &flags)
+    Serving::start_with(lango, &flags)
 }
 
 fn send(serving: &Serving, id: &str, text: &str) -> Value {

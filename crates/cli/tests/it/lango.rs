@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -18,14 +19,14 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A home and a workspace.
 pub struct Lango {
-    root: TempDir,
+    root: Arc<TempDir>,
     home: PathBuf,
 }
 
 impl Lango {
     /// An empty home, and a workspace with `notes.md`, `budget.csv` and `src/main.rs`.
     pub fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        let root = Arc::new(tempfile::tempdir().unwrap());
         let home = root.path().join("home");
         let lango = Self { root, home };
         lango.file("notes.md", "# Notes\n\nBuy *bread*.\n");
@@ -39,6 +40,14 @@ impl Lango {
         let mut lango = Self::new();
         lango.home = home.to_owned();
         lango
+    }
+
+    /// Another in the same home and workspace.
+    pub fn beside(&self) -> Self {
+        Self {
+            root: Arc::clone(&self.root),
+            home: self.home.clone(),
+        }
     }
 
     /// Where lango keeps its files. It does not exist before lango makes it.

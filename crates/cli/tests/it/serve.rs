@@ -9,7 +9,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStderr, Stdio};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A `lango serve` on a free port, with a home and a workspace of its own.
 pub struct Serving {
@@ -127,8 +129,11 @@ impl Drop for Serving {
     }
 }
 
+/// A message that is said now: the same one again would be the same task.
 fn message(text: &str) -> Value {
-    json!({ "message": { "messageId": text, "role": "ROLE_USER", "parts": [{ "text": text }] } })
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let id = format!("m-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })
 }
 
 #[test]
@@ -224,6 +229,54 @@ fn tasks_survive_the_server() {
         got["result"]["status"]["state"], "TASK_STATE_COMPLETED",
         "{got}"
     );
+}
+
+impl Serving {
+    /// Begins a task, and gives its id as soon as it is taken.
+    fn begin(&self, text: &str, context: &str) -> Value {
+        let mut params = message(text);
+        params["message"]["contextId"] = json!(context);
+        params["configuration"] = json!({ "returnImmediately": true });
+        self.rpc("SendMessage", params)["result"]["task"]["id"].take()
+    }
+
+    /// Looks at a task until it is done.
+    fn until_done(&self, id: &Value) {
+        let before = Instant::now();
+        loop {
+            let got = self.rpc("GetTask", json!({ "id": id }));
+            if got["result"]["status"]["state"] == "TASK_STATE_COMPLETED" {
+                return;
+            }
+            assert!(before.elapsed() < PATIENCE, "{got}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_server_had_taken_is_done_once_by_the_next_or_by_another() {
+    let first = Serving::start();
+    let here = first.lango.beside();
+    let other = Serving::start_with(here.beside(), &[]);
+    let mut ids = Vec::new();
+    for number in 0..24 {
+        // Some conversations have several tasks.
+        let context = format!("c-{}", number % 16);
+        ids.push(first.begin("hello", &context));
+    }
+    drop(first);
+    // One process is gone, the other stays.
+    for id in &ids[..12] {
+        other.until_done(id);
+    }
+    drop(other);
+    let next = Serving::start_with(here, &[]);
+    for id in &ids {
+        next.until_done(id);
+    }
+    assert_eq!(next.query("SELECT turn FROM turns").len(), 24);
+    assert_eq!(next.query("SELECT DISTINCT turn FROM turns").len(), 24);
 }
 
 #[test]

@@ -152,14 +152,24 @@ impl Conversation {
     }
 
     /// Brings the last turn to its end before a new one begins; one that waits for a person keeps the new one out. Whoever
-    /// watches the new one is not shown it: edges that want to show it [resume](Self::resume) it first.
+    /// watches the new one is not shown it: edges that want to show it [resume](Self::resume) it first. Nor does stopping
+    /// the new one stop it: it may be another's, and is left in the log as it is.
     pub(super) async fn finish_what_is_left(
         &mut self,
         hold: &Hold,
         stop: &Stop,
     ) -> Result<(), RunnerError> {
         let (nobody, _) = mpsc::channel(1);
-        match self.resume_held(hold, stop, &nobody).await? {
+        if self.left.is_none() {
+            return Ok(());
+        }
+        let going_on = Stop::new();
+        let end = tokio::select! {
+            biased;
+            () = stop.stopped() => return Err(RunnerError::NotBegun),
+            end = self.resume_held(hold, &going_on, &nobody) => end?,
+        };
+        match end {
             Some(TurnEnd::Waiting(waiting)) => Err(match waiting.into_iter().next() {
                 Some(first) => RunnerError::Waiting {
                     request: first.request.id,

@@ -419,3 +419,38 @@ async fn a_session_is_free_unless_somebody_holds_it() {
     drop(held);
     assert!(runner.is_free(&session).await.unwrap());
 }
+
+#[tokio::test]
+async fn stopping_a_turn_that_waits_for_a_cut_off_one_does_not_stop_that_one() {
+    let whole = whole_turn(Effect::Pure).await;
+    let cut = about_to_run(&whole);
+    for is_stopped_before in [true, false] {
+        let stuck = Arc::new(CountingTool::new("fs_do").never_returning());
+        let (bench, session) = left_with(vec![Arc::clone(&stuck) as _], cut).await;
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(session.clone()).await.unwrap();
+        let (sender, _shown) = mpsc::channel(1000);
+        let stop = Stop::new();
+        if is_stopped_before {
+            stop.stop();
+        }
+        let next = conversation.turn_once("t_next".into(), "y", &stop, &sender);
+        let (next, ()) = tokio::join!(next, async {
+            while !is_stopped_before && stuck.runs() == 0 {
+                tokio::task::yield_now().await;
+            }
+            stop.stop();
+        });
+        assert!(matches!(next, Err(RunnerError::NotBegun)), "{next:?}");
+        let events = log(&bench, &session).await;
+        assert!(events.iter().all(|event| event.turn == cut[0].turn));
+        let is_end = |event: &&Event| matches!(event.body, EventBody::TurnFinished { .. });
+        assert_eq!(events.iter().filter(is_end).count(), 0);
+        // Whoever comes next goes on with it.
+        let (bench, _) = left_with(tools(Effect::Pure).1, &events).await;
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(session).await.unwrap();
+        let report = finished(resume(&mut conversation).await);
+        assert_eq!(report.answer.as_deref(), Some("two"));
+    }
+}

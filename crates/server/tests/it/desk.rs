@@ -53,13 +53,13 @@ async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
     assert_ne!(again["id"], task["id"]);
     let user = UserId::from("a2a");
     let session = Desk::session_of(&user, task["contextId"].as_str().unwrap());
-    let listed = server.store.list(&user, 10).await.unwrap();
+    let listed = SessionCatalog::list(&*server.store, &user, 10)
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 1, "one conversation is one session");
     assert_eq!((&listed[0].id, listed[0].turns), (&session, 2));
     assert!(
-        server
-            .store
-            .list(&UserId::from("local"), 10)
+        SessionCatalog::list(&*server.store, &UserId::from("local"), 10)
             .await
             .unwrap()
             .is_empty()

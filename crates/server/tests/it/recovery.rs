@@ -6,7 +6,9 @@ use lango_core::{
     Patience, SessionStore, Tool, UserId,
 };
 use lango_server::Desk;
+use lango_store::{PostgresOptions, PostgresStore};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::postgres;
 use lango_testkit::tool::CountingTool;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -295,6 +297,53 @@ fn another_server_brings_to_its_end_what_a_dead_one_had_begun() {
         assert_eq!(last, "TASK_STATE_COMPLETED", "{events:?}");
         let task = server.until(&id, "TASK_STATE_COMPLETED").await;
         assert_eq!(answer(&task), "Taken over.");
+        server.stop().await;
+    });
+}
+
+/// A copy of the program, on a PostgreSQL that it shares with others.
+fn shared(address: &str) -> Arc<PostgresStore> {
+    let options = PostgresOptions {
+        lease: Duration::from_secs(3),
+        ..PostgresOptions::default()
+    };
+    Arc::new(PostgresStore::with(address, "lango-orchestrator".into(), options).unwrap())
+}
+
+#[test]
+fn copies_on_many_machines_share_the_work_and_take_it_over() {
+    let address = postgres::empty();
+    let dying = Runtime::new().unwrap();
+    let silent = Silent::default();
+    let ids: Vec<Value> = dying.block_on(async {
+        let server = TestServer::over(shared(&address), silent.clone(), vec![]).await;
+        let mut ids = Vec::new();
+        for number in 1..=3 {
+            let (id, text) = (format!("m-{number}"), format!("question {number}"));
+            ids.push(server.begin(&id, &text, Some("c-1")).await["id"].clone());
+            silent.is_asked().await;
+        }
+        ids
+    });
+    let survivor = Runtime::new().unwrap();
+    survivor.block_on(async {
+        let replies = (1..=3).map(|number| say(&format!("answer {number}")));
+        let model = ScriptedModel::replies(replies);
+        let server = TestServer::over(shared(&address), model, vec![]).await;
+        // While the other lives its tasks are its own, and it hears what this one is asked for.
+        let taken = server.rpc("GetTask", json!({ "id": ids[0] })).await;
+        assert_eq!(answer(&taken["result"]), "");
+        let cancelled = server.rpc("CancelTask", json!({ "id": ids[2] })).await;
+        let state = &cancelled["result"]["status"]["state"];
+        assert_eq!(state, "TASK_STATE_CANCELED", "{cancelled}");
+        let died = tokio::task::spawn_blocking(move || drop(dying));
+        died.await.unwrap();
+        for (at, id) in ids[..2].iter().enumerate() {
+            let task = server.until(id, "TASK_STATE_COMPLETED").await;
+            assert_eq!(answer(&task), format!("answer {}", at + 1));
+        }
+        let kinds = kinds(&server, "c-1").await;
+        assert_eq!(count(&kinds, "user.message"), 2, "{kinds:?}");
         server.stop().await;
     });
 }

@@ -12,7 +12,7 @@ use lango_engine::{
 };
 use lango_server::door::Door;
 use lango_server::{Bounds, Desk, House, serve};
-use lango_store::SqliteStore;
+use lango_store::{Database, SqliteStore};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A house with one runner, in which nobody else is.
 pub struct TestHouse {
     runner: Runner,
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Database>,
 }
 
 impl House for TestHouse {
@@ -53,7 +53,7 @@ impl House for TestHouse {
 /// A server that runs.
 pub struct TestServer {
     pub address: SocketAddr,
-    pub store: Arc<SqliteStore>,
+    pub store: Arc<dyn Database>,
     pub runner: Runner,
     stop: Option<oneshot::Sender<Duration>>,
     running: tokio::task::JoinHandle<()>,
@@ -67,7 +67,15 @@ impl TestServer {
         tools: Vec<Arc<dyn Tool>>,
     ) -> Self {
         let store = SqliteStore::open(folder.join("lango.db"), "lango-orchestrator".into());
-        let store = Arc::new(store.unwrap());
+        Self::over(Arc::new(store.unwrap()), model, tools).await
+    }
+
+    /// Over any database, with this model and these tools.
+    pub async fn over(
+        store: Arc<dyn Database>,
+        model: impl Model + 'static,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Self {
         let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone()));
         let topology = Topology::built_in("specialists").unwrap();
         let tree = Tree::multi(&topology, specs.collect(), vec![], &TreeSettings::default());
@@ -121,8 +129,11 @@ impl TestServer {
         let (stop, stopped) = oneshot::channel();
         let stopping = server.clone();
         let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {
-            let grace = stopped.await.unwrap_or_default();
-            stopping.stop(grace).await;
+            match stopped.await {
+                Ok(grace) => stopping.stop(grace).await,
+                // Who is not told to stop goes on until it dies.
+                Err(_) => std::future::pending().await,
+            }
         }));
         Self {
             address,

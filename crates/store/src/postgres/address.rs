@@ -41,14 +41,20 @@ impl Address {
             return Err(refused("an address begins with `postgres://`".to_owned()));
         }
         let (bare, security) = Security::take_from(address).map_err(refused)?;
-        // What the parser says may quote a part of the password.
-        let mut config: Config = bare.parse().map_err(|_| {
+        let misread = || {
             refused(
                 "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
                  characters with a meaning in addresses are written as %40 and so on"
                     .to_owned(),
             )
-        })?;
+        };
+        // What the parser says may quote a part of the password.
+        let mut config: Config = bare.parse().map_err(|_| misread())?;
+        let place = place_of(&config);
+        if place.contains('@') {
+            // The password had one too, and what is behind it was taken for the host.
+            return Err(misread());
+        }
         let (mode, trust) = security.resolve().map_err(refused)?;
         config.ssl_mode(mode);
         if config.get_connect_timeout().is_none() {
@@ -60,7 +66,6 @@ impl Address {
         if config.get_application_name().is_none() {
             config.application_name("lango");
         }
-        let place = place_of(&config);
         let tls = Tls::new(trust).map_err(refused)?;
         Ok(Self { config, tls, place })
     }
@@ -77,9 +82,11 @@ impl Security {
     /// Takes `sslmode` and `sslrootcert` out of an address: the driver does not know all of their values.
     fn take_from(address: &str) -> Result<(String, Self), String> {
         let mut security = Self::default();
-        let Some((path, query)) = address.split_once('?') else {
+        let begin = address.find('@').unwrap_or(0);
+        let Some(mark) = address[begin..].find('?') else {
             return Ok((address.to_owned(), security));
         };
+        let (path, query) = (&address[..begin + mark], &address[begin + mark + 1..]);
         let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
@@ -176,12 +183,15 @@ mod tests {
         assert_eq!(address.place, "postgres://db.example:6000/lango");
         assert_eq!(address.config.get_password(), Some(&b"s3cret"[..]));
         assert_eq!(address.config.get_ssl_mode(), SslMode::Disable);
+        let address = Address::parse("postgres://ann:s3c?sslmode=x@db/lango").unwrap();
+        assert_eq!(address.config.get_password(), Some(&b"s3c?sslmode=x"[..]));
     }
 
     #[test]
     fn no_part_of_a_password_is_in_an_error() {
         for address in [
-            "postgres://ann:s3c?ret=s3cret@host/db",
+            "postgres://ann:p@s3cret@host/db",
+            "postgres://ann:p@a/s3cret@host/db",
             "postgres://ann:s3cret@host:port/db",
             "postgres://ann:s3cret@host/db?sslmode=s3cret",
             "mysql://ann:s3cret@host/db",

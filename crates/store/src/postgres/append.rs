@@ -11,10 +11,12 @@ use super::end::{End, Ends};
 use super::failure::Failure;
 use super::keeper::EVENTS;
 use super::leases::{Lease, Leases};
-use super::statements::append::{APPEND_FREE, APPEND_HELD};
+use super::statements::append::{APPEND_FREE, APPEND_HELD, APPEND_HIDDEN};
 use super::statements::{LOG_END, REQUESTS};
 use super::text::{Words, words};
+use crate::archive::LogRow;
 use crate::batch::target_of;
+use crate::chain::Chain;
 use crate::stored::damaged;
 use lango_core::{Batch, Event, SessionId, StoreError};
 use std::sync::Arc;
@@ -24,6 +26,9 @@ use tokio_postgres::types::ToSql;
 
 /// How often a batch is made anew because the end of the log was not as remembered.
 const FRESH_STARTS: usize = 3;
+
+/// The statement that appends, and who does.
+type Way<'a> = (&'static str, &'a (dyn ToSql + Sync));
 
 /// What appending needs.
 #[derive(Clone)]
@@ -106,6 +111,45 @@ impl Appender {
         }
     }
 
+    /// Stores rows of a hidden session as they were stored elsewhere, once.
+    pub(super) async fn take_over(self, given: Vec<LogRow>) -> Result<(), StoreError> {
+        self.database.open().await?;
+        let taken_over = self.try_to_take_over(&given).await;
+        taken_over.map_err(|failure| self.database.said(failure))
+    }
+
+    async fn try_to_take_over(&self, given: &[LogRow]) -> Result<(), Failure> {
+        let Some(first) = given.first() else {
+            return Ok(());
+        };
+        let session = &first.session;
+        let mut tries = Tries::within(self.leases.length);
+        let end = self.end_of(session, &mut tries).await?;
+        let mut chain = Chain::at(session, end.seq, end.hash.clone());
+        let events = given.iter().map(|row| Ok(row.event(chain.take(row)?)));
+        let events: Vec<Event> = events.collect::<Result<_, StoreError>>()?;
+        let mut rows = Rows::of(&events)?;
+        rows.bodies = given.iter().map(|row| row.body.clone()).collect();
+        let batch = Chained {
+            rows: &rows,
+            previous: end.hash,
+            hashes: given.iter().map(|row| row.hash.clone()).collect(),
+        };
+        loop {
+            let tried = self.try_batch(session, first.seq, &batch, (APPEND_HIDDEN, &0_i64));
+            match tried.await {
+                Ok(found) if found.written == given.len() => return Ok(()),
+                Ok(found) if tries.is_uncertain && found.is_there(&batch) => return Ok(()),
+                Ok(_) => {
+                    return Err(Failure::Said(StoreError::NotFound {
+                        id: session.clone(),
+                    }));
+                }
+                Err(failure) => tries.after(failure).await?,
+            }
+        }
+    }
+
     async fn end_of(&self, session: &SessionId, tries: &mut Tries) -> Result<End, Failure> {
         let rows = self
             .look(LOG_END, &[&Words(session.as_str())], tries)
@@ -166,14 +210,24 @@ impl Appender {
         batch: &Chained<'_>,
         lease: Option<&Lease>,
     ) -> Result<FoundThere, Failure> {
-        let name = Words(session.as_str());
-        let first = stored(first_seq)?;
         let fence = lease.map(|lease| lease.fence);
         let us = Words(&self.leases.holder);
-        let (statement, who): (&str, &(dyn ToSql + Sync)) = match &fence {
+        let way: Way<'_> = match &fence {
             Some(fence) => (APPEND_HELD, fence),
             None => (APPEND_FREE, &us),
         };
+        self.try_batch(session, first_seq, batch, way).await
+    }
+
+    async fn try_batch(
+        &self,
+        session: &SessionId,
+        first_seq: u64,
+        batch: &Chained<'_>,
+        (statement, who): Way<'_>,
+    ) -> Result<FoundThere, Failure> {
+        let name = Words(session.as_str());
+        let first = stored(first_seq)?;
         let (rows, effects) = (batch.rows, &batch.rows.effects);
         let values: [&(dyn ToSql + Sync); 38] = [
             &name,

@@ -32,6 +32,15 @@ impl PostgresStore {
         self.transact(Purpose::Change, Arc::new(given), work)
     }
 
+    /// Changes something that may be changed twice, all of it or nothing.
+    pub(super) fn repeatable_change<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        self.transact(Purpose::RepeatableChange, Arc::new(given), work)
+    }
+
     fn transact<A, T>(&self, purpose: Purpose, given: Arc<A>, work: Work<A, T>) -> Answer<'_, T>
     where
         A: Send + Sync + 'static,

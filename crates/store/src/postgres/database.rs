@@ -201,34 +201,20 @@ impl Database {
         W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
     {
         let mut client = self.pool.get().await?;
-        let done = timeout(TRY, async {
-            let builder = client.build_transaction();
-            let builder = match purpose {
-                Purpose::Look => builder
-                    .read_only(true)
-                    .isolation_level(IsolationLevel::RepeatableRead),
-                Purpose::Change | Purpose::RepeatableChange => builder,
-            };
-            let transaction = builder.start().await?;
-            let result = work(&transaction).await?;
-            let ended = transaction.commit().await.map_err(Failure::from);
-            match ended {
-                Err(failure) if purpose == Purpose::Change && failure.is_uncertain() => {
-                    Err(Failure::Said(StoreError::Unreachable {
-                        place: self.place().to_owned(),
-                        detail: "it broke off while a change was made, which may be there or not"
-                            .to_owned(),
-                    }))
-                }
-                ended => ended.map(|()| result),
+        let done = run(&mut client, purpose, work).await;
+        if matches!(done, Err(Failure::Silent)) {
+            drop(Object::take(client));
+        }
+        match done? {
+            (result, Ok(())) => Ok(result),
+            (_, Err(failure)) if purpose == Purpose::Change && failure.is_uncertain() => {
+                Err(Failure::Said(StoreError::Unreachable {
+                    place: self.place().to_owned(),
+                    detail: "it broke off while a change was made, which may be there or not"
+                        .to_owned(),
+                }))
             }
-        });
-        match done.await {
-            Ok(done) => done,
-            Err(_) => {
-                drop(Object::take(client));
-                Err(Failure::Silent)
-            }
+            (_, Err(failure)) => Err(failure),
         }
     }
 
@@ -236,6 +222,37 @@ impl Database {
     pub(super) fn said(&self, failure: Failure) -> StoreError {
         failure.about(self.place())
     }
+}
+
+/// Runs the work of a transaction, and tells apart what failed before its end, and undid all of it, from what failed at its
+/// end.
+async fn run<T, W>(
+    client: &mut Object,
+    purpose: Purpose,
+    work: &W,
+) -> Result<(T, Result<(), Failure>), Failure>
+where
+    T: Send,
+    W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
+{
+    let begun = timeout(TRY, async {
+        let builder = client.build_transaction();
+        let builder = match purpose {
+            Purpose::Look => builder
+                .read_only(true)
+                .isolation_level(IsolationLevel::RepeatableRead),
+            Purpose::Change | Purpose::RepeatableChange => builder,
+        };
+        let transaction = builder.start().await?;
+        let result = work(&transaction).await?;
+        Ok((transaction, result))
+    });
+    let (transaction, result) = begun.await.unwrap_or(Err(Failure::Silent))?;
+    let ended = match timeout(TRY, transaction.commit()).await {
+        Ok(ended) => ended.map_err(Failure::from),
+        Err(_) => Err(Failure::Silent),
+    };
+    Ok((result, ended))
 }
 
 /// Tries of one thing, over a bounded time.

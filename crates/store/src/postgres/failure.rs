@@ -145,9 +145,9 @@ fn kind(error: &Error) -> Kind {
         "28000" | "28P01" | "3D000" => Kind::Refused,
         "42501" | "25006" => Kind::ReadOnly,
         "53100" => Kind::Full,
-        // Too many connections, shutting down or starting up, and a plan that a newer schema made stale.
+        // Too many connections, shutting down or starting up.
         "53300" | "57P01" | "57P02" | "57P03" | "57P05" => Kind::Away,
-        "40001" | "40P01" | "55P03" | "57014" | "0A000" => Kind::Undone,
+        "40001" | "40P01" | "55P03" | "57014" => Kind::Undone,
         code if code.starts_with("08") => Kind::Away,
         _ => Kind::Other,
     }

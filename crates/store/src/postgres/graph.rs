@@ -18,6 +18,8 @@ use crate::graph::{
     Triple, Walk,
 };
 use lango_core::{Timestamp, Trust, UserId};
+#[cfg(test)]
+pub(super) use statements::EVERYDAY;
 use std::sync::Arc;
 
 /// How many facts are kept in one transaction.

@@ -11,7 +11,7 @@ use super::leases::{Claim, LeaseHold, Leases, Ticket, now};
 use super::statements::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK};
 use super::text::Words;
 use crate::line::{Lines, Place};
-use lango_core::{Hold, Patience, SessionId, StoreError};
+use lango_core::{Held as _, Hold, Patience, SessionId, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
@@ -96,10 +96,14 @@ impl Holds {
             let fence = row.try_get(0);
             let fence = fence.map_err(|error| database.said(error.into()))?;
             let lease = leases.take(session, fence, asked);
-            Ok(Ok(LeaseHold {
+            let held = LeaseHold {
                 claim: Claim { lease, leases },
                 _place: place,
-            }))
+            };
+            match held.is_had() {
+                true => Ok(Ok(held)),
+                false => Err(database.said(Failure::Silent)),
+            }
         });
         let claimed = claim.await.map_err(stopped)??;
         if claimed.is_ok()

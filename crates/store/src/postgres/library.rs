@@ -11,17 +11,41 @@ mod lexical;
 mod nearest;
 mod statements;
 mod vectors;
+mod writing;
 
 use super::PostgresStore;
+use super::failure::Failure;
 use crate::database::Answer;
 use crate::library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows, Piece,
     Ranked, Removal, Stored, Wanted,
 };
+use deadpool_postgres::Transaction;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
+#[cfg(test)]
+pub(super) use statements::{BY_WORDS, EVERYDAY};
 
 /// How many chunks one change deletes.
 const DELETED_AT_ONCE: usize = 500;
+
+/// Removes some of a user's document, of whatever session; nothing if it is not the user's.
+pub(super) async fn remove_document(
+    transaction: &Transaction<'_>,
+    user: &UserId,
+    document: i64,
+) -> Result<(), Failure> {
+    let removed = documents::remove_some(transaction, user, document, DELETED_AT_ONCE);
+    removed.await.map(drop)
+}
+
+/// Indexes the words of chunks that came from elsewhere: their keys, and their headings and texts.
+pub(super) async fn index(
+    transaction: &Transaction<'_>,
+    keys: &[i64],
+    texts: &[(&str, &str)],
+) -> Result<(), Failure> {
+    writing::index(transaction, keys, texts).await
+}
 
 impl LibraryRows for PostgresStore {
     fn collection(
@@ -69,7 +93,7 @@ impl LibraryRows for PostgresStore {
 
     fn write(&self, pieces: Vec<Piece>, maker: Option<EmbeddingMaker>) -> Answer<'_, Stored<()>> {
         self.change((pieces, maker), |transaction, (pieces, maker)| {
-            Box::pin(documents::write(transaction, pieces, maker.as_ref()))
+            Box::pin(writing::write(transaction, pieces, maker.as_ref()))
         })
     }
 

@@ -15,6 +15,8 @@ use crate::recollection::{
     Which,
 };
 use lango_core::{Trust, TurnId, UserId};
+#[cfg(test)]
+pub(super) use statements::EVERYDAY;
 
 impl MemoryRows for PostgresStore {
     fn watermark(&self, owner: &MemoryOwner) -> Answer<'_, Watermark> {

@@ -23,6 +23,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0002_knowledge",
         include_str!("../../migrations/postgres/0002_knowledge.sql"),
     ),
+    (
+        "0003_sessions_that_go",
+        include_str!("../../migrations/postgres/0003_sessions_that_go.sql"),
+    ),
 ];
 
 /// The oldest PostgreSQL that has all that is used.

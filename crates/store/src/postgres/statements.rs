@@ -6,7 +6,7 @@
 pub(super) mod append;
 pub(super) mod holds;
 #[cfg(test)]
-mod plans;
+pub(in crate::postgres) mod plans;
 pub(super) mod start;
 pub(super) mod tasks;
 
@@ -18,8 +18,9 @@ pub(super) const INSERT_SESSION: &str = r#"INSERT INTO sessions (id, "user", cre
 pub(super) const IS_NEW: &str = r#"SELECT EXISTS (SELECT FROM sessions
       WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT FROM events WHERE session = $1))"#;
 
-/// Whether there is such a session.
-pub(super) const EXISTS: &str = "SELECT EXISTS (SELECT FROM sessions WHERE id = $1)";
+/// Whether there is such a session. One that is hidden is none.
+pub(super) const EXISTS: &str = r#"SELECT EXISTS (SELECT FROM sessions
+      WHERE id = $1 AND NOT starts_with("user", chr(1) || '1'))"#;
 
 /// The last event of a log.
 pub(super) const LOG_END: &str =
@@ -45,7 +46,7 @@ pub(super) const HEAD: &str = r#"SELECT sessions."user", log_end.seq, log_end.ha
          ON answer.session = shown.session AND answer.seq = shown.answer_seq
        LEFT JOIN events AS delegation
          ON delegation.session = shown.session AND delegation.seq = shown.delegation_seq
-      WHERE sessions.id = $1"#;
+      WHERE sessions.id = $1 AND NOT starts_with(sessions."user", chr(1) || '1')"#;
 
 /// Events in their order.
 pub(super) const EVENTS: &str = "SELECT seq, turn, frame, author, time, body, hash FROM events
@@ -91,6 +92,7 @@ pub(super) const UNFINISHED: &str = r#"SELECT turns.session, sessions."user", tu
                        AND approvals.pattern IS NULL)
        FROM turns JOIN sessions ON sessions.id = turns.session
       WHERE turns.finished = 0 AND turns.session > $1
+        AND NOT starts_with(sessions."user", chr(1) || '1')
         AND NOT EXISTS (SELECT FROM holds
                          WHERE holds.session = turns.session AND holds.until > clock_timestamp()
                            AND holds.holder <> $3)

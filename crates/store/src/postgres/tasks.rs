@@ -1,7 +1,7 @@
 //! Tasks from outside: kept whole, found by user, conversation, state and time.
 
 use super::PostgresStore;
-use super::database::{Purpose, Values};
+use super::database::Values;
 use super::failure::Failure;
 use super::keeper::TASKS;
 use super::rows::{bound, limit, text, unsigned};
@@ -10,12 +10,10 @@ use super::statements::tasks::{
     TO_CANCEL,
 };
 use super::text::Words;
-use deadpool_postgres::Transaction;
 use lango_core::{
     BoxFuture, Opened, Put, RunningTask, StoreError, TaskPage, TaskQuery, TaskRecord, TaskStore,
     Text, Timestamp, UserId,
 };
-use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -40,7 +38,7 @@ impl TaskStore for PostgresStore {
                     return Ok(Opened::Known(known));
                 }
             }
-            self.tell_of_task(&task.id)?;
+            self.tell(TASKS, &task.id);
             Ok(Opened::New)
         })
     }
@@ -56,7 +54,7 @@ impl TaskStore for PostgresStore {
                     return self.not_put(&task).await;
                 }
             }
-            self.tell_of_task(&task.id)?;
+            self.tell(TASKS, &task.id);
             Ok(Put::Kept)
         })
     }
@@ -78,19 +76,38 @@ impl TaskStore for PostgresStore {
         user: &'a UserId,
         query: TaskQuery,
     ) -> BoxFuture<'a, Result<TaskPage, StoreError>> {
-        let asked = Arc::new((user.clone(), query));
         Box::pin(async move {
-            let (rows, total) = self
+            let user = Words(user.as_str());
+            let context = query.context.as_deref().map(Words);
+            let state = query.state.as_deref().map(Words);
+            let since = query.since.map_or(0, |since| bound(since.0));
+            let (before, id) = match &query.after {
+                Some((time, id)) => (bound(time.0), Some(Words(id))),
+                None => (i64::MAX, None),
+            };
+            let statement = match (context, state) {
+                (Some(_), _) => BY_CONTEXT,
+                (None, Some(_)) => BY_STATE,
+                (None, None) => BY_USER,
+            };
+            let most = limit(query.limit);
+            let rows = self
                 .database
-                .transaction(Purpose::Look, move |transaction| {
-                    let asked = Arc::clone(&asked);
-                    Box::pin(async move { page(transaction, &asked.0, &asked.1).await })
-                })
+                .query(
+                    statement,
+                    &[&user, &context, &state, &since, &before, &id, &most],
+                )
                 .await?;
-            Ok(TaskPage {
-                tasks: self.values(&rows, record)?,
-                total,
-            })
+            let tasks = self.values(&rows, record)?;
+            if !query.is_counted {
+                return Ok(TaskPage { tasks, total: None });
+            }
+            let rows = self
+                .database
+                .query(COUNT, &[&user, &context, &state, &since])
+                .await?;
+            let total = self.values(&rows, |row| unsigned(row, 0))?.pop();
+            Ok(TaskPage { tasks, total })
         })
     }
 
@@ -116,7 +133,7 @@ impl TaskStore for PostgresStore {
             let values: Values<'_> = &[&Words(user.as_str()), &Words(id)];
             let is_running = !self.database.query(ASK_TO_CANCEL, values).await?.is_empty();
             if is_running {
-                self.tell_of_task(id)?;
+                self.tell(TASKS, id);
             }
             Ok(is_running)
         })
@@ -136,13 +153,6 @@ impl TaskStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Lets the other copies know that they should look at a task.
-    fn tell_of_task(&self, id: &str) -> Result<(), StoreError> {
-        self.holds.keeper.start()?;
-        self.leases().tell(TASKS, id);
-        Ok(())
-    }
-
     /// Why a task was not kept.
     async fn not_put(&self, task: &TaskRecord) -> Result<Put, StoreError> {
         let rows = self.database.query(OWNER, &[&Words(&task.id)]).await?;
@@ -198,38 +208,6 @@ impl<'a> Columns<'a> {
             &self.attempts,
         ]
     }
-}
-
-/// The rows of a page and the length of the whole list, as of one moment.
-async fn page(
-    transaction: &Transaction<'_>,
-    user: &UserId,
-    query: &TaskQuery,
-) -> Result<(Vec<Row>, Option<u64>), Failure> {
-    let user = Words(user.as_str());
-    let context = query.context.as_deref().map(Words);
-    let state = query.state.as_deref().map(Words);
-    let since = query.since.map_or(0, |since| bound(since.0));
-    let (before, id) = match &query.after {
-        Some((time, id)) => (bound(time.0), Some(Words(id))),
-        None => (i64::MAX, None),
-    };
-    let statement = match (context, state) {
-        (Some(_), _) => BY_CONTEXT,
-        (None, Some(_)) => BY_STATE,
-        (None, None) => BY_USER,
-    };
-    let most = limit(query.limit);
-    let statement = transaction.prepare_cached(statement).await?;
-    let values: Values<'_> = &[&user, &context, &state, &since, &before, &id, &most];
-    let rows = transaction.query(&statement, values).await?;
-    if !query.is_counted {
-        return Ok((rows, None));
-    }
-    let statement = transaction.prepare_cached(COUNT).await?;
-    let values: Values<'_> = &[&user, &context, &state, &since];
-    let counted = transaction.query_one(&statement, values).await?;
-    Ok((rows, Some(unsigned(&counted, 0)?)))
 }
 
 fn record(row: &Row) -> Result<TaskRecord, Failure> {

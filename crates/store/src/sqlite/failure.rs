@@ -67,6 +67,11 @@ pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { place },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place, detail },
+        Some(ErrorCode::SystemIoFailure) if is_about_reading(error) => {
+            StoreError::Unreadable { place, detail }
+        }
+        // A disk that fails turns read-only, which SQLite says in these words too.
+        Some(ErrorCode::SystemIoFailure) => StoreError::ReadOnly { place, detail },
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::CannotOpen) => {
             StoreError::Unreadable { place, detail }
         }
@@ -75,6 +80,14 @@ pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
         },
         _ => StoreError::Failed { detail },
     }
+}
+
+fn is_about_reading(error: &Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(
+        code,
+        Some(ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ)
+    )
 }
 
 /// The system's error on making the file, in our words.

@@ -40,7 +40,7 @@ pub(super) async fn hold(
     };
     let mut ticket: Option<LockedFile> = None;
     loop {
-        let before = door.waiting(ticket.as_ref()).map_err(failed)?;
+        let before = waiting_in(&door.line, ticket.as_ref()).map_err(failed)?;
         let lock = match before {
             0 => LockedFile::take(door.lock.clone(), Kind::Lock).map_err(failed)?,
             _ => None,
@@ -62,6 +62,26 @@ pub(super) async fn hold(
             (None, Patience::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
+}
+
+/// How many sessions of the database at `path` somebody holds or waits for.
+pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
+    let failed = |error: io::Error| creation_error(path, &error);
+    let entries = match fs::read_dir(path.with_extension("locks")) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut held = 0;
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        let in_use = match path.is_dir() {
+            true => waiting_in(&path, None).map(|waiting| waiting > 0),
+            false => is_alive(path, Kind::Lock),
+        };
+        held += usize::from(in_use.map_err(failed)?);
+    }
+    Ok(held)
 }
 
 /// A session that this process holds.
@@ -112,26 +132,27 @@ impl Door {
         self.line.join(format!("{now:020}-{}", std::process::id()))
     }
 
-    /// How many wait who came before the one with this ticket; before anybody without one they all did. What the dead
-    /// left is removed.
-    fn waiting(&self, own: Option<&LockedFile>) -> io::Result<usize> {
-        let entries = match fs::read_dir(&self.line) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            entries => entries?,
-        };
-        let mut before = 0;
-        for entry in entries {
-            let path = entry?.path();
-            if own.is_none_or(|own| path < own.path) && is_alive(path)? {
-                before += 1;
-            }
-        }
-        Ok(before)
-    }
 }
 
-/// Whether somebody has this ticket; if nobody does, it is removed.
-fn is_alive(path: PathBuf) -> io::Result<bool> {
+/// How many wait in a line who came before the one with this ticket; before anybody without one they all did. What the dead
+/// left is removed.
+fn waiting_in(line: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
+    let entries = match fs::read_dir(line) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut before = 0;
+    for entry in entries {
+        let path = entry?.path();
+        if own.is_none_or(|own| path < own.path) && is_alive(path, Kind::Ticket)? {
+            before += 1;
+        }
+    }
+    Ok(before)
+}
+
+/// Whether somebody has this file; if nobody does, it is removed.
+fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
     let file = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -139,7 +160,6 @@ fn is_alive(path: PathBuf) -> io::Result<bool> {
     };
     match file.try_lock() {
         Ok(()) => {
-            let kind = Kind::Ticket;
             drop(LockedFile { path, file, kind });
             Ok(false)
         }

@@ -10,6 +10,7 @@ mod statements;
 mod vectors;
 
 use super::SqliteStore;
+use super::failure::Failure;
 use crate::database::Answer;
 use crate::library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows, Piece,
@@ -22,6 +23,15 @@ use std::sync::Arc;
 /// How many chunks one change deletes, and how many it wipes, which takes about 10 ms each among 100,000.
 const DELETED_AT_ONCE: usize = 200;
 const WIPED_AT_ONCE: usize = 4;
+
+/// Wipes some of a user's document, of whatever session; nothing if it is not the user's.
+pub(super) fn wipe_document(
+    connection: &Connection,
+    user: &UserId,
+    document: i64,
+) -> Result<(), Failure> {
+    documents::wipe_some(connection, user, document, WIPED_AT_ONCE).map(drop)
+}
 
 impl LibraryRows for SqliteStore {
     fn collection(

@@ -3,14 +3,16 @@
 //! Everything here runs inside a savepoint of the writer, which undoes whatever a failing job had written.
 
 use super::approvals;
+use super::archive::statements::HIDDEN_USER;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
-    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, LOG_END, SESSION, SET_DELEGATION,
+    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, IS_SEEN, LOG_END, SET_DELEGATION,
     UPDATE_SESSION,
 };
+use crate::archive::LogRow;
 use crate::batch::target_of;
-use crate::chain::StoredEvent;
+use crate::chain::{Chain, StoredEvent};
 use crate::title::title_of;
 use lango_core::{Event, EventBody, NewSession, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -47,6 +49,24 @@ pub(super) fn append(connection: &Connection, events: &[Event]) -> Result<(), Fa
     events.iter().try_for_each(|event| log.push(event))
 }
 
+/// Adds rows to the log of a hidden session, as they were stored elsewhere.
+pub(super) fn take_over(connection: &Connection, rows: &[LogRow]) -> Result<(), Failure> {
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
+    let hidden = connection
+        .prepare_cached(HIDDEN_USER)?
+        .exists([first.session.as_str()])?;
+    if !hidden {
+        return Err(StoreError::NotFound {
+            id: first.session.clone(),
+        }
+        .into());
+    }
+    let mut log = Log::at_end(connection, &first.session)?;
+    rows.iter().try_for_each(|row| log.push_row(row))
+}
+
 /// The end of a session's log while a batch is added to it.
 struct Log<'a> {
     connection: &'a Connection,
@@ -58,17 +78,16 @@ struct Log<'a> {
 
 impl<'a> Log<'a> {
     fn find(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
+        must_exist(connection, session)?;
+        Self::at_end(connection, session)
+    }
+
+    fn at_end(connection: &'a Connection, session: &'a SessionId) -> Result<Self, Failure> {
         let end = connection
             .prepare_cached(LOG_END)?
             .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let (last_seq, hash): (i64, Vec<u8>) = match end {
-            Some(end) => end,
-            None => {
-                must_exist(connection, session)?;
-                (0, Vec::new())
-            }
-        };
+        let (last_seq, hash): (i64, Vec<u8>) = end.unwrap_or_default();
         Ok(Self {
             connection,
             session,
@@ -91,6 +110,23 @@ impl<'a> Log<'a> {
             body: &body,
         };
         let hash = row.hash(&self.hash);
+        self.insert(&row, &hash)?;
+        self.note_turn(event, &row)
+    }
+
+    /// Adds a row as it was stored elsewhere.
+    fn push_row(&mut self, row: &LogRow) -> Result<(), Failure> {
+        let mut chain = Chain::at(self.session, self.next_seq - 1, self.hash.clone());
+        let body = chain.take(row)?;
+        // Numbers that the database cannot hold.
+        stored(row.seq)?;
+        stored(row.time.0)?;
+        let event = row.event(body);
+        self.insert(&row.stored(), &row.hash)?;
+        self.note_turn(&event, &row.stored())
+    }
+
+    fn insert(&mut self, row: &StoredEvent<'_>, hash: &[u8]) -> Result<(), Failure> {
         self.connection
             .prepare_cached(INSERT_EVENT)?
             .execute(params![
@@ -103,9 +139,10 @@ impl<'a> Log<'a> {
                 row.author,
                 hash
             ])?;
+        self.next_seq += 1;
         self.hash.clear();
-        self.hash.extend_from_slice(&hash);
-        self.note_turn(event, &row)
+        self.hash.extend_from_slice(hash);
+        Ok(())
     }
 
     /// Keeps the turn's row in step with the log.
@@ -148,18 +185,18 @@ impl<'a> Log<'a> {
     }
 }
 
-/// A log without events may be that of a new session, or of none.
+/// A session that is not there, or that nobody is to see, takes no events.
 fn must_exist(connection: &Connection, session: &SessionId) -> Result<(), Failure> {
-    let found = connection
-        .prepare_cached(SESSION)?
-        .query_row([session.as_str()], |_| Ok(()))
-        .optional()?;
-    found.ok_or_else(|| {
-        StoreError::NotFound {
+    let is_seen = connection
+        .prepare_cached(IS_SEEN)?
+        .exists([session.as_str()])?;
+    match is_seen {
+        true => Ok(()),
+        false => Err(StoreError::NotFound {
             id: session.clone(),
         }
-        .into()
-    })
+        .into()),
+    }
 }
 
 /// A number as SQLite stores it, which has one bit less.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -21,6 +21,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("../../migrations/sqlite/0009_tasks.sql"),
     include_str!("../../migrations/sqlite/0010_unfinished_turns.sql"),
     include_str!("../../migrations/sqlite/0011_task_copies.sql"),
+    include_str!("../../migrations/sqlite/0012_sessions_that_go.sql"),
 ];
 
 /// The newest schema we know.

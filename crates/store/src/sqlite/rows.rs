@@ -137,10 +137,11 @@ fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
 }
 
 /// A bound as SQLite takes it; beyond its largest number there are no rows.
-fn bound(number: u64) -> i64 {
+pub(super) fn bound(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn limit(most: usize) -> i64 {
+/// A limit as SQLite takes it.
+pub(super) fn limit(most: usize) -> i64 {
     bound(most as u64)
 }

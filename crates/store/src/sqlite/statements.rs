@@ -9,12 +9,16 @@ pub(super) const INSERT_SESSION: &str =
     "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
      ON CONFLICT (id) DO NOTHING";
 
-/// Whose session it is, how many turns it has, and whether the last one has finished.
+/// Whose session it is, how many turns it has, and whether the last one has finished. One that is hidden is none.
 pub(super) const SESSION: &str =
     "SELECT user, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id),
             coalesce((SELECT finished FROM turns WHERE turns.session = sessions.id
                        ORDER BY ordinal DESC LIMIT 1), 1)
-       FROM sessions WHERE id = ?1";
+       FROM sessions WHERE id = ?1 AND substr(user, 1, 1) <> char(1)";
+
+/// Whether there is such a session, and it is not hidden.
+pub(super) const IS_SEEN: &str =
+    "SELECT 1 FROM sessions WHERE id = ?1 AND substr(user, 1, 1) <> char(1)";
 
 /// What the first question and the end of every turn leave on the session.
 pub(super) const UPDATE_SESSION: &str =
@@ -100,10 +104,6 @@ pub(super) const TURN_EVENTS: &str = "SELECT seq, turn, frame, author, time, bod
                             ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
      ORDER BY seq";
 
-/// The whole log with its hashes.
-pub(super) const CHAIN: &str = "SELECT seq, turn, frame, author, time, body, hash FROM events
-     WHERE session = ?1 ORDER BY seq";
-
 /// The turns from an ordinal on, with their question, their answer and the delegation behind it.
 pub(super) const LOOK_BACK: &str =
     "SELECT turns.turn, turns.first_seq, turns.finished, question.body,
@@ -124,7 +124,7 @@ pub(super) const UNFINISHED: &str = "SELECT turns.session, sessions.user, turns.
                      WHERE approvals.session = turns.session AND approvals.turn = turns.turn
                        AND approvals.pattern IS NULL)
        FROM turns JOIN sessions ON sessions.id = turns.session
-      WHERE turns.finished = 0 AND turns.session > ?1
+      WHERE turns.finished = 0 AND turns.session > ?1 AND substr(sessions.user, 1, 1) <> char(1)
       ORDER BY turns.session LIMIT ?2";
 
 /// A user's sessions, the one used last first.
@@ -144,6 +144,7 @@ pub(super) mod tests {
     use crate::sqlite::connection::open_writer;
 
     const ALL: [&str; 24] = [
+        IS_SEEN,
         UNFINISHED,
         TURN_EVENTS,
         SET_REMOTE_THREAD,
@@ -164,7 +165,6 @@ pub(super) mod tests {
         SET_DELEGATION,
         FINISH_TURN,
         EVENTS,
-        CHAIN,
         LOOK_BACK,
         SESSIONS,
         SESSIONS_WITH_PREFIX,

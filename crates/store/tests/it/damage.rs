@@ -5,7 +5,7 @@ use lango_core::{Page, SessionId, SessionStore, StoreError};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use rusqlite::Connection;
 
-/// Stores a log of 30 events and a neighbour, does this to the file, and gives the place of the damage that is found.
+/// Stores a log of 33 events and a neighbour, does this to the file, and gives the place of the damage that is found.
 async fn damage_after(tampering: &str) -> Result<u64, u64> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");

@@ -6,11 +6,13 @@
     reason = "the same tests run over every kind of database"
 )]
 
+mod archive;
 mod contract;
 mod damage;
 mod durability;
 mod file;
 mod mount;
+mod moving;
 mod old_database;
 mod place;
 mod postgres;
@@ -19,6 +21,7 @@ mod postgres;
 mod on_sqlite {
     mod graph;
     mod graph_forget;
+    mod knowledge_copies;
     mod library;
     mod memory;
 
@@ -29,6 +32,7 @@ mod on_sqlite {
 mod on_postgres {
     mod graph;
     mod graph_forget;
+    mod knowledge_copies;
     mod library;
     mod memory;
 

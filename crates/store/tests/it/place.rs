@@ -19,7 +19,6 @@ pub enum Kind {
 /// An empty database, for one test.
 pub struct Place {
     _folder: TempDir,
-    pub kind: Kind,
     pub address: String,
 }
 
@@ -32,7 +31,6 @@ impl Place {
         };
         Self {
             _folder: folder,
-            kind,
             address,
         }
     }

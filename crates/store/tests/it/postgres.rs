@@ -1,5 +1,6 @@
 //! What only a database that many copies share can promise.
 
+mod contest;
 mod copies;
 mod faults;
 mod proxy;
@@ -23,7 +24,7 @@ fn at(address: &str) -> PostgresStore {
 }
 
 /// A lease that a test can wait for, and that a busy machine still renews in time.
-const SHORT: Duration = Duration::from_secs(3);
+const SHORT: Duration = Duration::from_secs(4);
 
 /// A copy with leases of this length.
 fn copy(address: &str, lease: Duration) -> PostgresStore {

@@ -1,6 +1,7 @@
 //! Cases about tasks from outside.
 
 use super::Subject;
+use futures_util::future::join;
 use lango_core::{Opened, Put, RunningTask, TaskQuery, TaskRecord, Text, Timestamp, UserId};
 
 /// It reads back as it was kept, changed as a whole, and only for its user.
@@ -74,7 +75,7 @@ pub async fn a_message_opens_one_task(subject: Subject) {
         let tasks = &subject.tasks;
         async move { tasks.open(task, message).await.expect("it can be asked") }
     };
-    let (one, two) = tokio::join!(opened("t_1", "ann", "m"), opened("t_2", "ann", "m"));
+    let (one, two) = join(opened("t_1", "ann", "m"), opened("t_2", "ann", "m")).await;
     let known = match (one, two) {
         (Opened::New, Opened::Known(id)) => (id, "t_1"),
         (Opened::Known(id), Opened::New) => (id, "t_2"),

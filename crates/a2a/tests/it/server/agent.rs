@@ -102,6 +102,10 @@ impl ScriptedAgent {
                 Ok(())
             }
             "panic" => panic!("as the test wants"),
+            "work-then-panic" => {
+                reports.working("on it").await?;
+                panic!("as the test wants");
+            }
             "nothing" => Ok(()),
             "ask-in-vain" => {
                 self.wait().await;

@@ -1,26 +1,35 @@
 //! Two servers over one database: what one is at work on is got, listed, followed, cancelled and sent again through the other.
 
 use super::support::{message, soon};
-use super::world::{Copy, World, quick};
+use super::world::{Copy, Shelf, World, on_each, quick};
 use lango_a2a::server::Start;
-use lango_core::{BoxStream, Change, Changes, TaskStore, UserId};
+use lango_core::{BoxStream, Change, Changes, UserId};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-async fn two(folder: &std::path::Path) -> (Copy, Copy, Arc<World>) {
+on_each! { async
+    a_task_is_got_and_listed_through_any_copy
+    a_stream_of_one_copy_follows_what_another_is_at_work_on
+    a_message_that_comes_to_two_copies_at_once_is_one_task
+    a_task_is_cancelled_through_any_copy
+    a_wish_to_cancel_outlives_whoever_should_have_heard_it
+    a_cancel_of_what_nobody_is_at_work_on_takes_effect_at_once
+    what_is_at_work_here_or_was_written_just_now_is_not_asked_about
+    a_hint_makes_it_quicker
+}
+
+async fn two(shelf: &Shelf) -> (Copy, Copy, Arc<World>) {
     let world = Arc::<World>::default();
-    let one = Copy::start(folder, &world).await;
-    let other = Copy::start(folder, &world).await;
+    let one = Copy::start(shelf, &world).await;
+    let other = Copy::start(shelf, &world).await;
     (one, other, world)
 }
 
-#[tokio::test]
-async fn a_task_is_got_and_listed_through_any_copy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other, _) = two(folder.path()).await;
+async fn a_task_is_got_and_listed_through_any_copy(shelf: Shelf) {
+    let (one, other, _) = two(&shelf).await;
     one.allow(1);
     let id = one.begin("steps 2").await["id"].clone();
     let listed = other.result("ListTasks", json!({})).await;
@@ -39,10 +48,8 @@ async fn a_task_is_got_and_listed_through_any_copy() {
     assert_eq!(other.agent.jobs.lock().unwrap().len(), 0);
 }
 
-#[tokio::test]
-async fn a_stream_of_one_copy_follows_what_another_is_at_work_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other, _) = two(folder.path()).await;
+async fn a_stream_of_one_copy_follows_what_another_is_at_work_on(shelf: Shelf) {
+    let (one, other, _) = two(&shelf).await;
     let id = one.begin("steps 3").await["id"].clone();
     one.until(&id, "TASK_STATE_WORKING").await;
     let mut events = other.subscribe(&id).await;
@@ -81,10 +88,8 @@ async fn a_stream_of_one_copy_follows_what_another_is_at_work_on() {
     assert_eq!(waited["task"]["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
-#[tokio::test]
-async fn a_message_that_comes_to_two_copies_at_once_is_one_task() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other, world) = two(folder.path()).await;
+async fn a_message_that_comes_to_two_copies_at_once_is_one_task(shelf: Shelf) {
+    let (one, other, world) = two(&shelf).await;
     one.allow(20);
     other.allow(20);
     for _ in 0..10 {
@@ -100,10 +105,8 @@ async fn a_message_that_comes_to_two_copies_at_once_is_one_task() {
     assert_eq!(world.steps.lock().unwrap().len(), 20);
 }
 
-#[tokio::test]
-async fn a_task_is_cancelled_through_any_copy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other, world) = two(folder.path()).await;
+async fn a_task_is_cancelled_through_any_copy(shelf: Shelf) {
+    let (one, other, world) = two(&shelf).await;
     let id = one.begin("steps 3").await["id"].clone();
     one.until(&id, "TASK_STATE_WORKING").await;
     let events = one.subscribe(&id).await;
@@ -132,12 +135,10 @@ async fn a_task_is_cancelled_through_any_copy() {
     assert_eq!(steps, [(first["id"].as_str().unwrap().to_owned(), 0)]);
 }
 
-#[tokio::test]
-async fn a_wish_to_cancel_outlives_whoever_should_have_heard_it() {
-    let folder = tempfile::tempdir().unwrap();
+async fn a_wish_to_cancel_outlives_whoever_should_have_heard_it(shelf: Shelf) {
     let world = Arc::<World>::default();
     let process = tokio::runtime::Runtime::new().unwrap();
-    let path = folder.path().to_owned();
+    let path = shelf.clone();
     let id = process
         .spawn({
             let world = Arc::clone(&world);
@@ -154,26 +155,24 @@ async fn a_wish_to_cancel_outlives_whoever_should_have_heard_it() {
     tokio::task::spawn_blocking(move || drop(process))
         .await
         .unwrap();
-    let store = lango_store::SqliteStore::open(folder.path().join("lango.db"), "lango".into());
+    let store = shelf.open();
     let (user, name) = (UserId::new("ann"), id.as_str().unwrap());
-    assert!(store.unwrap().ask_to_cancel(&user, name).await.unwrap());
+    assert!(store.ask_to_cancel(&user, name).await.unwrap());
 
-    let next = Copy::start(folder.path(), &world).await;
+    let next = Copy::start(&shelf, &world).await;
     next.allow(3);
     next.until(&id, "TASK_STATE_CANCELED").await;
     assert_eq!(world.steps.lock().unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn a_cancel_of_what_nobody_is_at_work_on_takes_effect_at_once() {
-    let folder = tempfile::tempdir().unwrap();
+async fn a_cancel_of_what_nobody_is_at_work_on_takes_effect_at_once(shelf: Shelf) {
     let world = Arc::<World>::default();
     // It does not look by itself.
     let mut settings = quick();
     settings.limits.recover_every = Duration::from_secs(3600);
-    let survivor = Copy::with(folder.path(), &world, None, settings, None).await;
+    let survivor = Copy::with(&shelf, &world, None, settings, None).await;
     let process = tokio::runtime::Runtime::new().unwrap();
-    let path = folder.path().to_owned();
+    let path = shelf.clone();
     let id = process
         .spawn({
             let world = Arc::clone(&world);
@@ -194,10 +193,8 @@ async fn a_cancel_of_what_nobody_is_at_work_on_takes_effect_at_once() {
     assert_eq!(world.steps.lock().unwrap().len(), 0);
 }
 
-#[tokio::test]
-async fn what_is_at_work_here_or_was_written_just_now_is_not_asked_about() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other, world) = two(folder.path()).await;
+async fn what_is_at_work_here_or_was_written_just_now_is_not_asked_about(shelf: Shelf) {
+    let (one, other, world) = two(&shelf).await;
     let id = one.begin("steps 1").await["id"].clone();
     one.until(&id, "TASK_STATE_WORKING").await;
     let looks = || world.looks.load(Ordering::SeqCst);
@@ -243,17 +240,15 @@ impl Changes for Told {
     }
 }
 
-#[tokio::test]
-async fn a_hint_makes_it_quicker() {
-    let folder = tempfile::tempdir().unwrap();
+async fn a_hint_makes_it_quicker(shelf: Shelf) {
     let world = Arc::<World>::default();
     let told = Told::default();
     // Without one nothing would be seen during the test.
     let mut slow = quick();
     slow.limits.follow_every = Duration::from_secs(3600);
     let changes = Some(Arc::new(told.clone()) as Arc<dyn Changes>);
-    let one = Copy::with(folder.path(), &world, None, slow.clone(), changes.clone()).await;
-    let other = Copy::with(folder.path(), &world, None, quick(), None).await;
+    let one = Copy::with(&shelf, &world, None, slow.clone(), changes.clone()).await;
+    let other = Copy::with(&shelf, &world, None, quick(), None).await;
     let hint = |id: &Value| {
         *told.id.lock().unwrap() = id.as_str().unwrap().to_owned();
         told.now.notify_one();

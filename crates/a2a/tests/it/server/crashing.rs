@@ -2,7 +2,7 @@
 //! task to its end. Nothing is lost and nothing is done twice.
 
 use super::support::{message, soon};
-use super::world::{Copy, Point, World, quick};
+use super::world::{Copy, Point, Shelf, World, in_process, on_each, quick};
 use lango_a2a::server::Start;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,6 +21,14 @@ const POINTS: [Point; 8] = [
     Point::Told,
 ];
 
+on_each! { sync
+    whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start
+    another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end
+    a_conversation_goes_on_in_its_order_after_a_death
+    many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end
+    a_server_that_stops_in_order_leaves_its_tasks_to_another
+}
+
 fn assert_done(task: &Value) {
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{task}");
     let artifacts = task["artifacts"].as_array().unwrap();
@@ -29,10 +37,10 @@ fn assert_done(task: &Value) {
 }
 
 /// Has a process die at a point with one message taken, and gives the task's id.
-fn die(folder: &std::path::Path, world: &Arc<World>, point: Point, params: &Value) -> Value {
+fn die(shelf: &Shelf, world: &Arc<World>, point: Point, params: &Value) -> Value {
     let process = Runtime::new().unwrap();
     let id = process.block_on(async {
-        let copy = Copy::dying(folder, world, point).await;
+        let copy = Copy::dying(shelf, world, point).await;
         copy.allow(3);
         let mut params = params.clone();
         params["configuration"] = json!({ "returnImmediately": true });
@@ -45,22 +53,21 @@ fn die(folder: &std::path::Path, world: &Arc<World>, point: Point, params: &Valu
     id
 }
 
-#[test]
-fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start() {
+fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start(shelf: Shelf) {
     for point in POINTS {
-        let folder = tempfile::tempdir().unwrap();
         let world = Arc::<World>::default();
         let params = json!({ "message": message("steps 3") });
-        let id = die(folder.path(), &world, point, &params);
+        let id = die(&shelf, &world, point, &params);
         let process = Runtime::new().unwrap();
         process.block_on(async {
-            let copy = Copy::start(folder.path(), &world).await;
+            let copy = Copy::start(&shelf, &world).await;
             copy.allow(3);
             assert_done(&copy.until(&id, "TASK_STATE_COMPLETED").await);
             // The client that lost its answer asks again.
             let again = copy.result("SendMessage", params).await;
             assert_eq!(again["task"]["id"], id);
-            let list = copy.result("ListTasks", json!({})).await;
+            let params = json!({ "contextId": again["task"]["contextId"] });
+            let list = copy.result("ListTasks", params).await;
             assert_eq!(list["totalSize"], 1);
             let starts: Vec<Start> = copy
                 .agent
@@ -86,17 +93,15 @@ fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start() {
     }
 }
 
-#[test]
-fn another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end() {
+fn another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end(shelf: Shelf) {
     for point in POINTS {
-        let folder = tempfile::tempdir().unwrap();
         let world = Arc::<World>::default();
         let survivor = Runtime::new().unwrap();
-        let copy = survivor.block_on(Copy::start(folder.path(), &world));
+        let copy = survivor.block_on(Copy::start(&shelf, &world));
         let params = json!({ "message": message("steps 3") });
         let dying = Runtime::new().unwrap();
         let id = dying.block_on(async {
-            let copy = Copy::dying(folder.path(), &world, point).await;
+            let copy = Copy::dying(&shelf, &world, point).await;
             copy.allow(3);
             let mut params = params.clone();
             params["configuration"] = json!({ "returnImmediately": true });
@@ -135,13 +140,11 @@ fn another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end()
     }
 }
 
-#[test]
-fn a_conversation_goes_on_in_its_order_after_a_death() {
-    let folder = tempfile::tempdir().unwrap();
+fn a_conversation_goes_on_in_its_order_after_a_death(shelf: Shelf) {
     let world = Arc::<World>::default();
     let process = Runtime::new().unwrap();
     let ids: Vec<Value> = process.block_on(async {
-        let copy = Copy::start(folder.path(), &world).await;
+        let copy = Copy::start(&shelf, &world).await;
         let mut ids = Vec::new();
         for number in 0..5 {
             let mut message = message(&format!("{number}: steps 1"));
@@ -159,7 +162,7 @@ fn a_conversation_goes_on_in_its_order_after_a_death() {
     drop(process);
     let process = Runtime::new().unwrap();
     process.block_on(async {
-        let copy = Copy::start(folder.path(), &world).await;
+        let copy = Copy::start(&shelf, &world).await;
         copy.allow(5);
         for id in &ids {
             copy.until(id, "TASK_STATE_COMPLETED").await;
@@ -181,13 +184,11 @@ fn a_conversation_goes_on_in_its_order_after_a_death() {
     assert_eq!(begun, ids);
 }
 
-#[test]
-fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end() {
-    let folder = tempfile::tempdir().unwrap();
+fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end(shelf: Shelf) {
     let world = Arc::<World>::default();
     let process = Runtime::new().unwrap();
     let ids: Vec<Value> = process.block_on(async {
-        let copy = Copy::start(folder.path(), &world).await;
+        let copy = Copy::start(&shelf, &world).await;
         let mut ids = Vec::new();
         for _ in 0..60 {
             ids.push(copy.begin("steps 1").await["id"].clone());
@@ -200,7 +201,7 @@ fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end() {
     process.block_on(async {
         let mut settings = quick();
         settings.limits.recovering = 7;
-        let copy = Copy::with(folder.path(), &world, None, settings, None).await;
+        let copy = Copy::with(&shelf, &world, None, settings, None).await;
         // New work has places of its own.
         let new = copy.begin("steps 0").await["id"].clone();
         copy.until(&new, "TASK_STATE_COMPLETED").await;
@@ -219,11 +220,13 @@ fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end() {
     assert_eq!(world.steps.lock().unwrap().len(), 60);
 }
 
-#[tokio::test]
-async fn a_server_that_stops_in_order_leaves_its_tasks_to_another() {
-    let folder = tempfile::tempdir().unwrap();
+fn a_server_that_stops_in_order_leaves_its_tasks_to_another(shelf: Shelf) {
+    in_process(stops_in_order(shelf));
+}
+
+async fn stops_in_order(shelf: Shelf) {
     let world = Arc::<World>::default();
-    let first = Copy::start(folder.path(), &world).await;
+    let first = Copy::start(&shelf, &world).await;
     first.allow(1);
     let running = first.begin("steps 3").await;
     first.stepped(1).await;
@@ -233,7 +236,7 @@ async fn a_server_that_stops_in_order_leaves_its_tasks_to_another() {
     let queued = first.result("SendMessage", params).await["task"]["id"].clone();
     soon(first.server.stop(Duration::ZERO)).await;
 
-    let second = Copy::start(folder.path(), &world).await;
+    let second = Copy::start(&shelf, &world).await;
     second.allow(3);
     let running = &running["id"];
     assert_done(&second.until(running, "TASK_STATE_COMPLETED").await);

@@ -128,10 +128,16 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
     let first = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
     // Says nothing and never returns.
     let id = first.begin("ask-in-vain").await["id"].clone();
-    for round in 0..4 {
+    // What has begun is not given up: the agent has to know when it is no use.
+    for round in 0..9 {
         let next = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
+        let (standing, expected) = match round {
+            0..3 => (Standing::Unknown, (1, 0)),
+            3..8 => (Standing::Unfinished, (1, 0)),
+            _ => (Standing::Unknown, (0, 1)),
+        };
+        *next.agent.standing.lock().unwrap() = standing;
         let recovered = next.server.recover().await.unwrap();
-        let expected = if round < 3 { (1, 0) } else { (0, 1) };
         assert_eq!((recovered.taken_up, recovered.seen_to), expected, "{round}");
     }
     let last = TestServer::over(tasks, settings).await;
@@ -139,6 +145,21 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
     assert!(why.unwrap().contains("taken up 3 times"), "{why:?}");
+}
+
+#[tokio::test]
+async fn a_job_that_breaks_off_each_time_is_not_taken_up_for_ever() {
+    let mut settings = settings();
+    settings.limits.attempts = 3;
+    settings.limits.recover_every = Duration::from_millis(20);
+    let server = TestServer::with(settings).await;
+    *server.agent.standing.lock().unwrap() = Standing::Unfinished;
+    server.server.watch(None);
+    let id = server.begin("work-then-panic").await["id"].clone();
+    let task = server.until(&id, "TASK_STATE_FAILED").await;
+    let why = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(why.unwrap().contains("broke off 3 times"), "{why:?}");
+    assert_eq!(server.agent.jobs.lock().unwrap().len(), 4);
 }
 
 #[tokio::test]

@@ -9,13 +9,15 @@ use lango_a2a::server::{
     Standing, StopReason, Words,
 };
 use lango_core::{AgentName, BoxFuture, Changes, TaskStore, UserId};
-use lango_store::SqliteStore;
+use lango_store::{PostgresStore, SqliteStore};
+use lango_testkit::postgres;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore};
 
 /// Where an agent can be stopped for good.
@@ -251,12 +253,70 @@ impl AgentBehind for LoggedAgent {
     }
 }
 
+/// A database that outlives the copies.
+#[derive(Clone)]
+pub enum Shelf {
+    File(Arc<TempDir>),
+    Postgres(String),
+}
+
+impl Shelf {
+    pub fn file() -> Self {
+        Self::File(Arc::new(tempfile::tempdir().unwrap()))
+    }
+
+    pub fn postgres() -> Self {
+        Self::Postgres(postgres::empty())
+    }
+
+    /// The store, as another process would open it.
+    pub fn open(&self) -> Arc<dyn TaskStore> {
+        let root = AgentName::new("lango");
+        match self {
+            Self::File(folder) => {
+                Arc::new(SqliteStore::open(folder.path().join("lango.db"), root).unwrap())
+            }
+            Self::Postgres(address) => Arc::new(PostgresStore::at(address, root).unwrap()),
+        }
+    }
+}
+
+/// Makes tests of cases, over each kind of database.
+macro_rules! on_each {
+    (sync $($case:ident)*) => {
+        mod file {
+            $(#[test] fn $case() { super::$case(crate::server::world::Shelf::file()); })*
+        }
+
+        mod postgres {
+            $(#[test] fn $case() { super::$case(crate::server::world::Shelf::postgres()); })*
+        }
+    };
+    (async $($case:ident)*) => {
+        mod file {
+            use crate::server::world::{Shelf, in_process};
+            $(#[test] fn $case() { in_process(super::$case(Shelf::file())); })*
+        }
+
+        mod postgres {
+            use crate::server::world::{Shelf, in_process};
+            $(#[test] fn $case() { in_process(super::$case(Shelf::postgres())); })*
+        }
+    };
+}
+pub(crate) use on_each;
+
+/// Runs a case in a process of its own.
+pub fn in_process<T>(case: impl Future<Output = T>) -> T {
+    Runtime::new().unwrap().block_on(case)
+}
+
 /// One copy of a program: a server over a database that others may use as well.
 pub struct Copy {
     caller: Caller,
     pub server: AgentServer,
     pub agent: Arc<LoggedAgent>,
-    pub tasks: Arc<SqliteStore>,
+    pub tasks: Arc<dyn TaskStore>,
 }
 
 impl Deref for Copy {
@@ -277,17 +337,17 @@ pub fn quick() -> ServerSettings {
 
 impl Copy {
     /// A copy that has just started.
-    pub async fn start(folder: &Path, world: &Arc<World>) -> Self {
-        Self::with(folder, world, None, quick(), None).await
+    pub async fn start(shelf: &Shelf, world: &Arc<World>) -> Self {
+        Self::with(shelf, world, None, quick(), None).await
     }
 
     /// One that stops for good at a point.
-    pub async fn dying(folder: &Path, world: &Arc<World>, point: Point) -> Self {
-        Self::with(folder, world, Some(point), quick(), None).await
+    pub async fn dying(shelf: &Shelf, world: &Arc<World>, point: Point) -> Self {
+        Self::with(shelf, world, Some(point), quick(), None).await
     }
 
     pub async fn with(
-        folder: &Path,
+        shelf: &Shelf,
         world: &Arc<World>,
         dies_at: Option<Point>,
         settings: ServerSettings,
@@ -301,9 +361,8 @@ impl Copy {
             jobs: Mutex::default(),
             at_work: AtomicUsize::new(0),
         });
-        let root = AgentName::new("lango");
-        let tasks = Arc::new(SqliteStore::open(folder.join("lango.db"), root).unwrap());
-        let kept = Arc::clone(&tasks) as Arc<dyn TaskStore>;
+        let tasks = shelf.open();
+        let kept = Arc::clone(&tasks);
         let clock = Arc::new(SystemClock);
         let server = AgentServer::new(Arc::clone(&agent) as _, kept, clock, settings);
         server.recover().await.unwrap();

@@ -275,6 +275,11 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.session.user,
     },
     Key {
+        name: "session.ttl",
+        help: "how long sessions that are not used, and old tasks of callers, are kept, such as `90d`; for ever when not set",
+        field: |settings, _| &mut settings.session.ttl,
+    },
+    Key {
         name: "session.whenBusy",
         help: "a question to a session that is busy with another turn: `wait` in line, or `refuse`",
         field: |settings, _| &mut settings.session.when_busy,

@@ -85,6 +85,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         [skill]
         dirs = "skills"
         [session]
+        ttl = "19d"
         store = "sqlite:/other.db"
         user = "ann"
         whenBusy = "refuse"
@@ -223,6 +224,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         (WhenBusy::Refuse, 17)
     );
     assert_eq!(session.lease, Duration::from_secs(18));
+    assert_eq!(session.ttl, Some(Duration::from_secs(19 * 86_400)));
     let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
         panic!("{:?}", loaded.settings.a2a);
     };

@@ -64,7 +64,7 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
         ),
         (
             "agent.toolTimeout = '5 minutes'",
-            "`agent.toolTimeout` must be a duration such as `500ms`, `30s`, `15m` or `2h`, found `\"5 minutes\"`",
+            "`agent.toolTimeout` must be a duration such as `500ms`, `30s`, `15m`, `2h` or `30d`, found `\"5 minutes\"`",
         ),
         (
             "agent.model = ''",
@@ -80,7 +80,7 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
         ),
         (
             "session.store = 'mysql:x'",
-            "`session.store` must be `sqlite:` and the path of a file, found `\"mysql:x\"`",
+            "`session.store` must be `sqlite:` and the path of a file, or `postgres://user@host/database`, found `\"mysql:x\"`",
         ),
         (
             "session = 5",

@@ -1,5 +1,6 @@
 //! Forgetting leaves nothing behind, and nobody forgets for another.
 
+use super::super::KIND;
 use super::Home;
 use crate::place::Kind;
 use lango_core::{Source, Trust, UserId};
@@ -7,7 +8,7 @@ use lango_knowledge::{Forgotten, LibraryError, Mode, NewEntry, NewLearning};
 
 /// How many rows each table of the library has, and whether the index still knows the word.
 fn rows_left(home: &Home, word: &str) -> Vec<String> {
-    let places = match home.place.kind {
+    let places = match KIND {
         Kind::Sqlite => format!("library_places WHERE term = '{word}'"),
         Kind::Postgres => format!("library_index WHERE terms @@ '{word}'"),
     };
@@ -67,7 +68,7 @@ async fn forgetting_one_leaves_its_neighbours_in_the_same_block() {
     let hits = home.search("music", Mode::Vector).await.hits;
     assert_eq!(super::names(&hits), ["b.txt"]);
     // The bits of the one that is gone are gone as well, not only marked: half of those of a text are set.
-    let blocks = match home.place.kind {
+    let blocks = match KIND {
         Kind::Sqlite => "SELECT hex(present) || ' ' || hex(substr(bits, 1, 128)) FROM library_bits",
         Kind::Postgres => {
             "SELECT encode(present, 'hex') || ' ' || encode(substr(bits, 1, 128), 'hex') FROM library_bits"

@@ -241,8 +241,13 @@ pub(super) const ALL_NOW: &str = all!("IS NULL", "id");
 pub(super) const ALL_ONCE: &str = all!("IS NOT NULL", "valid_to, id");
 
 /// How many facts of a user hold, and how many held.
-pub(super) const COUNT_FACTS: &str = r#"SELECT count(*), count(fact.valid_to)
-       FROM graph_predicates AS predicate JOIN graph_facts AS fact ON fact.predicate = predicate.id
+pub(super) const COUNT_FACTS: &str = r#"SELECT coalesce(sum(held.now + held.once), 0)::bigint, coalesce(sum(held.once), 0)::bigint
+       FROM graph_predicates AS predicate
+      CROSS JOIN LATERAL (
+            SELECT (SELECT count(*) FROM graph_facts
+                     WHERE graph_facts.predicate = predicate.id AND valid_to IS NULL) AS now,
+                   (SELECT count(*) FROM graph_facts
+                     WHERE graph_facts.predicate = predicate.id AND valid_to IS NOT NULL) AS once) AS held
       WHERE predicate."user" = $1"#;
 
 /// How many entities a user has.
@@ -292,8 +297,12 @@ pub(super) const FORGET_LONE_PREDICATES: &str = "DELETE FROM graph_predicates WH
 pub(super) const FORGET_FACTS_OF_USER: &str = r#"DELETE FROM graph_facts WHERE id = ANY (ARRAY (
          SELECT fact.id
            FROM graph_predicates AS predicate
-          CROSS JOIN LATERAL (SELECT id FROM graph_facts
-                               WHERE graph_facts.predicate = predicate.id LIMIT $2) AS fact
+          CROSS JOIN LATERAL (
+                (SELECT id FROM graph_facts
+                  WHERE graph_facts.predicate = predicate.id AND valid_to IS NULL LIMIT $2)
+                UNION ALL
+                (SELECT id FROM graph_facts
+                  WHERE graph_facts.predicate = predicate.id AND valid_to IS NOT NULL LIMIT $2)) AS fact
           WHERE predicate."user" = $1 LIMIT $2))"#;
 
 /// Some entities of a user go.
@@ -310,3 +319,63 @@ pub(super) const FORGET_SOURCES_OF_USER: &str = r#"DELETE FROM graph_sources
 
 /// A user goes.
 pub(super) const FORGET_USER: &str = "DELETE FROM graph_users WHERE id = $1";
+
+/// What is asked every day.
+#[cfg(test)]
+pub(in crate::postgres) const EVERYDAY: &[&str] = &[
+    USER,
+    HOLD_USER,
+    INSERT_USER,
+    ENTITY,
+    ENTITIES_WITH_KEYS,
+    ENTITIES,
+    ENTITIES_BY_KEYS,
+    INSERT_ENTITIES,
+    SET_KINDS,
+    PREDICATE,
+    PREDICATES_BY_KEYS,
+    INSERT_PREDICATES,
+    SOURCES_BY_NAMES,
+    INSERT_SOURCES,
+    HOLDING,
+    INSERT_FACTS,
+    SET_WORDS,
+    END,
+    FACTS,
+    EDGES_OUT,
+    EDGES_OUT_WITH,
+    EDGES_IN,
+    EDGES_IN_WITH,
+    ALL_NOW,
+    ALL_ONCE,
+    COUNT_FACTS,
+    COUNT_ENTITIES,
+    ENTITIES_FROM,
+    ENTITIES_BEFORE,
+    PREDICATES_FROM,
+    PREDICATES_BEFORE,
+    SOURCES_NAMED,
+    FORGET_FACTS_OF_SOURCE,
+    FORGET_SOURCE,
+    FORGET_LONE_ENTITIES,
+    FORGET_LONE_PREDICATES,
+    FORGET_FACTS_OF_USER,
+    FORGET_ENTITIES_OF_USER,
+    FORGET_PREDICATES_OF_USER,
+    FORGET_SOURCES_OF_USER,
+    FORGET_USER,
+    BY_ALL.now,
+    BY_ALL.once,
+    BY_SUBJECT_AND_PREDICATE.now,
+    BY_SUBJECT_AND_PREDICATE.once,
+    BY_SUBJECT.now,
+    BY_SUBJECT.once,
+    BY_ENDS.now,
+    BY_ENDS.once,
+    BY_OBJECT_AND_PREDICATE.now,
+    BY_OBJECT_AND_PREDICATE.once,
+    BY_OBJECT.now,
+    BY_OBJECT.once,
+    BY_PREDICATE.now,
+    BY_PREDICATE.once,
+];

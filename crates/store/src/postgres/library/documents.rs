@@ -1,129 +1,21 @@
-//! Documents and their chunks: written in pieces, removed in pieces, read by key.
+//! Documents and their chunks: removed in pieces, read by key.
 
 use super::super::asking::{claim, execute, number, rows};
 use super::super::database::Values;
 use super::super::failure::Failure;
-use super::super::rows::{bound, limit, text, unsigned};
+use super::super::rows::{limit, text, unsigned};
 use super::super::text::{Words, words};
 use super::collections::{hold, session_of};
-use super::fold::fold;
 use super::statements::{
-    ADD_CHUNK_COUNTS, CHUNKS, COMPLETE_DOCUMENT, DELETE_CHUNKS, DELETE_DOCUMENT, DELETE_KNOWLEDGE,
-    DELETE_LEARNING, DOCUMENT_BY_ID, DOCUMENT_KEY, DOCUMENTS_IN_RANGE, DOCUMENTS_NAMED,
-    INSERT_CHUNKS, INSERT_DOCUMENT, INSERT_WORDS, OWNED_DOCUMENT, SOME_CHUNKS, TAKE_CHUNK_KEYS,
+    ADD_CHUNK_COUNTS, CHUNKS, DELETE_CHUNKS, DELETE_DOCUMENT, DELETE_KNOWLEDGE, DELETE_LEARNING,
+    DOCUMENT_BY_ID, DOCUMENTS_IN_RANGE, DOCUMENTS_NAMED, OWNED_DOCUMENT, SOME_CHUNKS,
 };
 use super::vectors;
-use crate::library::vectors::COLLECTION_SHIFT;
-use crate::library::{DocumentRow, Found, NewDocument, Piece, Stored, Wanted};
+use crate::library::{DocumentRow, Found, Wanted};
 use deadpool_postgres::Transaction;
-use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
+use lango_core::{Source, Timestamp, Trust, UserId};
 use std::collections::HashMap;
 use tokio_postgres::Row;
-
-/// Writes pieces of documents.
-pub(super) async fn write(
-    transaction: &Transaction<'_>,
-    pieces: &[Piece],
-    maker: Option<&EmbeddingMaker>,
-) -> Result<Stored<()>, Failure> {
-    let has_vectors = |piece: &Piece| piece.chunks.iter().any(|chunk| chunk.vector.is_some());
-    if pieces.iter().any(has_vectors) {
-        let maker = maker.ok_or_else(|| Failure::other("vectors came without their maker"))?;
-        if let Some(other) = vectors::claim(transaction, maker).await? {
-            return Ok(Stored::OtherMaker(other));
-        }
-    }
-    let collections = pieces.iter().map(|piece| piece.document.collection.0);
-    hold(transaction, collections).await?;
-    for piece in pieces {
-        write_piece(transaction, piece).await?;
-    }
-    Ok(Stored::Done(()))
-}
-
-/// Writes a piece whose vectors, if any, are of the right maker, into a collection that is held. Gives the key of its
-/// document.
-pub(super) async fn write_piece(
-    transaction: &Transaction<'_>,
-    piece: &Piece,
-) -> Result<i64, Failure> {
-    let document = &piece.document;
-    let collection = document.collection.0;
-    if piece.part.before == 0 {
-        insert_document(transaction, document).await?;
-    }
-    let name = Words(&document.source.name);
-    let id = number(transaction, DOCUMENT_KEY, &[&collection, &name]).await?;
-    let id = id.ok_or_else(|| Failure::other("a document was removed while it was written"))?;
-
-    let words: u64 = piece.chunks.iter().map(|chunk| chunk.words).sum();
-    let count = limit(piece.chunks.len());
-    let taken: Values<'_> = &[&collection, &count, &bound(words)];
-    let first = number(transaction, TAKE_CHUNK_KEYS, taken).await?;
-    let first = first.ok_or_else(|| Failure::other("a collection is gone"))?;
-    let keys: Vec<i64> = (first..first + count)
-        .map(|number| (collection << COLLECTION_SHIFT) + number)
-        .collect();
-    insert_chunks(transaction, piece, id, &keys).await?;
-
-    let made = keys.iter().zip(&piece.chunks);
-    let made: Vec<(i64, &[f32])> = made
-        .filter_map(|(key, chunk)| Some((*key, chunk.vector.as_deref()?)))
-        .collect();
-    vectors::store(transaction, &made).await?;
-    if piece.part.is_last {
-        execute(transaction, COMPLETE_DOCUMENT, &[&id]).await?;
-    }
-    Ok(id)
-}
-
-async fn insert_document(
-    transaction: &Transaction<'_>,
-    document: &NewDocument,
-) -> Result<(), Failure> {
-    let values: Values<'_> = &[
-        &document.collection.0,
-        &Words(&document.source.name),
-        &trust_word(document.source.trust),
-        &Words(&document.title),
-        &document.hash.as_slice(),
-        &bound(document.size),
-        &bound(document.added.0),
-    ];
-    match execute(transaction, INSERT_DOCUMENT, values).await? {
-        0 => Err(Failure::other(format!(
-            "`{}` is there already",
-            document.source.name
-        ))),
-        _ => Ok(()),
-    }
-}
-
-async fn insert_chunks(
-    transaction: &Transaction<'_>,
-    piece: &Piece,
-    document: i64,
-    keys: &[i64],
-) -> Result<(), Failure> {
-    let chunks = &piece.chunks;
-    let before = bound(piece.part.before);
-    let ordinals: Vec<i64> = (before..).take(chunks.len()).collect();
-    let positions: Vec<i64> = chunks.iter().map(|chunk| bound(chunk.position)).collect();
-    let lengths: Vec<i64> = chunks.iter().map(|chunk| bound(chunk.words)).collect();
-    let headings: Vec<Words<'_>> = chunks.iter().map(|chunk| Words(&chunk.heading)).collect();
-    let texts: Vec<Words<'_>> = chunks.iter().map(|chunk| Words(&chunk.text)).collect();
-    let values: Values<'_> = &[
-        &document, &keys, &ordinals, &positions, &lengths, &headings, &texts,
-    ];
-    execute(transaction, INSERT_CHUNKS, values).await?;
-    let folded = |heading: &str, text: &str| fold(&format!("{heading}\n{text}"));
-    let folded: Vec<String> = chunks
-        .iter()
-        .map(|chunk| folded(&chunk.heading, &chunk.text))
-        .collect();
-    execute(transaction, INSERT_WORDS, &[&keys, &folded]).await?;
-    Ok(())
-}
 
 /// What of a document was removed.
 pub(super) struct Removed {

@@ -7,12 +7,13 @@ use super::super::failure::Failure;
 use super::super::rows::{bound, limit, text, unsigned};
 use super::super::text::{Words, words};
 use super::collections::hold;
-use super::documents::{remove_some, source, trust_word, write_piece};
+use super::documents::{remove_some, source, trust_word};
 use super::statements::{
     INSERT_KNOWLEDGE, INSERT_LEARNING, KNOWLEDGE_OF_DOCUMENTS, KNOWLEDGE_VERSIONS,
     LEARNING_DOCUMENT, LEARNINGS_OF_DOCUMENTS, NEWEST_KNOWLEDGE, OUTDATE_KNOWLEDGE,
 };
 use super::vectors;
+use super::writing::write_held;
 use crate::library::{KnowledgeRow, LearningRow, Piece, Stored};
 use deadpool_postgres::Transaction;
 use lango_core::{EmbeddingMaker, Text, Timestamp, UserId};
@@ -54,7 +55,7 @@ pub(super) async fn save_knowledge(
             remove_some(transaction, user, document, ALL_CHUNKS_OF_ONE).await?;
         }
     }
-    let document = write_piece(transaction, piece).await?;
+    let document = write_one(transaction, piece).await?;
     let values: Values<'_> = &[
         &user_words,
         &key,
@@ -96,7 +97,7 @@ pub(super) async fn save_learning(
         // The learning goes with it, and comes back as it is now.
         remove_some(transaction, user, document, ALL_CHUNKS_OF_ONE).await?;
     }
-    let document = write_piece(transaction, piece).await?;
+    let document = write_one(transaction, piece).await?;
     let values: Values<'_> = &[
         &user_words,
         &Words(&learning.trigger),
@@ -110,6 +111,13 @@ pub(super) async fn save_learning(
     ];
     execute(transaction, INSERT_LEARNING, values).await?;
     Ok(Stored::Done(known.is_none()))
+}
+
+/// Writes the document by which something is found; gives its key.
+async fn write_one(transaction: &Transaction<'_>, piece: &Piece) -> Result<i64, Failure> {
+    let keys = write_held(transaction, std::slice::from_ref(piece)).await?;
+    let key = keys.first().copied();
+    key.ok_or_else(|| Failure::other("a document was not written"))
 }
 
 /// Who made the vectors that are there, if the piece brings some of another.

@@ -5,14 +5,16 @@
 
 use super::super::asking::{row, rows};
 use super::super::failure::Failure;
-use super::super::rows::unsigned;
+use super::super::rows::{optional, unsigned};
 use super::fold::fold;
 use super::statements::{ALL_CHUNKS, COLLECTION_SIZES, LENGTHS, POSTINGS, TERM_COUNTS, TERMS};
 use crate::library::bm25::{Posting, Size, Term, candidates, choose, rank};
-use crate::library::vectors::COLLECTION_SHIFT;
 use crate::library::{CollectionId, Ranked};
 use deadpool_postgres::Transaction;
 use std::collections::{BTreeMap, HashMap};
+
+/// A term that is in more chunks than this is not counted where the server has an estimate.
+const MOST_COUNTED: u64 = 5_000;
 
 /// The numbers of times that the index has a mark for; the first has none.
 const TIMES: [u32; 6] = [1, 2, 3, 4, 6, 9];
@@ -71,21 +73,23 @@ pub(super) async fn frequencies(
     Ok((unsigned(&all, 0)?, frequencies))
 }
 
-/// What the index has for each word, and in how many chunks of all collections that is. Most words give one term; marks
-/// give none.
+/// What the index has for each word, and in how many chunks of all collections that is: counted, or estimated where that
+/// is more than anybody wants to count. Most words give one term; marks give none.
 async fn counted(transaction: &Transaction<'_>, words: &[String]) -> Result<Vec<Term>, Failure> {
     let folded: Vec<String> = words.iter().map(|word| fold(word)).collect();
     let mut terms = Vec::new();
     for row in &rows(transaction, TERMS, &[&folded]).await? {
+        let common = optional(row, 2)?.filter(|chunks| *chunks >= MOST_COUNTED);
         terms.push(Term {
-            places: 0,
+            places: common.unwrap_or_default(),
             text: row.try_get(1)?,
             word: usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or_default(),
         });
     }
-    let queries: Vec<String> = terms.iter().map(|term| query(&term.text, 1)).collect();
+    let mut uncounted: Vec<&mut Term> = terms.iter_mut().filter(|term| term.places == 0).collect();
+    let queries: Vec<String> = uncounted.iter().map(|term| query(&term.text, 1)).collect();
     let counts = rows(transaction, TERM_COUNTS, &[&queries]).await?;
-    for (term, row) in terms.iter_mut().zip(&counts) {
+    for (term, row) in uncounted.iter_mut().zip(&counts) {
         term.places = unsigned(row, 0)?;
     }
     Ok(terms)
@@ -107,14 +111,9 @@ async fn places(
     terms: &[Term],
 ) -> Result<Vec<Posting>, Failure> {
     let ids: Vec<i64> = collections.iter().map(|id| id.0).collect();
-    let first = ids.iter().min().map_or(0, |id| id << COLLECTION_SHIFT);
-    let end = ids
-        .iter()
-        .max()
-        .map_or(0, |id| (id + 1) << COLLECTION_SHIFT);
     let of_term = |term: &Term| TIMES.map(|times| query(&term.text, times));
     let queries: Vec<String> = terms.iter().flat_map(of_term).collect();
-    let found = rows(transaction, POSTINGS, &[&queries, &first, &end, &ids]).await?;
+    let found = rows(transaction, POSTINGS, &[&queries, &ids]).await?;
     let mut postings = Vec::with_capacity(terms.len());
     for rows in found.chunks(TIMES.len()) {
         let mut times_of: BTreeMap<i64, u32> = BTreeMap::new();

@@ -21,17 +21,24 @@ pub(super) const COLLECTION_SIZES: &str =
     "SELECT id, chunks, words FROM library_collections WHERE id = ANY ($1)";
 
 /// Unless there is one of that name.
-pub(super) const INSERT_DOCUMENT: &str =
+pub(super) const INSERT_DOCUMENTS: &str =
     "INSERT INTO library_documents (collection, source, trust, title, hash, size, added)
-     SELECT $1, $2, $3, $4, $5, $6, $7 WHERE NOT EXISTS (
-         SELECT FROM library_documents WHERE collection = $1
-            AND hashtextextended(source, 0) = hashtextextended($2, 0) AND source = $2)";
+     SELECT new.* FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
+                              $6::bigint[], $7::bigint[])
+                    AS new (collection, source, trust, title, hash, size, added)
+      WHERE NOT EXISTS (
+            SELECT FROM library_documents AS there WHERE there.collection = new.collection
+               AND hashtextextended(there.source, 0) = hashtextextended(new.source, 0)
+               AND there.source = new.source LIMIT 1)";
 
-pub(super) const DOCUMENT_KEY: &str = "SELECT id FROM library_documents
-      WHERE collection = $1 AND hashtextextended(source, 0) = hashtextextended($2, 0) AND source = $2";
+pub(super) const DOCUMENT_KEYS: &str = "SELECT there.id, there.collection, there.source
+       FROM unnest($1::bigint[], $2::text[]) AS asked (collection, source)
+       JOIN library_documents AS there ON there.collection = asked.collection
+        AND hashtextextended(there.source, 0) = hashtextextended(asked.source, 0)
+        AND there.source = asked.source";
 
-pub(super) const COMPLETE_DOCUMENT: &str =
-    "UPDATE library_documents SET complete = 1 WHERE id = $1";
+pub(super) const COMPLETE_DOCUMENTS: &str =
+    "UPDATE library_documents SET complete = 1 WHERE id = ANY ($1)";
 
 /// Numbers for new chunks of a collection; gives the first of them.
 pub(super) const TAKE_CHUNK_KEYS: &str = "UPDATE library_collections
@@ -42,9 +49,9 @@ pub(super) const ADD_CHUNK_COUNTS: &str =
     "UPDATE library_collections SET chunks = chunks + $2, words = words + $3 WHERE id = $1";
 
 pub(super) const INSERT_CHUNKS: &str =
-    "INSERT INTO library_chunks (document, id, ordinal, position, words, heading, text)
-     SELECT $1, chunk.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                                    $6::text[], $7::text[]) AS chunk";
+    "INSERT INTO library_chunks (id, document, ordinal, position, words, heading, text)
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                          $6::text[], $7::text[])";
 
 /// The terms of chunks, and for those that come again how often, as far as that is marked.
 pub(super) const INSERT_WORDS: &str = "INSERT INTO library_index (chunk, terms)
@@ -164,16 +171,27 @@ pub(super) const DELETE_BITS: &str = "DELETE FROM library_bits";
 pub(super) const NO_VECTORS: &str =
     "UPDATE library_collections SET vectors = 0, generation = generation + 1";
 
+/// Looked for one by one, because all of them would be sorted otherwise.
 pub(super) const MISSING_VECTORS: &str = "SELECT id, heading, text FROM library_chunks
-      WHERE id > $1 AND NOT EXISTS (SELECT FROM library_vectors WHERE chunk = library_chunks.id)
+      WHERE id > $1
+        AND (SELECT chunk FROM library_vectors WHERE chunk = library_chunks.id) IS NULL
       ORDER BY id LIMIT $2";
 
-/// What the index has for each of some words. It also keeps the rest of the transaction from reading the index' table from
-/// end to end, which the planner likes for common words and which unpacks every list of terms.
-pub(super) const TERMS: &str = "SELECT word.place, term.lexeme
-       FROM set_config('enable_seqscan', 'off', true),
-            unnest($1::text[]) WITH ORDINALITY AS word (folded, place),
-            unnest(to_tsvector('library_words', word.folded)) AS term
+/// What the index has for each of some words, and in how many chunks that is by the server's statistics, if it is among the
+/// most common ones there. It also keeps the rest of the transaction from reading the index' table from end to end, in
+/// whatever order, which the planner likes for common words and which unpacks every list of terms.
+pub(super) const TERMS: &str =
+    "SELECT word.place, term.lexeme, (common.share * common.chunks)::bigint
+       FROM set_config('enable_seqscan', 'off', true) AS as_it_is
+      CROSS JOIN set_config('enable_indexscan', 'off', true) AS by_key
+      CROSS JOIN unnest($1::text[]) WITH ORDINALITY AS word (folded, place)
+      CROSS JOIN unnest(to_tsvector('library_words', word.folded)) AS term
+       LEFT JOIN (
+            SELECT known.term, known.share, pg_class.reltuples AS chunks
+              FROM pg_class
+              JOIN pg_stats ON schemaname = current_schema() AND tablename = 'library_index' AND attname = 'terms'
+             CROSS JOIN unnest(most_common_elems::text::text[], most_common_elem_freqs) AS known (term, share)
+             WHERE pg_class.oid = 'library_index'::regclass) AS common ON common.term = term.lexeme
       ORDER BY word.place, term.lexeme";
 
 /// In how many chunks of all collections each term is.
@@ -181,10 +199,10 @@ pub(super) const TERM_COUNTS: &str =
     "SELECT (SELECT count(*) FROM library_index WHERE terms @@ asked.term::tsquery)
        FROM unnest($1::text[]) WITH ORDINALITY AS asked (term, place) ORDER BY asked.place";
 
-/// The chunks of some collections that each term is in.
+/// The chunks of some collections that each term is in. A range of keys would say the same as the shift, and the planner would
+/// follow it through every list of terms.
 pub(super) const POSTINGS: &str = "SELECT coalesce((SELECT array_agg(chunk) FROM library_index
-                       WHERE terms @@ asked.term::tsquery AND chunk >= $2 AND chunk < $3
-                         AND chunk >> 32 = ANY ($4)), '{}')
+                       WHERE terms @@ asked.term::tsquery AND chunk >> 32 = ANY ($2)), '{}')
        FROM unnest($1::text[]) WITH ORDINALITY AS asked (term, place) ORDER BY asked.place";
 
 pub(super) const ALL_CHUNKS: &str =
@@ -221,3 +239,59 @@ pub(super) const INSERT_LEARNING: &str = r#"INSERT INTO learnings ("user", occas
 
 pub(super) const LEARNINGS_OF_DOCUMENTS: &str = r#"SELECT occasion, fix, error_pattern, confidence, source, trust, saved, document
        FROM learnings WHERE document = ANY ($2) AND "user" = $1"#;
+
+/// What is asked every day.
+#[cfg(test)]
+pub(in crate::postgres) const EVERYDAY: &[&str] = &[
+    INSERT_COLLECTION,
+    COLLECTION,
+    HOLD_COLLECTIONS,
+    VISIBLE,
+    ALL_COLLECTIONS,
+    COLLECTION_SIZES,
+    INSERT_DOCUMENTS,
+    DOCUMENT_KEYS,
+    COMPLETE_DOCUMENTS,
+    TAKE_CHUNK_KEYS,
+    ADD_CHUNK_COUNTS,
+    INSERT_CHUNKS,
+    OWNED_DOCUMENT,
+    SOME_CHUNKS,
+    DELETE_CHUNKS,
+    DELETE_DOCUMENT,
+    DOCUMENTS_IN_RANGE,
+    DOCUMENTS_NAMED,
+    DOCUMENT_BY_ID,
+    CHUNKS,
+    LENGTHS,
+    THERE,
+    MAKER,
+    SHARE_MAKER,
+    HOLD_MAKER,
+    INSERT_MAKER,
+    SET_MAKER,
+    INSERT_VECTORS,
+    VECTORS,
+    DELETE_SOME_VECTORS,
+    BLOCKS_WITH_KEYS,
+    BLOCKS,
+    GENERATIONS,
+    SET_BLOCKS,
+    DELETE_BLOCKS,
+    ADD_VECTOR_COUNT,
+    MISSING_VECTORS,
+    NEWEST_KNOWLEDGE,
+    INSERT_KNOWLEDGE,
+    OUTDATE_KNOWLEDGE,
+    DELETE_KNOWLEDGE,
+    DELETE_LEARNING,
+    KNOWLEDGE_OF_DOCUMENTS,
+    KNOWLEDGE_VERSIONS,
+    LEARNING_DOCUMENT,
+    INSERT_LEARNING,
+    LEARNINGS_OF_DOCUMENTS,
+];
+
+/// What is asked of the index of words.
+#[cfg(test)]
+pub(in crate::postgres) const BY_WORDS: &[&str] = &[TERM_COUNTS, POSTINGS];

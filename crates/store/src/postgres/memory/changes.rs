@@ -207,14 +207,14 @@ async fn delete(
     }
     let (session, user) = (Words(owner.session.as_str()), Words(owner.user.as_str()));
     let mut gone = BTreeSet::new();
-    let kinds: [(i64, &Vec<i64>, fn(u64) -> MemoryId); 2] = [
-        (0, &observations, MemoryId::Observation),
-        (1, &reflections, MemoryId::Reflection),
-    ];
-    for (kind, ids, name) in kinds {
+    for (kind, ids) in [(0_i64, &observations), (1, &reflections)] {
         let values: Values<'_> = &[&session, &user, ids, &kind];
-        let ids = numbers(transaction, DELETE_RECOLLECTIONS, values).await?;
-        gone.extend(ids.into_iter().map(|id| name(id.unsigned_abs())));
+        for id in numbers(transaction, DELETE_RECOLLECTIONS, values).await? {
+            gone.insert(match kind {
+                0 => MemoryId::Observation(id.unsigned_abs()),
+                _ => MemoryId::Reflection(id.unsigned_abs()),
+            });
+        }
     }
     let saved = numbers(transaction, DELETE_SAVED, &[&user, &saved]).await?;
     gone.extend(

@@ -141,7 +141,7 @@ pub(super) async fn current_turn(
     let last = row(transaction, LAST_TURN, &[&Words(owner.session.as_str())]).await?;
     let Some(last) = last else { return Ok(None) };
     let is_last = turn == words(&last, 1)?.as_ref();
-    Ok(is_last.then(|| unsigned(&last, 0)).transpose()?)
+    is_last.then(|| unsigned(&last, 0)).transpose()
 }
 
 /// Recollections of one generation.

@@ -149,3 +149,35 @@ pub(super) const UNTRUSTED_SAVED: &str =
 /// Saved memories are forgotten; gives those that were there.
 pub(super) const DELETE_SAVED: &str =
     r#"DELETE FROM saved_memories WHERE id = ANY ($2) AND "user" = $1 RETURNING id"#;
+
+/// What is asked every day.
+#[cfg(test)]
+pub(in crate::postgres) const EVERYDAY: &[&str] = &[
+    WATERMARK,
+    HOLD_WATERMARK,
+    BEGIN_MEMORY,
+    OWNS,
+    MOVE_OBSERVED,
+    MOVE_REVISION,
+    COUNT_FAILURE,
+    UNOBSERVED,
+    LAST_TURN,
+    OUTSIDE_SINCE,
+    INSERT_RECOLLECTION,
+    SAME_NOTE,
+    MAKE_PARTS,
+    NEWEST,
+    NEWEST_LOOSE,
+    OLDEST_LOOSE,
+    WHOLES_OF,
+    PARTS_OF,
+    DELETE_RECOLLECTIONS,
+    FORGET_TURNS,
+    LOCK_SAVED,
+    COUNT_SAVED,
+    RETAG_SAVED,
+    INSERT_SAVED,
+    SAVED,
+    UNTRUSTED_SAVED,
+    DELETE_SAVED,
+];

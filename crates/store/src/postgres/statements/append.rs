@@ -73,19 +73,29 @@ macro_rules! written {
 
 /// An append by the holder of the session: `$2` is the number of the hold.
 pub(in crate::postgres) const APPEND_HELD: &str = concat!(
-    "WITH guard AS MATERIALIZED (
+    r#"WITH guard AS MATERIALIZED (
         SELECT 1 FROM holds
-         WHERE session = $1 AND fence = $2 AND until > clock_timestamp() FOR NO KEY UPDATE),",
+         WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
+           AND NOT EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1'))
+           FOR NO KEY UPDATE),"#,
     written!()
 );
 
 /// An append to a session that nobody else holds: `$2` is who we are.
 pub(in crate::postgres) const APPEND_FREE: &str = concat!(
-    "WITH guard AS (
+    r#"WITH guard AS (
         INSERT INTO holds (session, holder, fence, until)
-        SELECT id, $2, 0, '-infinity' FROM sessions WHERE id = $1
+        SELECT id, $2, 0, '-infinity' FROM sessions WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
             ON CONFLICT (session) DO UPDATE SET fence = holds.fence
          WHERE holds.until <= clock_timestamp() OR holds.holder = excluded.holder
-        RETURNING 1),",
+        RETURNING 1),"#,
+    written!()
+);
+
+/// An append to a session that is hidden, by whoever brings it: `$2` says nothing.
+pub(in crate::postgres) const APPEND_HIDDEN: &str = concat!(
+    r#"WITH guard AS MATERIALIZED (
+        SELECT $2::bigint FROM sessions
+         WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#,
     written!()
 );

@@ -2,16 +2,20 @@
 
 use super::append::{APPEND_FREE, APPEND_HELD};
 use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK, RELEASE, RENEW};
-use super::tasks::{BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, PUT, RUNNING};
+use super::tasks::{
+    ASK_TO_CANCEL, BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, OPEN, OPENED_BY, OWNER, PUT, RUNNING,
+    TO_CANCEL,
+};
 use super::*;
 use crate::PostgresStore;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
-const ALL: [&str; 29] = [
+const ALL: [&str; 34] = [
     APPEND_FREE,
     APPEND_HELD,
     APPROVALS,
+    ASK_TO_CANCEL,
     BY_CONTEXT,
     BY_STATE,
     BY_USER,
@@ -28,6 +32,9 @@ const ALL: [&str; 29] = [
     JOIN_LINE,
     LOCK,
     LOG_END,
+    OPEN,
+    OPENED_BY,
+    OWNER,
     PUT,
     RELEASE,
     REMOTE_THREAD,
@@ -37,6 +44,7 @@ const ALL: [&str; 29] = [
     RUNNING,
     SESSIONS,
     SESSIONS_WITH_PREFIX,
+    TO_CANCEL,
     TURN_EVENTS,
 ];
 
@@ -54,17 +62,18 @@ SELECT 's_' || n % 2000 + 1, 'p_' || n, 'u_' || n % 40, 't_0', n, '{}', CASE n %
   FROM generate_series(0, 3999) AS n;
 INSERT INTO remote_threads (session, agent, context)
 SELECT 's_' || n, 'remote', 'c' FROM generate_series(1, 2000) AS n;
-INSERT INTO tasks (id, "user", context, state, running, updated, body)
+INSERT INTO tasks (id, "user", context, state, running, updated, body, message, cancelled)
 SELECT 'k_' || n, 'u_' || n % 40, 'c_' || n % 400, CASE n % 50 WHEN 0 THEN 'WORKING' ELSE 'COMPLETED' END,
-       CASE n % 50 WHEN 0 THEN 1 ELSE 0 END, n, '{}' FROM generate_series(0, 7999) AS n;
+       CASE n % 50 WHEN 0 THEN 1 ELSE 0 END, n, '{}', 'm_' || n, CASE n % 100 WHEN 0 THEN 1 ELSE 0 END FROM generate_series(0, 7999) AS n;
 INSERT INTO holds (session, holder, fence, until)
 SELECT 's_' || n, 'h_' || n % 4, n, clock_timestamp() FROM generate_series(1, 2000) AS n;
 INSERT INTO hold_line (session, holder, until)
 SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_series(0, 3999) AS n;
-ANALYZE;
+ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
 SET plan_cache_mode = force_generic_plan"#;
 
-async fn plan_of(client: &Client, statement: &str) -> String {
+/// The plan of a statement whatever its values are.
+pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> String {
     let values = client.prepare(statement).await.unwrap().params().len();
     let values = vec!["NULL"; values].join(", ");
     let prepared = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");
@@ -82,14 +91,20 @@ async fn plan_of(client: &Client, statement: &str) -> String {
     lines.join("\n")
 }
 
-#[tokio::test]
-async fn no_everyday_statement_scans_a_table_or_sorts() {
+/// A connection to a database with many rows.
+pub(in crate::postgres) async fn many_rows() -> Client {
     let address = postgres::empty();
     let store = PostgresStore::at(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(MANY_ROWS).await.unwrap();
+    client
+}
+
+#[tokio::test]
+async fn no_everyday_statement_scans_a_table_or_sorts() {
+    let client = many_rows().await;
     let mut bad = Vec::new();
     for statement in ALL {
         let plan = plan_of(&client, statement).await;

@@ -62,7 +62,7 @@ async fn a_lease_outlives_its_length_while_its_holder_lives() {
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
     let session = SessionId::from("s_1");
     let held = hold(&left, &session).await;
-    let until = tokio::time::Instant::now() + SHORT * 3;
+    let until = tokio::time::Instant::now() + SHORT * 2;
     while tokio::time::Instant::now() < until {
         assert!(is_busy(&right, &session).await);
         tokio::time::sleep(Duration::from_millis(50)).await;

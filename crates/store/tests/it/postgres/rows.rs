@@ -1,10 +1,10 @@
 //! What is in the tables: the same as in SQLite, and any text at all.
 
 use super::{at, create, log};
-use lango_core::{AgentName, EventBody, FrameId, Opened, TurnId};
+use lango_core::{AgentName, EventBody, FrameId, TurnId};
 use lango_core::{
-    Answer, NewSession, Patience, RemoteThread, SessionCatalog, SessionId, SessionStore, TaskQuery,
-    TaskRecord, TaskStore, Timestamp, UserId,
+    Answer, NewSession, Opened, Patience, RemoteThread, SessionCatalog, SessionId, SessionStore,
+    TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
 };
 use lango_store::SqliteStore;
 use lango_testkit::postgres;

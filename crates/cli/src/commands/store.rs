@@ -1,0 +1,77 @@
+//! `lango store`: the database that everything is in, as a whole.
+
+mod transfer;
+
+use crate::app::App;
+use crate::args::StoreCommand;
+use crate::config::StoreLocation;
+use crate::exit::{Exit, Failure};
+use crate::screen::{self, Ticker};
+use lango_store::SqliteStore;
+use lango_store::archive::Wiped;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Runs the command.
+pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, Failure> {
+    match command {
+        StoreCommand::Backup { to } => back_up(&App::load(config).await?, to).await?,
+        StoreCommand::Compact => compact(&App::load(config).await?).await?,
+        StoreCommand::Move { from, to } => return transfer::transfer(config, &from, &to).await,
+    }
+    Ok(Exit::Ok)
+}
+
+/// The file of session.store, which must be there.
+fn file(app: &App) -> Result<SqliteStore, Failure> {
+    app.past_keeper()?;
+    match &app.loaded.settings.session.store {
+        StoreLocation::Sqlite(path) => Ok(SqliteStore::at(path, app.tree.root.name.clone())?),
+        place @ StoreLocation::Postgres(_) => {
+            let message = format!("`{place}` is on a server, whose own tools copy it");
+            Err(Failure::new(Exit::Usage, message).next(format!(
+                "pg_dump --format=custom --file=lango.dump '{place}'"
+            )))
+        }
+    }
+}
+
+async fn compact(app: &App) -> Result<(), Failure> {
+    let store = app.past_keeper()?;
+    Ok(screen::print(match store.wipe().await? {
+        Wiped::Clean => {
+            "the database was written anew; nothing of what was deleted is left in its file"
+        }
+        Wiped::InUse => {
+            "somebody is at work in the database, so that bytes of what was deleted may be left; run it again when nobody is"
+        }
+        Wiped::LeftToServer => {
+            "the database's server was told to take back the space of what was deleted"
+        }
+    })?)
+}
+
+async fn back_up(app: &App, to: PathBuf) -> Result<(), Failure> {
+    let store = file(app)?;
+    let taken = to.try_exists().unwrap_or(false);
+    if taken {
+        let message = format!("`{}` is there already", to.display());
+        return Err(Failure::new(Exit::Usage, message).next("choose a name that is not taken"));
+    }
+    let ticker = Mutex::new(Ticker::new());
+    let seen = move |left: u64, total: u64| {
+        let mut ticker = ticker.lock().unwrap_or_else(PoisonError::into_inner);
+        match left {
+            0 => ticker.clear(),
+            left => ticker.show(|| format!("{} pages", screen::share(total - left, total))),
+        }
+    };
+    store.back_up(to.clone(), seen).await?;
+    let place = std::path::absolute(&to).unwrap_or(to);
+    screen::print(&format!(
+        "copied the database as it is now to {}\n  use it: set session.store = \"sqlite:{}\"",
+        place.display(),
+        place.display()
+    ))?;
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! `lango store`: copies of the database, and moving everything from one to another, through the real binary.
+
+use crate::archive::add_turns;
+use crate::lango::{Lango, PATIENCE, finish_child, text};
+use lango_core::{Patience, SessionId, SessionStore};
+use lango_store::SqliteStore;
+use rusqlite::Connection;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+fn with<'a>(key: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    [&["-c", key], arguments].concat()
+}
+
+/// All sessions as they are exported from a store.
+fn exported(lango: &Lango, key: &str) -> String {
+    lango
+        .run(&with(key, &["sessions", "export", "--all"]))
+        .ok()
+        .stdout
+}
+
+fn own(lango: &Lango) -> String {
+    format!("session.store=sqlite:{}", lango.database().display())
+}
+
+#[test]
+fn a_backup_beside_running_turns_opens_cleanly() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Relaxed) {
+                add_turns(&lango.database(), &session, 5);
+            }
+        });
+        for round in 0..5 {
+            let file = format!("copy-{round}.db");
+            let ran = lango.run(&["store", "backup", &file]).ok();
+            assert!(ran.stdout.contains(&file), "{ran:#?}");
+            let path = lango.workspace().join(&file);
+            let mode = path.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600);
+            let store = format!("session.store=sqlite:{file}");
+            lango
+                .run(&with(&store, &["sessions", "verify", "--all"]))
+                .ok();
+            lango
+                .run(&with(
+                    &store,
+                    &["run", "-q", "--session", &session, "hello"],
+                ))
+                .ok();
+        }
+        has_ended.store(true, Ordering::Relaxed);
+    });
+    let parts = fs::read_dir(lango.workspace()).unwrap();
+    let parts = parts.filter(|entry| {
+        entry
+            .as_ref()
+            .unwrap()
+            .path()
+            .extension()
+            .is_some_and(|is| is == "part")
+    });
+    assert_eq!(parts.count(), 0);
+}
+
+#[test]
+fn a_backup_does_not_touch_what_is_there() {
+    let lango = Lango::new();
+    lango
+        .run(&["store", "backup", "x.db"])
+        .refused(2, &["nothing is stored yet"]);
+    lango.session("hello");
+    lango.file("x.db", "mine");
+    lango
+        .run(&["store", "backup", "x.db"])
+        .refused(2, &["x.db", "there already"]);
+    assert_eq!(fs::read(lango.workspace().join("x.db")).unwrap(), b"mine");
+    let ran = lango.run(&["store", "backup", "nowhere/x.db"]);
+    assert!(matches!(ran.code, Some(1..=3)), "{ran:#?}");
+    assert!(ran.stderr.contains("nowhere/x.db"), "{ran:#?}");
+}
+
+#[test]
+fn everything_is_moved_and_can_be_gone_on_with() {
+    let lango = Lango::new();
+    let session = lango.session("what files are here?");
+    lango.file(
+        "docs/deploy.md",
+        "# Deploying\n\nThe zeppelin lands at noon.\n",
+    );
+    lango.run(&["knowledge", "add", "docs"]).ok();
+    let from = format!("sqlite:{}", lango.database().display());
+    let ran = lango.run(&["store", "move", &from, "sqlite:new.db"]).ok();
+    assert!(ran.stdout.contains("moved 1 session, "), "{ran:#?}");
+    let place = format!("sqlite:{}", lango.workspace().join("new.db").display());
+    let next = format!("next: set session.store = \"{place}\"");
+    assert!(ran.stdout.contains(&next), "{ran:#?}");
+    let new = "session.store=sqlite:new.db";
+    assert_eq!(exported(&lango, new), exported(&lango, &own(&lango)));
+    lango
+        .run(&with(new, &["run", "--session", &session, "hello"]))
+        .ok();
+    let found = lango
+        .run(&with(new, &["knowledge", "search", "zeppelin", "--json"]))
+        .ok()
+        .json();
+    assert!(
+        text(&found["hits"][0]["snippet"]).contains("zeppelin"),
+        "{found}"
+    );
+    lango
+        .run(&["store", "move", &from, "sqlite:new.db"])
+        .refused(2, &["not empty"]);
+    lango
+        .run(&["store", "move", &from, &from])
+        .refused(2, &["the same"]);
+    lango
+        .run(&["store", "move", "sqlite:nix.db", "sqlite:b.db"])
+        .refused(2, &["there is no database", "nix.db"]);
+    lango
+        .run(&["store", "move", "mysql:x", "sqlite:b.db"])
+        .refused(2, &["`sqlite:` and the path of a file"]);
+    assert!(!lango.workspace().join("nix.db").exists());
+}
+
+#[test]
+fn a_move_that_is_killed_goes_on_where_it_was() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    for _ in 0..8 {
+        add_turns(&lango.database(), &session, 1500);
+    }
+    let from = format!("sqlite:{}", lango.database().display());
+    let arguments = ["store", "move", &from, "sqlite:new.db"];
+    let path = lango.workspace().join("new.db");
+    let mut kills = 0;
+    for so_far in [1_i64, 4000, 12_000] {
+        let mut command = lango.command(&arguments);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let began = Instant::now();
+        // Whoever has the file to write keeps the move in its middle until it is killed.
+        let stopped = loop {
+            assert!(began.elapsed() < PATIENCE, "it does not begin");
+            let Ok(target) = Connection::open(&path) else {
+                continue;
+            };
+            let count = target.query_row("SELECT count(*) FROM events", [], |row| {
+                row.get::<_, i64>(0)
+            });
+            if count.is_ok_and(|count| count >= so_far)
+                && target.execute_batch("BEGIN IMMEDIATE").is_ok()
+            {
+                break target;
+            }
+        };
+        child.kill().unwrap();
+        kills += i32::from(finish_child(child, b"").signal == Some(9));
+        drop(stopped);
+    }
+    assert_eq!(kills, 3, "it ended before it was killed");
+    let ran = lango.run(&arguments).ok();
+    assert!(
+        ran.stderr
+            .starts_with("going on with the move from sqlite:"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stdout.contains("moved 1 session, 36003 events"),
+        "{ran:#?}"
+    );
+    let new = "session.store=sqlite:new.db";
+    assert_eq!(exported(&lango, new), exported(&lango, &own(&lango)));
+    lango.run(&with(new, &["sessions", "verify", "--all"])).ok();
+    lango
+        .run(&with(new, &["run", "--session", &session, "hello"]))
+        .ok();
+}
+
+#[test]
+fn a_database_that_is_in_use_is_not_moved() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let store = SqliteStore::at(lango.database(), "lango-orchestrator".into()).unwrap();
+    let id = SessionId::from(session.as_str());
+    let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
+    let from = format!("sqlite:{}", lango.database().display());
+    let arguments = ["store", "move", &from, "sqlite:new.db"];
+    lango
+        .run(&arguments)
+        .refused(2, &["is in use", "end what runs there"]);
+    drop(held);
+    lango.run(&arguments).ok();
+}
+
+#[test]
+fn everything_is_moved_to_postgresql_and_back() {
+    let lango = Lango::new();
+    lango.session("what files are here?");
+    lango.session("hello");
+    let from = format!("sqlite:{}", lango.database().display());
+    let server = lango_testkit::postgres::empty();
+    let ran = lango.run(&["store", "move", &from, &server]).ok();
+    assert!(ran.stdout.contains("moved 2 sessions, "), "{ran:#?}");
+    lango
+        .run(&["store", "move", &from, &server])
+        .refused(2, &["not empty"]);
+    lango
+        .run(&["store", "move", &server, "sqlite:back.db"])
+        .ok();
+    let back = exported(&lango, "session.store=sqlite:back.db");
+    assert_eq!(back, exported(&lango, &own(&lango)));
+}
+
+#[test]
+fn damage_is_moved_as_it_is_and_said() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    let database = Connection::open(lango.database()).unwrap();
+    let tampering = "UPDATE events SET author = 'user' WHERE seq = 2";
+    assert_eq!(database.execute(tampering, []).unwrap(), 1);
+    drop(database);
+    let from = format!("sqlite:{}", lango.database().display());
+    let ran = lango
+        .run(&["store", "move", &from, "sqlite:new.db"])
+        .exits(1);
+    assert!(
+        ran.stderr.contains("1 session damaged, as before"),
+        "{ran:#?}"
+    );
+    let key = "session.store=sqlite:new.db";
+    lango
+        .run(&with(key, &["sessions", "verify", &session]))
+        .exits(1);
+}
+
+#[test]
+fn compacting_leaves_nothing_of_what_was_deleted() {
+    let lango = Lango::new();
+    lango.session("hello");
+    let database = Connection::open(lango.database()).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE junk (text); INSERT INTO junk VALUES ('marimbaphone'); DROP TABLE junk;",
+        )
+        .unwrap();
+    drop(database);
+    let ran = lango.run(&["store", "compact"]).ok();
+    assert!(
+        ran.stdout.contains("nothing of what was deleted is left"),
+        "{ran:#?}"
+    );
+    let left = lango
+        .stored_files()
+        .into_iter()
+        .any(|(_, bytes)| bytes.windows(12).any(|window| window == b"marimbaphone"));
+    assert!(!left);
+}
+
+#[test]
+fn sessions_in_postgresql_are_exported_imported_verified_and_deleted() {
+    let lango = Lango::new();
+    let (one, two) = (
+        lango.session("what files are here?"),
+        lango.session("hello \u{1}\u{9b}"),
+    );
+    let server = format!("session.store={}", lango_testkit::postgres::empty());
+    let out = exported(&lango, &own(&lango));
+    let import = with(&server, &["sessions", "import", "-"]);
+    let ran = lango.piped(&import, &out).ok();
+    assert!(ran.stderr.contains("imported 2 sessions, "), "{ran:#?}");
+    let ran = lango.piped(&import, &out).ok();
+    assert!(
+        ran.stderr.contains("2 sessions here already, the same"),
+        "{ran:#?}"
+    );
+    lango
+        .run(&with(&server, &["sessions", "verify", "--all"]))
+        .ok();
+    assert_eq!(exported(&lango, &server), out);
+    lango
+        .run(&with(&server, &["run", "--session", &one, "hello"]))
+        .ok();
+    let delete = ["sessions", "delete", "--yes", &two];
+    let ran = lango.run(&with(&server, &delete)).ok();
+    assert!(ran.stdout.starts_with("deleted 1 session; "), "{ran:#?}");
+    let list = with(&server, &["sessions", "list", "--json"]);
+    let listed = lango.run(&list).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let old = ["sessions", "delete", "--yes", "--older-than", "1ms"];
+    lango.run(&with(&server, &old)).ok();
+    assert_eq!(lango.run(&list).ok().json(), serde_json::json!([]));
+    let ran = lango.run(&with(&server, &["store", "backup", "x.db"]));
+    ran.refused(2, &["on a server", "pg_dump"]);
+    assert!(!lango.workspace().join("x.db").exists());
+}
+
+#[test]
+fn a_move_to_postgresql_that_is_killed_goes_on_where_it_was() {
+    let lango = Lango::new();
+    let session = lango.session("hello");
+    for _ in 0..4 {
+        add_turns(&lango.database(), &session, 1500);
+    }
+    let from = format!("sqlite:{}", lango.database().display());
+    let server = lango_testkit::postgres::empty();
+    let arguments = ["store", "move", &from, &server];
+    let mut command = lango.command(&arguments);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    // Whoever locks the table keeps the move in its middle until it is killed.
+    let (client, connection) = runtime
+        .block_on(tokio_postgres::connect(&server, tokio_postgres::NoTls))
+        .unwrap();
+    let connection = runtime.spawn(connection);
+    let began = Instant::now();
+    runtime.block_on(async {
+        loop {
+            assert!(began.elapsed() < PATIENCE, "it does not begin");
+            let count = client.query_one("SELECT count(*) FROM events", &[]).await;
+            if count.is_ok_and(|row| row.get::<_, i64>(0) >= 1000) {
+                break client
+                    .batch_execute("BEGIN; LOCK TABLE events")
+                    .await
+                    .unwrap();
+            }
+        }
+    });
+    child.kill().unwrap();
+    assert_eq!(finish_child(child, b"").signal, Some(9));
+    drop(client);
+    runtime.block_on(connection).unwrap().unwrap();
+    let ran = lango.run(&arguments).ok();
+    assert!(
+        ran.stderr
+            .starts_with("going on with the move from sqlite:"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stdout.contains("moved 1 session, 18003 events"),
+        "{ran:#?}"
+    );
+    let key = format!("session.store={server}");
+    assert_eq!(exported(&lango, &key), exported(&lango, &own(&lango)));
+}

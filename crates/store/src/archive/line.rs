@@ -1,0 +1,277 @@
+//! A session as lines of JSON: one for the session, then one for each event of its log.
+//!
+//! The line of an event is the JSON that `run --jsonl` prints, with the event's hash at its end, so that the file alone
+//! tells whether it is whole and unchanged. The hash covers the stored text of the event to the byte, so that text is
+//! taken over as it is: its fields stand in the line in its own bytes. Where that cannot be, because the text does not fit
+//! on a line or would move a terminal's cursor, the text is there a second time, as a string. The first line of a session
+//! has a seal over its own bytes.
+
+use super::{LogRow, SessionRecord};
+use lango_core::{SessionId, Text, Timestamp, UserId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// The version of the form.
+pub const FORM: u32 = 1;
+
+/// The longest line that is written or read, in bytes.
+pub const LONGEST: usize = 64 << 20;
+
+/// How long the names in a file may be, in bytes; ours are much shorter.
+const LONGEST_NAME: usize = 512;
+
+/// A line that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A session begins.
+    Session(SessionRecord),
+    /// An event of it.
+    Event(LogRow),
+}
+
+/// What the first line of a session says.
+#[derive(Serialize, Deserialize)]
+pub struct Heading {
+    lango_session: u32,
+    id: SessionId,
+    user: UserId,
+    created: Timestamp,
+    updated: Timestamp,
+    title: String,
+    events: u64,
+    hash: String,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    seq: u64,
+    session: &'a SessionId,
+    turn: &'a str,
+    frame: &'a str,
+    author: &'a str,
+    time: Timestamp,
+}
+
+/// What an event's line has besides what happened.
+#[derive(Deserialize)]
+struct Envelope {
+    seq: u64,
+    session: SessionId,
+    turn: Text,
+    frame: Text,
+    author: Text,
+    time: Timestamp,
+    #[serde(default)]
+    stored: Option<String>,
+    hash: String,
+}
+
+/// The names in an envelope, which are not part of what happened.
+const ENVELOPE: [&str; 8] = [
+    "seq", "session", "turn", "frame", "author", "time", "stored", "hash",
+];
+
+/// What the first line of a session says, which then gets its [seal](sealed).
+pub fn heading(record: &SessionRecord) -> Heading {
+    Heading {
+        lango_session: FORM,
+        id: record.id.clone(),
+        user: record.user.clone(),
+        created: record.created,
+        updated: record.updated,
+        title: record.title.clone(),
+        events: record.events,
+        hash: hex(&record.hash),
+    }
+}
+
+/// A JSON object with a seal over its bytes at its end.
+pub fn sealed(object: &str) -> String {
+    let open = object.strip_suffix('}').unwrap_or(object);
+    format!(
+        "{open},\"seal\":\"{}\"}}",
+        hex(&Sha256::digest(open.as_bytes()))
+    )
+}
+
+/// The line of an event with its stored text in its own bytes; none where they do not fit on a line.
+pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
+    let inner = row.body.strip_prefix('{');
+    let inner = inner.and_then(|rest| rest.strip_suffix('}'));
+    let Some(inner) = inner.filter(|inner| !inner.trim().is_empty()) else {
+        return Ok(None);
+    };
+    if inner.contains(|letter: char| letter < ' ') {
+        return Ok(None);
+    }
+    let line = format!("{}{inner}{}", beginning(row)?, ending(&row.hash));
+    Ok(Some(line))
+}
+
+/// The same event with every field spelled out anew, and its stored text beside them.
+pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
+    let mut line: Map<String, Value> = serde_json::from_str(&row.body)?;
+    for (name, value) in [
+        ("seq", Value::from(row.seq)),
+        ("session", row.session.as_str().into()),
+        ("turn", Value::from(&*row.turn)),
+        ("frame", Value::from(&*row.frame)),
+        ("author", Value::from(&*row.author)),
+        ("time", row.time.0.into()),
+        ("stored", row.body.clone().into()),
+        ("hash", hex(&row.hash).into()),
+    ] {
+        line.insert(name.to_owned(), value);
+    }
+    Ok(Value::Object(line))
+}
+
+/// Reads a line. What is wrong with it is said in words that follow the number of the line.
+pub fn read(line: &str) -> Result<Line, String> {
+    if line.starts_with("{\"lango_session\":") {
+        read_session(line).map(Line::Session)
+    } else {
+        read_event(line).map(Line::Event)
+    }
+}
+
+fn read_session(line: &str) -> Result<SessionRecord, String> {
+    let (heading, _) = line
+        .rsplit_once(",\"seal\":")
+        .ok_or("the seal of the session is missing")?;
+    let heading = format!("{heading}}}");
+    if sealed(&heading) != line {
+        return Err("it does not match its seal; it was changed after it was written".to_owned());
+    }
+    let heading: Heading = serde_json::from_str(&heading).map_err(|error| not_json(&error))?;
+    if heading.lango_session != FORM {
+        return Err(format!(
+            "it has form {}, this lango reads form {FORM}",
+            heading.lango_session
+        ));
+    }
+    let names = [
+        ("the id", heading.id.as_str()),
+        ("the user", heading.user.as_str()),
+    ];
+    for (what, name) in names {
+        if name.is_empty() || name.len() > LONGEST_NAME || name.contains(is_no_part_of_a_name) {
+            return Err(format!("{what} of the session cannot be used as a name"));
+        }
+    }
+    if heading.title.len() > LONGEST_NAME || heading.title.contains('\n') {
+        return Err("the title of the session is no line of text".to_owned());
+    }
+    Ok(SessionRecord {
+        id: heading.id,
+        user: heading.user,
+        title: heading.title,
+        created: heading.created,
+        updated: heading.updated,
+        events: heading.events,
+        hash: unhex(&heading.hash)?,
+    })
+}
+
+fn read_event(line: &str) -> Result<LogRow, String> {
+    let envelope: Envelope = serde_json::from_str(line).map_err(|error| not_json(&error))?;
+    if envelope.author.is_empty() {
+        return Err("nobody is named as the author".to_owned());
+    }
+    let hash = unhex(&envelope.hash)?;
+    let mut row = LogRow {
+        session: envelope.session,
+        seq: envelope.seq,
+        turn: envelope.turn,
+        frame: envelope.frame,
+        author: envelope.author,
+        time: envelope.time,
+        body: String::new(),
+        hash,
+    };
+    row.body = match envelope.stored {
+        Some(stored) => same_as(line, stored)?,
+        None => between(line, &row)?,
+    };
+    Ok(row)
+}
+
+/// The bytes of an event's text in its line.
+fn between(line: &str, row: &LogRow) -> Result<String, String> {
+    let changed = || "it is not written as lango writes it; bytes of it were changed".to_owned();
+    let beginning = beginning(row).map_err(|error| error.to_string())?;
+    let inner = line.strip_prefix(&beginning);
+    let inner = inner.and_then(|rest| rest.strip_suffix(&ending(&row.hash)));
+    Ok(format!("{{{}}}", inner.ok_or_else(changed)?))
+}
+
+/// The stored text that a line has beside its fields, which must say the same.
+fn same_as(line: &str, stored: String) -> Result<String, String> {
+    let parse = |text: &str| serde_json::from_str(text).map_err(|error| not_json(&error));
+    let mut shown: Map<String, Value> = parse(line)?;
+    let meant: Map<String, Value> = parse(&stored)?;
+    for name in ENVELOPE {
+        shown.remove(name);
+    }
+    if shown != meant {
+        return Err("its fields say something else than its stored text".to_owned());
+    }
+    Ok(stored)
+}
+
+fn beginning(row: &LogRow) -> serde_json::Result<String> {
+    let head = Head {
+        seq: row.seq,
+        session: &row.session,
+        turn: &row.turn,
+        frame: &row.frame,
+        author: &row.author,
+        time: row.time,
+    };
+    let mut text = serde_json::to_string(&head)?;
+    text.pop();
+    text.push(',');
+    Ok(text)
+}
+
+fn ending(hash: &[u8]) -> String {
+    format!(",\"hash\":\"{}\"}}", hex(hash))
+}
+
+fn is_no_part_of_a_name(letter: char) -> bool {
+    letter.is_control() || letter.is_whitespace()
+}
+
+fn not_json(error: &serde_json::Error) -> String {
+    // Its place within the line says nothing beside the number of the line.
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
+    format!("it cannot be read: {said}, in column {}", error.column())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || "its hash is no hash".to_owned();
+    if !matches!(text.len(), 0 | 64) {
+        return Err(wrong());
+    }
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => Ok(digit - b'0'),
+        b'a'..=b'f' => Ok(digit - b'a' + 10),
+        _ => Err(wrong()),
+    };
+    let pairs = text.as_bytes().chunks_exact(2);
+    pairs
+        .map(|pair| Ok(digit(pair[0])? << 4 | digit(pair[1])?))
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! How PostgreSQL carries the statements of knowledge out where there is much of everything: by keys.
+
+use super::statements::plans::plan_of;
+use super::{PostgresStore, graph, library, memory};
+use crate::library::LibraryRows as _;
+use lango_testkit::postgres;
+use tokio_postgres::{Client, NoTls};
+
+/// Tables that grow with use.
+const LARGE: [&str; 20] = [
+    "sessions",
+    "events",
+    "turns",
+    "recollections",
+    "watermarks",
+    "forgotten_turns",
+    "saved_memories",
+    "graph_users",
+    "graph_entities",
+    "graph_predicates",
+    "graph_sources",
+    "graph_facts",
+    "library_collections",
+    "library_documents",
+    "library_chunks",
+    "library_index",
+    "library_vectors",
+    "library_bits",
+    "knowledge",
+    "learnings",
+];
+
+const FILL: &str = r#"
+INSERT INTO sessions (id, "user", created, updated)
+SELECT 's_' || n, 'u_' || n % 1000, n, n FROM generate_series(1, 10000) AS n;
+INSERT INTO events (session, seq, turn, frame, time, body)
+SELECT 's_' || n, seq, 't_' || seq / 4, '', seq, '{"type":"user.message"}'
+  FROM generate_series(1, 10000) AS n, generate_series(1, 8) AS seq;
+INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, finished)
+SELECT 's_' || n, ordinal, 't_' || ordinal, 1 + ordinal * 4, 1 + ordinal * 4, 1
+  FROM generate_series(1, 10000) AS n, generate_series(0, 3) AS ordinal;
+INSERT INTO recollections ("user", session, generation, first_turn, last_turn, text, source, trusted, created)
+SELECT 'u_' || n % 1000, 's_' || n, part % 3, 0, 1, 'words ' || n || part, 'rules', 1, n
+  FROM generate_series(1, 10000) AS n, generate_series(1, 5) AS part;
+UPDATE recollections SET part_of = id + 1 WHERE id % 4 = 1;
+INSERT INTO watermarks (session, "user") SELECT id, "user" FROM sessions;
+INSERT INTO forgotten_turns (session, ordinal) SELECT id, 1 FROM sessions;
+INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
+SELECT 'u_' || n % 1000, 'words ' || n, '[]', 'chronicler', n % 2, n FROM generate_series(1, 30000) AS n;
+
+INSERT INTO graph_users ("user") SELECT 'u_' || n FROM generate_series(1, 2000) AS n;
+INSERT INTO graph_entities ("user", key, name)
+SELECT 1 + n % 2000, 'e ' || n, 'E ' || n FROM generate_series(1, 40000) AS n;
+INSERT INTO graph_predicates ("user", key, name)
+SELECT 1 + n % 2000, 'p ' || n, 'P ' || n FROM generate_series(1, 10000) AS n;
+INSERT INTO graph_sources ("user", name, trusted)
+SELECT 1 + n % 2000, 'f ' || n, 0 FROM generate_series(1, 10000) AS n;
+INSERT INTO graph_facts (subject, predicate, object, source, confidence, created, valid_from, valid_to)
+SELECT 1 + n % 40000, 1 + n % 9973, 1 + n * 7 % 40000, 1 + n % 10000, 1, n, n,
+       CASE n % 5 WHEN 0 THEN n END
+  FROM generate_series(1, 100000) AS n;
+
+INSERT INTO library_collections ("user", name) SELECT 'u_' || n, 'documents' FROM generate_series(1, 2000) AS n;
+INSERT INTO library_documents (collection, source, trust, title, hash, size, added)
+SELECT 1 + n % 2000, '/home/u/' || n, 'untrusted', 'n', '', 1, n FROM generate_series(1, 20000) AS n;
+INSERT INTO library_chunks (id, document, ordinal, position, words, heading, text)
+SELECT ((1 + n % 2000)::bigint << 32) + n, 1 + n % 20000, n / 20000, 1, 2, '', 'word ' || n
+  FROM generate_series(1, 40000) AS n;
+INSERT INTO library_index (chunk, terms)
+SELECT id, array_to_tsvector(ARRAY['word', 'word 2', 'n' || id % 5000, 'm' || id % 50]) FROM library_chunks;
+INSERT INTO library_vectors (chunk, numbers) SELECT id, '\x00010203' FROM library_chunks;
+INSERT INTO library_bits (block, present, bits)
+SELECT (n::bigint << 25) + m, '\x01', '\x00' FROM generate_series(1, 2000) AS n, generate_series(0, 9) AS m;
+INSERT INTO library_maker ("only", maker) VALUES (1, '{}');
+INSERT INTO knowledge ("user", key, version, category, content, tags, source, trust, saved, document)
+SELECT 'u_' || n % 2000, 'k' || n, 1, '', '', '[]', '', 'trusted', 1, n FROM generate_series(1, 20000) AS n;
+INSERT INTO learnings ("user", occasion, fix, error_pattern, confidence, source, trust, saved, document)
+SELECT 'u_' || n % 2000, 'o' || n, 'f', '', 1, '', 'trusted', 1, n FROM generate_series(1, 20000) AS n;
+SET plan_cache_mode = force_generic_plan"#;
+
+async fn filled() -> (PostgresStore, Client) {
+    let address = postgres::empty();
+    let store = PostgresStore::at(&address, "root".into()).unwrap();
+    store.open_now().await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(FILL).await.unwrap();
+    let analyse = format!("ANALYZE {}", LARGE.join(", "));
+    client.batch_execute(&analyse).await.unwrap();
+    (store, client)
+}
+
+fn scanned(plan: &str) -> Option<&str> {
+    let scans = plan.split("Seq Scan on ").skip(1);
+    let mut tables = scans.filter_map(|rest| rest.split(' ').next());
+    tables.find(|table| LARGE.contains(table))
+}
+
+#[tokio::test]
+async fn no_everyday_statement_of_knowledge_reads_a_table_from_end_to_end() {
+    let (_store, client) = filled().await;
+    let all = [graph::EVERYDAY, library::EVERYDAY, memory::EVERYDAY];
+    let mut bad = Vec::new();
+    for statement in all.into_iter().flatten() {
+        let plan = plan_of(&client, statement).await;
+        if scanned(&plan).is_some() {
+            bad.push(format!("{statement}\n{plan}"));
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n\n"));
+    // A check that cannot fail would be none.
+    let all_facts = "SELECT count(created) FROM graph_facts";
+    assert_eq!(
+        scanned(&plan_of(&client, all_facts).await),
+        Some("graph_facts")
+    );
+}
+
+#[tokio::test]
+async fn words_are_looked_up_in_their_index_however_common_they_are() {
+    let (store, client) = filled().await;
+    let first = "SET enable_seqscan = off; SET enable_indexscan = off";
+    client.batch_execute(first).await.unwrap();
+    for statement in library::BY_WORDS {
+        let plan = plan_of(&client, statement).await;
+        let index = plan.contains("Bitmap Index Scan on library_index_terms");
+        let others = scanned(&plan).is_some() || plan.contains("library_index_pkey");
+        assert!(index && !others, "{statement}\n{plan}");
+    }
+    // A common word is not counted: the server knows about how common it is.
+    let words = ["word", "n7", "nowhere"].map(str::to_owned).to_vec();
+    let (_, frequencies) = store.frequencies(words).await.unwrap();
+    assert!(
+        (39_000..=41_000).contains(&frequencies[0]),
+        "{frequencies:?}"
+    );
+    assert_eq!(frequencies[1..], [8, 0]);
+}

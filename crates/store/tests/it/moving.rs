@@ -1,0 +1,238 @@
+//! Everything from one database to another, both ways, interrupted, and refused where it cannot be right.
+
+use crate::archive::{append, attach, postgresql, session, sqlite};
+use lango_core::{Patience, UserId};
+use lango_store::Database;
+use lango_store::moving::{MoveError, Moved, Progress, move_all};
+use lango_store::tables::{Cell, Kind, Mark, TABLES};
+use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
+use std::sync::Arc;
+
+async fn filled(store: &Arc<dyn Database>) {
+    for number in 0..5 {
+        let id = session(store, &format!("s_{number}"), 7).await;
+        append(store, every_kind_of_event(&id)).await;
+        let mut more = Sketch::of(&id).at(34);
+        for turn in 0..80 {
+            more = more.exchange(&format!("question {turn} \u{1}"), "an answer");
+        }
+        append(store, more.batch()).await;
+    }
+    attach(store, None, "everywhere the same").await;
+}
+
+/// A row for every table that sessions and documents leave empty, with what is hard to carry: nothing, NUL, part of another
+/// row, and numbers that were given once and are free again.
+const THE_REST: &str = "
+    INSERT INTO tasks VALUES ('task', 'local', 'c', 'completed', 0, 5, '{}', 3, 1, 'mark', 0),
+        ('other', 'a2a', 'c', 'working', 1, 6, '{}', 1, 0, NULL, 1);
+    INSERT INTO watermarks VALUES ('s_0', 'local', 3, 4, 0, 1);
+    INSERT INTO forgotten_turns VALUES ('s_0', 1), ('s_0', 2);
+    INSERT INTO recollections VALUES
+        (1, 'local', 's_0', 0, 0, 1, 'one', 'here', 1, 5, NULL), (2, 'local', 's_0', 0, 2, 3, 'two', 'here', 0, 5, NULL),
+        (9, 'local', 's_0', 1, 0, 3, 'both', 'here', 0, 6, NULL);
+    UPDATE recollections SET part_of = 9 WHERE id < 9;
+    INSERT INTO saved_memories VALUES (3, 'local', 'a' || char(0) || 'b' || char(1) || '0', '[]', 'here', 1, 5);
+    UPDATE sqlite_sequence SET seq = 50 WHERE name = 'saved_memories';
+    INSERT INTO graph_users VALUES (4, 'local');
+    INSERT INTO graph_entities VALUES (5, 4, 'k', 'K', NULL), (6, 4, 'l', 'L', 'person');
+    INSERT INTO graph_predicates VALUES (5, 4, 'p', 'P');
+    INSERT INTO graph_sources VALUES (5, 4, 'here', 1);
+    INSERT INTO graph_facts VALUES (5, 5, 5, 6, 5, 0.30000000000000004, 5, 5, NULL), (6, 6, 5, 5, 5, 1, 5, 5, 7);
+    INSERT INTO library_maker VALUES (1, '{\"provider\":\"offline\",\"model\":\"m\",\"dimensions\":3,\"version\":1}');
+    INSERT INTO library_vectors VALUES (4294967296, x'00ff80'), (4294967297, x'');
+    INSERT INTO library_bits VALUES (33554432, x'03', x'0102');
+    INSERT INTO knowledge VALUES ('local', 'k', 1, 'c', 'text', '[]', 'here', 'trusted', 5, NULL),
+        ('local', 'k', 2, 'c', 'text', '[]', 'here', 'untrusted', 6, 1);
+    INSERT INTO learnings VALUES ('local', 'o', 'f', '', 0.5, 'here', 'trusted', 5, NULL), ('local', 'o', 'g', '', 0, 'here', 'trusted', 5, 2);
+";
+
+async fn moved(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Result<Moved, MoveError> {
+    move_all(&**from, &**to, &mut |_: Progress| ()).await
+}
+
+/// All rows of all tables.
+async fn all(store: &Arc<dyn Database>) -> Vec<Vec<Vec<Cell>>> {
+    let mut all = Vec::new();
+    for table in TABLES {
+        let (mut rows, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.page(table, after, 100).await.unwrap();
+            let Some(last) = page.last() else { break };
+            after = Some(last[..table.key].to_vec());
+            rows.extend(page);
+        }
+        all.push(rows);
+    }
+    all
+}
+
+#[tokio::test]
+async fn everything_arrives_in_every_direction_and_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = sqlite(&folder, "first.db");
+    filled(&first).await;
+    let rest = rusqlite::Connection::open(folder.path().join("first.db")).unwrap();
+    rest.execute_batch(THE_REST).unwrap();
+    for table in TABLES {
+        let is_there = first.page(table, None, 1).await.unwrap().len() == 1;
+        assert!(is_there, "`{}` should have something in it", table.name);
+    }
+    let stores = [
+        sqlite(&folder, "second.db"),
+        postgresql(),
+        postgresql(),
+        sqlite(&folder, "last.db"),
+    ];
+    let mut from = &first;
+    for to in &stores {
+        let report = moved(from, to).await.unwrap();
+        assert_eq!(
+            (report.sessions, report.events, report.damaged),
+            (5, 1365, 0)
+        );
+        assert_eq!(all(to).await, all(&first).await, "{}", to.place());
+        let numbered = TABLES.iter().find(|table| table.name == "saved_memories");
+        let last = to.last_number(numbered.unwrap()).await.unwrap();
+        assert_eq!(last, Some(50), "{}", to.place());
+        from = to;
+    }
+    let user = UserId::from("local");
+    for store in &stores {
+        let id = session(store, "s_more", 8).await;
+        append(store, Sketch::of(&id).exchange("one", "1").batch()).await;
+        // The words of the library are found, and what is added gets a number of its own.
+        let (seen, _) = store.visible(&user, None).await.unwrap();
+        let ids = seen.iter().map(|collection| collection.id).collect();
+        let found = store
+            .lexical(ids, vec!["everywhere".into()], 50)
+            .await
+            .unwrap();
+        assert_eq!(found.hits.len(), 9, "{}", store.place());
+        attach(store, Some(&id), "here").await;
+    }
+}
+
+#[tokio::test]
+async fn a_move_goes_on_where_it_was_interrupted_in_every_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = sqlite(&folder, "from.db");
+    filled(&from).await;
+    for (name, to) in [
+        ("sqlite", sqlite(&folder, "to.db")),
+        ("postgresql", postgresql()),
+    ] {
+        // As far as a process came that was killed in the middle of the events.
+        let mark = |table: usize, row: &[Cell]| Mark {
+            source: from.place(),
+            table,
+            after: Some(row[..TABLES[table].key].to_vec()),
+        };
+        let sessions = from.page(&TABLES[0], None, 500).await.unwrap();
+        let last = mark(0, sessions.last().unwrap());
+        to.arrive(&TABLES[0], sessions, last).await.unwrap();
+        let events = from.page(&TABLES[1], None, 500).await.unwrap();
+        let last = mark(1, events.last().unwrap());
+        to.arrive(&TABLES[1], events, last.clone()).await.unwrap();
+        assert_eq!(to.mark().await.unwrap(), Some(last), "{name}");
+        let elsewhere = sqlite(&folder, "elsewhere.db");
+        let other = moved(&elsewhere, &to).await;
+        assert!(matches!(other, Err(MoveError::OtherMove { .. })), "{name}");
+        moved(&from, &to).await.unwrap();
+        assert_eq!(all(&to).await, all(&from).await, "{name}");
+        assert_eq!(to.mark().await.unwrap(), None, "{name}");
+        let again = moved(&from, &to).await;
+        assert!(matches!(
+            again,
+            Err(MoveError::NotEmpty {
+                table: "sessions",
+                ..
+            })
+        ));
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_or_changes_meanwhile_is_not_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        (sqlite(&folder, "from.db"), sqlite(&folder, "to.db")),
+        (postgresql(), postgresql()),
+    ] {
+        filled(&from).await;
+        let id = "s_0".into();
+        let held = from.hold(&id, Patience::Refuse).await.unwrap();
+        let refused = moved(&from, &to).await;
+        assert!(
+            matches!(refused, Err(MoveError::InUse { sessions: 1, .. })),
+            "{refused:?}"
+        );
+        drop(held);
+        // Letting go of a lease takes a moment.
+        while from.held().await.unwrap() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let writing = async {
+            // When the events were copied, one more is said in a session that was passed.
+            while let Some(progress) = receiver.recv().await {
+                if matches!(progress, Progress { doing, .. } if format!("{doing:?}").contains("turns"))
+                {
+                    append(&from, Sketch::of(&id).at(274).exchange("late", "1").batch()).await;
+                    return;
+                }
+            }
+        };
+        let moving = async {
+            let mut seen = |progress: Progress| {
+                let _ = sender.send(progress);
+            };
+            move_all(&*from, &*to, &mut seen).await
+        };
+        let (result, ()) = tokio::join!(moving, writing);
+        assert!(
+            matches!(result, Err(MoveError::Changed { .. })),
+            "{result:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_table_of_postgresql_is_known_with_all_its_columns() {
+    let address = lango_testkit::postgres::empty();
+    let store = lango_store::database_at(&address, crate::ROOT.into()).unwrap();
+    store.ready().await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let query = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns
+                  WHERE table_schema = current_schema() ORDER BY 1, 2";
+    let rows = client.query(query, &[]).await.unwrap();
+    drop(client);
+    connection.await.unwrap().unwrap();
+    // Which files were applied, who holds what now, and what is made of other rows stays where it is.
+    let own = ["lango_migrations", "holds", "hold_line", "library_index"];
+    let found: Vec<(String, String, String)> = rows
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .filter(|(table, _, _): &(String, String, String)| !own.contains(&table.as_str()))
+        .collect();
+    let mut known: Vec<(String, String, String)> = Vec::new();
+    for table in TABLES {
+        for (column, kind) in table.columns {
+            let kind = match kind {
+                Kind::Text => "text",
+                Kind::Integer => "bigint",
+                Kind::Real => "double precision",
+                Kind::Bytes => "bytea",
+            };
+            known.push((table.name.to_owned(), (*column).to_owned(), kind.to_owned()));
+        }
+    }
+    known.sort();
+    assert_eq!(
+        found, known,
+        "a table or a column has to be added to `tables/list.rs`"
+    );
+}

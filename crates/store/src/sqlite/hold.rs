@@ -131,7 +131,6 @@ impl Door {
         let now = now.unwrap_or_default().as_nanos();
         self.line.join(format!("{now:020}-{}", std::process::id()))
     }
-
 }
 
 /// How many wait in a line who came before the one with this ticket; before anybody without one they all did. What the dead

@@ -10,7 +10,7 @@
 mod common;
 
 use common::{Bench, Place};
-use lango_testkit::postgres::{Cluster, programs, within};
+use lango_testkit::postgres::{Cluster, programs};
 use rustix::time::{ClockId, clock_gettime};
 use std::process::{Command, ExitCode};
 use std::thread;
@@ -23,6 +23,9 @@ const WORK: [(&str, fn(&mut Bench), usize); 4] = [
     ("list 20 sessions", Bench::list, 300),
     ("look for unfinished", Bench::look_for_unfinished, 300),
 ];
+
+/// The databases for what is stored.
+const DATABASES: [&str; 4] = ["few", "many", "very_many", "sessions"];
 
 /// How much more a turn may cost than another; on a busy machine two runs of the same differ by a quarter.
 const FLAT: f64 = 1.5;
@@ -85,20 +88,18 @@ fn on_postgres(extent: &Extent) {
     // Autovacuum would come when it likes; what it is good for is done before.
     let cluster = Cluster::start(&["autovacuum=off", "shared_buffers=256MB", "max_wal_size=1GB"]);
     let address = cluster.address();
-    let schemas = ["few", "many", "very_many", "sessions"].map(|schema| within(&address, schema));
-    let mut at = 0;
-    let mut benches = extent.stored.map(|(events, others)| {
-        at += 1;
-        Bench::among(Place::Postgres(&schemas[at - 1]), events, others)
+    let mut databases = DATABASES.iter().map(|name| {
+        psql(&address, &format!("CREATE DATABASE {name}"));
+        address.replace("/postgres", &format!("/{name}"))
     });
-    psql(&address, "VACUUM ANALYZE");
-    let mut measured = Vec::new();
-    for (name, work, times) in WORK {
-        let costs = measure(&mut benches, work, extent, times, &|| cluster.spent());
-        let touched = benches.each_mut();
-        let touched = touched.map(|bench| pages(&address, bench, work, times / extent.shorter));
-        measured.push((name, costs, touched));
-    }
+    let mut benches = extent.stored.map(|(events, others)| {
+        let database = databases.next().expect("one for each");
+        let bench = Bench::among(Place::Postgres(&database), events, others);
+        psql(&database, "VACUUM ANALYZE");
+        bench
+    });
+    let costs = WORK
+        .map(|(_, work, times)| measure(&mut benches, work, extent, times, &|| cluster.spent()));
     let columns: [(&str, fn(&Cost) -> f64); 3] = [
         ("PostgreSQL, CPU here", |cost| cost.here),
         ("PostgreSQL, CPU there", |cost| cost.there),
@@ -106,14 +107,22 @@ fn on_postgres(extent: &Extent) {
     ];
     for (title, column) in columns {
         head(title, extent);
-        for (name, costs, _) in &measured {
+        for ((name, ..), costs) in WORK.iter().zip(&costs) {
             row(name, costs.each_ref().map(column));
         }
         println!();
     }
     head("PostgreSQL, pages", extent);
-    for (name, _, touched) in &measured {
-        row(name, *touched);
+    let mut before = pages(&address, &mut benches, WORK[0].1);
+    for (name, work, times) in WORK {
+        let times = times / extent.shorter;
+        for bench in &mut benches {
+            (0..times).for_each(|_| work(bench));
+        }
+        let after = pages(&address, &mut benches, work);
+        let touched = [0, 1, 2, 3].map(|at| (after[at] - before[at]) / (times + 1) as f64);
+        row(name, touched);
+        before = after;
     }
 }
 
@@ -154,23 +163,18 @@ fn measure(
     best
 }
 
-/// The pages that the server looks at for one piece of work.
-fn pages(address: &str, bench: &mut Bench, work: fn(&mut Bench), times: usize) -> f64 {
-    let before = pages_so_far(address, bench, work);
-    (0..times).for_each(|_| work(bench));
-    let after = pages_so_far(address, bench, work);
-    (after - before) / (times + 1) as f64
-}
-
-/// A connection tells of its counts at the end of what it does, if a second has passed since it last told.
-fn pages_so_far(address: &str, bench: &mut Bench, work: fn(&mut Bench)) -> f64 {
+/// The pages that the server has looked at so far, in each database. A connection tells of its counts at the end of what it
+/// does, if a second has passed since it last told.
+fn pages(address: &str, benches: &mut [Bench; 4], work: fn(&mut Bench)) -> [f64; 4] {
     thread::sleep(Duration::from_millis(1_100));
-    work(bench);
-    let pages = psql(
-        address,
-        "SELECT sum(blks_hit + blks_read) FROM pg_stat_database WHERE datname = 'postgres'",
-    );
-    pages.trim().parse().expect("a number")
+    benches.iter_mut().for_each(work);
+    DATABASES.map(|name| {
+        let pages = psql(
+            address,
+            &format!("SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = '{name}'"),
+        );
+        pages.trim().parse().expect("a number")
+    })
 }
 
 /// What a statement says that is not lango's own.

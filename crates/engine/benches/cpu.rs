@@ -3,6 +3,7 @@
 //!
 //! `-- short` takes a tenth of the turns. `-- turns PLACE QUESTION COUNT` only runs turns, to be counted under callgrind.
 
+#[allow(dead_code, reason = "the other measurements use the rest")]
 mod common;
 
 use common::{Bench, Place};
@@ -33,7 +34,7 @@ fn main() {
     }
 }
 
-fn run_turns(place: Place, question: &str, count: usize) {
+fn run_turns(place: Place<'_>, question: &str, count: usize) {
     let mut bench = Bench::with_history(place, 300);
     (0..count).for_each(|_| bench.turn(question));
 }

@@ -1,5 +1,6 @@
 //! Wall time of a turn: `cargo bench -p lango-engine --bench turn`.
 
+#[allow(dead_code, reason = "the other measurements use the rest")]
 mod common;
 
 use common::{Bench, Place};
@@ -29,7 +30,7 @@ fn one_tool_on_sqlite(bencher: Bencher, history: usize) {
     run(bencher, Place::Sqlite, history, "what does a.txt say?");
 }
 
-fn run(bencher: Bencher, place: Place, history: usize, question: &str) {
+fn run(bencher: Bencher, place: Place<'_>, history: usize, question: &str) {
     let mut bench = Bench::with_history(place, history);
     bencher.bench_local(|| bench.turn(question));
 }

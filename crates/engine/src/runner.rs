@@ -218,7 +218,8 @@ impl Runner {
         Conversation::unsaved(Arc::clone(&self.parts), user)
     }
 
-    /// A new session under a name that the edge chose. Nothing is stored before its first turn.
+    /// A new session under a name that the edge chose. Nothing is stored before its first turn. One that is there goes on
+    /// with [`Conversation::turn_once`].
     pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
         Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
     }

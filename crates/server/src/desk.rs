@@ -83,10 +83,8 @@ impl Desk {
             },
             Start::Again => {}
         }
-        let mut conversation = match self.conversation(&job.user, &session).await {
-            Ok(conversation) => conversation,
-            Err(error) => return self.tell_not_run(&error, reports).await,
-        };
+        let runner = self.house.runner();
+        let mut conversation = runner.start_as(job.user.clone(), session.clone());
         let ended = self.turn(&job, &mut conversation, reports).await?;
         if ended == Ended::Said {
             tokio::select! {
@@ -118,20 +116,6 @@ impl Desk {
             }
         }
         Ok(Ended::Said)
-    }
-
-    async fn conversation(
-        &self,
-        user: &UserId,
-        session: &SessionId,
-    ) -> Result<Conversation, RunnerError> {
-        let runner = self.house.runner();
-        match runner.open(session.clone()).await {
-            Err(RunnerError::Store(StoreError::NotFound { .. })) => {
-                Ok(runner.start_as(user.clone(), session.clone()))
-            }
-            opened => opened,
-        }
     }
 
     /// Runs the turn of a task, or goes on with it, and tells how it goes. When the server stops before its end, it is left

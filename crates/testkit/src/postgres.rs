@@ -7,6 +7,7 @@
 //! A machine without PostgreSQL fails these tests and says how to get it; none is skipped.
 
 mod cluster;
+mod spent;
 
 pub use cluster::{Cluster, programs};
 

@@ -41,6 +41,16 @@ impl Caller {
         Self { address, token }
     }
 
+    /// Where the server is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it lets in with.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     pub fn rpc(
         &self,
         method: &str,

@@ -24,6 +24,16 @@ pub struct EffectLine {
 impl Place {
     /// With this model, and these lines of configuration besides.
     pub fn new(model_url: &str, more: &str) -> Self {
+        Self::with_configuration(&format!(
+            "[agent]\nmodel = 'mock/any'\n\
+             [providers.mock]\nkind = 'openai'\nbaseUrl = '{model_url}'\n\
+             [[approval.rules]]\naction = 'allow'\n\
+             {more}"
+        ))
+    }
+
+    /// With nothing but these lines of configuration.
+    pub fn with_configuration(configuration: &str) -> Self {
         let place = Self {
             root: tempfile::tempdir().expect("a temporary folder"),
         };
@@ -31,13 +41,7 @@ impl Place {
         fs::create_dir_all(place.workspace().join("written")).expect("a workspace");
         fs::write(place.workspace().join("notes.md"), "# Notes\n").expect("a file");
         fs::write(place.effects_file(), "").expect("a file");
-        let config = format!(
-            "[agent]\nmodel = 'mock/any'\n\
-             [providers.mock]\nkind = 'openai'\nbaseUrl = '{model_url}'\n\
-             [[approval.rules]]\naction = 'allow'\n\
-             {more}"
-        );
-        fs::write(place.home().join("lango.toml"), config).expect("a file");
+        fs::write(place.home().join("lango.toml"), configuration).expect("a file");
         place
     }
 

@@ -100,6 +100,11 @@ impl Serving {
         }
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it serves. If it ends before, or does not in this time, that is a crash.
     pub fn is_ready_within(&self, patience: Duration) -> bool {
         let is_ready = self.ready.recv_timeout(patience);

@@ -1,14 +1,16 @@
 //! What the measurements share: a runner with a scripted model, and sessions with a history of any length.
 
+use futures_util::future::join_all;
 use lango_core::{
     AgentName, Batch, Event, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest,
-    NewSession, Outcome, SessionId, SessionStore, Timestamp, Tool, TurnId, Usage, UserId,
+    NewSession, Outcome, SessionCatalog, SessionId, SessionStore, Timestamp, Tool, TurnId, Usage,
+    UserId,
 };
 use lango_engine::{
     Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree,
     TreeSettings,
 };
-use lango_store::{MemoryStore, SqliteStore};
+use lango_store::{MemoryStore, PostgresStore, SqliteStore};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -18,14 +20,26 @@ use tokio::sync::mpsc;
 
 /// Where the log is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Place<'a> {
     Memory,
     Sqlite,
+    /// The database at this address.
+    Postgres(&'a str),
 }
+
+/// A store of sessions with their list.
+pub trait Sessions: SessionStore + SessionCatalog {}
+
+impl<S: SessionStore + SessionCatalog> Sessions for S {}
+
+/// How many sessions are filled at the same time.
+const AT_ONCE: usize = 200;
 
 /// An open session that turns can be run in.
 pub struct Bench {
     runtime: Runtime,
+    store: Arc<dyn Sessions>,
+    runner: Runner,
     conversation: Conversation,
     sender: mpsc::Sender<Shown>,
     shown: mpsc::Receiver<Shown>,
@@ -34,35 +48,67 @@ pub struct Bench {
 
 impl Bench {
     /// A session with this many events of earlier turns.
-    pub fn with_history(place: Place, events: usize) -> Self {
+    pub fn with_history(place: Place<'_>, events: usize) -> Self {
+        Self::among(place, events, 0)
+    }
+
+    /// The same among so many other sessions, of one turn each.
+    pub fn among(place: Place<'_>, events: usize, others: usize) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime");
-        let (store, folder): (Arc<dyn SessionStore>, _) = match place {
+        let root = AgentName::from("lango-orchestrator");
+        let (store, folder): (Arc<dyn Sessions>, _) = match place {
             Place::Memory => (Arc::new(MemoryStore::new()), None),
             Place::Sqlite => {
                 let folder = tempfile::tempdir().expect("a folder");
-                let store = SqliteStore::open(
-                    folder.path().join("bench.db"),
-                    AgentName::from("lango-orchestrator"),
-                );
+                let store = SqliteStore::open(folder.path().join("bench.db"), root);
                 (Arc::new(store.expect("a database")), Some(folder))
+            }
+            Place::Postgres(address) => {
+                let store = PostgresStore::at(address, root);
+                (Arc::new(store.expect("an address")), None)
             }
         };
         let session = SessionId::from("s_bench");
+        runtime.block_on(fill_many(&*store, others));
         runtime.block_on(fill(&*store, &session, events));
+        let runner = runner(Arc::<dyn Sessions>::clone(&store));
         let conversation = runtime
-            .block_on(runner(store).open(session))
+            .block_on(runner.open(session))
             .expect("the session opens");
         let (sender, shown) = mpsc::channel(256);
         Self {
             runtime,
+            store,
+            runner,
             conversation,
             sender,
             shown,
             _folder: folder,
         }
+    }
+
+    /// Opens the session once more.
+    pub fn open(&mut self) {
+        let session = self.conversation.session().clone();
+        let opened = self.runtime.block_on(self.runner.open(session));
+        assert!(!opened.expect("the session opens").is_cut_off());
+    }
+
+    /// Lists the sessions used last.
+    pub fn list(&mut self) {
+        let listed = self.store.list(self.conversation.user(), 20);
+        let listed = self.runtime.block_on(listed).expect("a list");
+        assert!(!listed.is_empty());
+    }
+
+    /// Looks for turns without an end.
+    pub fn look_for_unfinished(&mut self) {
+        let unfinished = self.store.unfinished(None, 100);
+        let unfinished = self.runtime.block_on(unfinished).expect("a list");
+        assert!(unfinished.is_empty());
     }
 
     /// Runs one turn to its end.
@@ -126,8 +172,20 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
     })
 }
 
+/// So many sessions with one turn each.
+async fn fill_many(store: &dyn Sessions, sessions: usize) {
+    let session = |number: usize| async move {
+        let session = SessionId::new(format!("s_{number:06}"));
+        fill(store, &session, 3).await;
+    };
+    for first in (0..sessions).step_by(AT_ONCE) {
+        let some = first..sessions.min(first + AT_ONCE);
+        join_all(some.map(session)).await;
+    }
+}
+
 /// Earlier turns of three events each.
-async fn fill(store: &dyn SessionStore, session: &SessionId, events: usize) {
+async fn fill(store: &dyn Sessions, session: &SessionId, events: usize) {
     let new = NewSession {
         id: session.clone(),
         user: UserId::from("local"),

@@ -46,6 +46,15 @@ pub(super) enum Place {
     Stale,
 }
 
+/// Where a session comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was made just now, and has no turns.
+    New,
+    /// It was there.
+    Stored,
+}
+
 impl Conversation {
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
@@ -143,7 +152,9 @@ impl Conversation {
         check_input(question)?;
         let hold = self.take_hold(stop, shown).await?;
         match self.place {
-            Place::Unsaved => self.create().await?,
+            Place::Unsaved => {
+                self.create().await?;
+            }
             Place::Current if self.left.is_none() => {}
             Place::Current | Place::Stale => self.read().await?,
         }
@@ -252,17 +263,33 @@ impl Conversation {
         Turn::begin(tree, start, Arc::clone(question), settings, now)
     }
 
-    pub(super) async fn create(&mut self) -> Result<(), RunnerError> {
+    /// Makes the session, or finds that it is there: an earlier try may have been dropped after the store had taken it.
+    async fn create(&mut self) -> Result<Origin, RunnerError> {
         let new = NewSession {
             id: self.session.clone(),
             user: self.user.clone(),
             created: self.parts.clock.now(),
         };
         match self.parts.store.create(new).await {
-            // An earlier try was dropped after the store had taken it: the name is fresh, so the session is ours.
-            Ok(()) | Err(StoreError::Exists { .. }) => Ok(()),
+            Ok(()) => Ok(Origin::New),
+            Err(StoreError::Exists { .. }) => Ok(Origin::Stored),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Reads where the session stands; makes it if it was never stored.
+    pub(super) async fn read_or_create(&mut self) -> Result<Origin, RunnerError> {
+        match self.read().await {
+            Err(RunnerError::Store(StoreError::NotFound { .. }))
+                if self.place == Place::Unsaved => {}
+            read => return read.map(|()| Origin::Stored),
+        }
+        let origin = self.create().await?;
+        if origin == Origin::Stored {
+            self.read().await?;
+        }
+        self.place = Place::Current;
+        Ok(origin)
     }
 
     /// Reads where the session stands.

@@ -1,7 +1,7 @@
 //! Going on with a turn that has no outcome yet: one that waits for a person, or one whose process is gone. Whoever does it
 //! holds the session, reads how it stands, and replays the turn from its events.
 
-use super::conversation::{Conversation, LeftOver, Place, check_input};
+use super::conversation::{Conversation, LeftOver, Origin, Place, check_input};
 use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
 use crate::turn::Input;
 use lango_core::{Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId};
@@ -39,14 +39,11 @@ impl Conversation {
     ) -> Result<TurnEnd, RunnerError> {
         check_input(question)?;
         let hold = self.take_hold(stop, shown).await?;
-        if self.place == Place::Unsaved {
-            self.create().await?;
-        }
-        self.read().await?;
-        let runner = Runner {
-            parts: Arc::clone(&self.parts),
+        let standing = match self.read_or_create().await? {
+            Origin::New => Standing::Unknown,
+            Origin::Stored => self.standing(&id).await?,
         };
-        match runner.standing(&self.session, &id).await? {
+        match standing {
             Standing::Unknown => self.turn_held(id, question, &hold, stop, shown).await,
             Standing::Finished(report) => Ok(TurnEnd::Finished(report)),
             Standing::Waiting(_) | Standing::Unfinished => {
@@ -54,6 +51,13 @@ impl Conversation {
                 end.ok_or(RunnerError::NothingWaits)
             }
         }
+    }
+
+    async fn standing(&self, turn: &TurnId) -> Result<Standing, RunnerError> {
+        let runner = Runner {
+            parts: Arc::clone(&self.parts),
+        };
+        runner.standing(&self.session, turn).await
     }
 
     /// Ends a turn that waits for a person or was cut off: what it asks for is denied, and nothing more is begun.

@@ -9,7 +9,8 @@ use super::failure::Failure;
 use super::migrations;
 use super::statements::start::SET_UP;
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Transaction,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+    Transaction,
 };
 use lango_core::{BoxFuture, StoreError};
 use std::time::{Duration, Instant};
@@ -77,6 +78,8 @@ impl Database {
         });
         let pool = Pool::builder(manager)
             .max_size(connections.max(1))
+            // The one that was used last knows the statements best.
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(patience))
             .create_timeout(Some(patience))

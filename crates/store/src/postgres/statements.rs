@@ -28,6 +28,9 @@ pub(super) const LOG_END: &str =
 
 /// What a new turn has to know: whose session it is, the end of its log, how many turns it has, and those from the block of
 /// `$2` turns before the last full one on, with their question, their answer and the delegation behind it.
+///
+/// Whatever the server believes to know about the tables: the turns are the last of an index, in its order, and each event
+/// is looked up by its key. Left to itself it has been seen to read all turns and all events of a session.
 pub(super) const HEAD: &str = r#"SELECT sessions."user", log_end.seq, log_end.hash, last_turn.turns,
             shown.ordinal, shown.turn, shown.first_seq, shown.finished, question.body,
             shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
@@ -37,15 +40,18 @@ pub(super) const HEAD: &str = r#"SELECT sessions."user", log_end.seq, log_end.ha
        LEFT JOIN LATERAL (SELECT ordinal + 1 AS turns, ordinal + finished AS ended FROM turns
                            WHERE turns.session = sessions.id
                            ORDER BY ordinal DESC LIMIT 1) AS last_turn ON true
-       LEFT JOIN turns AS shown
-         ON shown.session = sessions.id
-        AND shown.ordinal >= greatest(last_turn.ended / $2 - 1, 0) * $2
-       LEFT JOIN events AS question
-         ON question.session = shown.session AND question.seq = shown.question_seq
-       LEFT JOIN events AS answer
-         ON answer.session = shown.session AND answer.seq = shown.answer_seq
-       LEFT JOIN events AS delegation
-         ON delegation.session = shown.session AND delegation.seq = shown.delegation_seq
+       LEFT JOIN LATERAL (SELECT * FROM turns WHERE turns.session = sessions.id
+                           ORDER BY ordinal DESC LIMIT $2::bigint * 2) AS shown
+         ON shown.ordinal >= greatest(last_turn.ended / $2 - 1, 0) * $2
+       LEFT JOIN LATERAL (SELECT body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.question_seq
+                           LIMIT 1) AS question ON true
+       LEFT JOIN LATERAL (SELECT author, frame, body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.answer_seq
+                           LIMIT 1) AS answer ON true
+       LEFT JOIN LATERAL (SELECT body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.delegation_seq
+                           LIMIT 1) AS delegation ON true
       WHERE sessions.id = $1 AND NOT starts_with(sessions."user", chr(1) || '1')"#;
 
 /// Events in their order.

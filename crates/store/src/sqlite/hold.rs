@@ -3,7 +3,8 @@
 //! process that is only slow, or stopped, keeps it. So it cannot be lost, and needs no fence.
 //!
 //! Whoever waits has a file of their own, locked as well, whose name begins with the time of their coming: the earliest
-//! that is still locked is next.
+//! that is still locked is next. These are in a folder that is there while somebody waits, so that whoever comes to a free
+//! session finds out with one look, however many others are at work.
 
 use super::failure::creation_error;
 use crate::line::{Lines, Place};
@@ -20,6 +21,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How often somebody who waits looks whether it is their turn.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// How often a file that others remove just then is made again.
+const TRIES: usize = 1_000;
+
 /// Takes hold of a session of the database at `path`.
 pub(super) async fn hold(
     path: &Path,
@@ -34,12 +38,11 @@ pub(super) async fn hold(
         id: session.clone(),
         waiting,
     };
-    door.make_folder().map_err(failed)?;
     let mut ticket: Option<LockedFile> = None;
     loop {
-        let before = door.line(ticket.as_ref()).map_err(failed)?;
+        let before = waiting_in(&door.line, ticket.as_ref()).map_err(failed)?;
         let lock = match before {
-            0 => LockedFile::take(&door.folder, &door.name).map_err(failed)?,
+            0 => LockedFile::take(door.lock.clone(), Kind::Lock).map_err(failed)?,
             _ => None,
         };
         match (lock, patience) {
@@ -54,7 +57,7 @@ pub(super) async fn hold(
                 return Err(busy(Some(before)));
             }
             (None, Patience::Wait { .. }) if ticket.is_none() => {
-                ticket = LockedFile::take(&door.folder, &door.ticket()).map_err(failed)?;
+                ticket = LockedFile::take(door.ticket(), Kind::Ticket).map_err(failed)?;
             }
             (None, Patience::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
         }
@@ -71,8 +74,12 @@ pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
     };
     let mut held = 0;
     for entry in entries {
-        let entry = entry.map_err(failed)?;
-        held += usize::from(is_alive(&entry.path()).map_err(failed)?);
+        let path = entry.map_err(failed)?.path();
+        let in_use = match path.is_dir() {
+            true => waiting_in(&path, None).map(|waiting| waiting > 0),
+            false => is_alive(path, Kind::Lock),
+        };
+        held += usize::from(in_use.map_err(failed)?);
     }
     Ok(held)
 }
@@ -96,65 +103,63 @@ impl Held for FileHold {
 
 /// Where the files of a session are.
 struct Door {
-    folder: PathBuf,
-    name: String,
+    /// The file that the holder has locked.
+    lock: PathBuf,
+    /// The folder with the files of those who wait.
+    line: PathBuf,
 }
 
 impl Door {
     fn of(database: &Path, session: &SessionId) -> Self {
         // A session that was imported can have any name, and a file cannot.
-        let mut name = String::new();
+        let mut name = String::with_capacity(33);
         for byte in &Sha256::digest(session.as_str())[..16] {
             let _ = write!(name, "{byte:02x}");
         }
+        let folder = database.with_extension("locks");
+        let lock = folder.join(&name);
+        name.push('~');
         Self {
-            folder: database.with_extension("locks"),
-            name,
+            lock,
+            line: folder.join(name),
         }
     }
 
-    fn make_folder(&self) -> io::Result<()> {
-        let mut folder = DirBuilder::new();
-        folder.recursive(true).mode(0o700).create(&self.folder)
-    }
-
-    /// A name for somebody who comes now.
-    fn ticket(&self) -> String {
+    /// A file for somebody who comes now.
+    fn ticket(&self) -> PathBuf {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
-        format!("{}~{now:020}-{}", self.name, std::process::id())
-    }
-
-    /// How many wait who came before the one with this ticket; before anybody without one they all did. What the dead
-    /// left is removed.
-    fn line(&self, own: Option<&LockedFile>) -> io::Result<usize> {
-        let prefix = format!("{}~", self.name);
-        let mut before = 0;
-        for entry in fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            let name = path.file_name().and_then(|name| name.to_str());
-            let is_ticket = name.is_some_and(|name| name.starts_with(&prefix));
-            if is_ticket && own.is_none_or(|own| path < own.path) && is_alive(&path)? {
-                before += 1;
-            }
-        }
-        Ok(before)
+        self.line.join(format!("{now:020}-{}", std::process::id()))
     }
 }
 
+/// How many wait in a line who came before the one with this ticket; before anybody without one they all did. What the dead
+/// left is removed.
+fn waiting_in(line: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
+    let entries = match fs::read_dir(line) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut before = 0;
+    for entry in entries {
+        let path = entry?.path();
+        if own.is_none_or(|own| path < own.path) && is_alive(path, Kind::Ticket)? {
+            before += 1;
+        }
+    }
+    Ok(before)
+}
+
 /// Whether somebody has this file; if nobody does, it is removed.
-fn is_alive(path: &Path) -> io::Result<bool> {
-    let file = match OpenOptions::new().write(true).open(path) {
+fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
+    let file = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
     match file.try_lock() {
         Ok(()) => {
-            drop(LockedFile {
-                path: path.to_owned(),
-                file,
-            });
+            drop(LockedFile { path, file, kind });
             Ok(false)
         }
         Err(TryLockError::WouldBlock) => Ok(true),
@@ -162,20 +167,33 @@ fn is_alive(path: &Path) -> io::Result<bool> {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Lock,
+    /// The last one takes the folder with it.
+    Ticket,
+}
+
 /// A file that is there as long as this lives, and locked.
 struct LockedFile {
     path: PathBuf,
     file: File,
+    kind: Kind,
 }
 
 impl LockedFile {
     /// Makes and locks it; none if somebody else has it.
-    fn take(folder: &Path, name: &str) -> io::Result<Option<Self>> {
-        let path = folder.join(name);
-        loop {
-            let mut options = OpenOptions::new();
-            options.create(true).truncate(false).write(true).mode(0o600);
-            let file = options.open(&path)?;
+    fn take(path: PathBuf, kind: Kind) -> io::Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        for _ in 0..TRIES {
+            let file = match options.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    make_folder_of(&path)?;
+                    continue;
+                }
+                file => file?,
+            };
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -185,9 +203,11 @@ impl LockedFile {
             let is_there =
                 fs::metadata(&path).and_then(|there| Ok(there.ino() == file.metadata()?.ino()));
             if is_there.unwrap_or(false) {
-                return Ok(Some(Self { path, file }));
+                return Ok(Some(Self { path, file, kind }));
             }
         }
+        let others = format!("`{}` is removed all the time", path.display());
+        Err(io::Error::other(others))
     }
 }
 
@@ -196,5 +216,15 @@ impl Drop for LockedFile {
         // While it is still ours, so that nobody else's file is removed.
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
+        if let (Kind::Ticket, Some(folder)) = (self.kind, self.path.parent()) {
+            // One in which others wait stays.
+            let _ = fs::remove_dir(folder);
+        }
     }
+}
+
+fn make_folder_of(path: &Path) -> io::Result<()> {
+    let mut folder = DirBuilder::new();
+    let folder = folder.recursive(true).mode(0o700);
+    path.parent().map_or(Ok(()), |path| folder.create(path))
 }

@@ -93,12 +93,16 @@ pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> St
 
 /// A connection to a database with many rows.
 pub(in crate::postgres) async fn many_rows() -> Client {
+    rows(MANY_ROWS).await
+}
+
+async fn rows(statements: &str) -> Client {
     let address = postgres::empty();
     let store = PostgresStore::at(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
-    client.batch_execute(MANY_ROWS).await.unwrap();
+    client.batch_execute(statements).await.unwrap();
     client
 }
 
@@ -125,4 +129,33 @@ async fn no_everyday_statement_scans_a_table_or_sorts() {
         4,
         "{plan}"
     );
+    // And of the turns, however many there are, the last ones in the order of their key.
+    assert_eq!(
+        plan.matches("Backward using turns_pkey on turns").count(),
+        2,
+        "{plan}"
+    );
+}
+
+/// A session with seven thousand turns, and nothing else: whatever is true of one of its rows is true of all.
+const ONE_LONG_SESSION: &str = r#"
+INSERT INTO sessions (id, "user", created, updated) VALUES ('s_1', 'u_1', 0, 0);
+INSERT INTO events (session, seq, turn, frame, time, body)
+SELECT 's_1', n, 't_' || (n - 1) / 3, '', n, repeat('x', 300) FROM generate_series(1, 21000) AS n;
+INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, answer_seq, finished)
+SELECT 's_1', n, 't_' || n, n * 3 + 1, n * 3 + 1, n * 3 + 2, 1 FROM generate_series(0, 6999) AS n;
+ANALYZE sessions, events, turns;
+SET plan_cache_mode = force_generic_plan"#;
+
+#[tokio::test]
+async fn a_turn_reads_events_and_turns_by_their_keys_even_where_there_is_but_one_session() {
+    let client = rows(ONE_LONG_SESSION).await;
+    for statement in [APPEND_FREE, APPEND_HELD, HEAD, LOG_END, TURN_EVENTS] {
+        let plan = plan_of(&client, statement).await;
+        let scans = ["Seq Scan on events", "Seq Scan on turns"];
+        assert!(
+            !scans.iter().any(|scan| plan.contains(scan)),
+            "{statement}\n{plan}"
+        );
+    }
 }

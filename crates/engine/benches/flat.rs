@@ -1,0 +1,213 @@
+//! Whether what is stored makes anything slower: `cargo bench -p lango-engine --bench flat`.
+//!
+//! The same work in a session with few, many and very many events, and in one among very many sessions, on SQLite and on
+//! PostgreSQL: CPU time of this process, CPU time of PostgreSQL's, wall time, and the pages that PostgreSQL touched. All four
+//! take turns in short rounds and the best round counts, so that what the machine does meanwhile hits all of them alike.
+//!
+//! `-- short` stores a fiftieth. Ends with 1 if a turn on SQLite costs half as much again in one of them as in another.
+
+#[allow(dead_code, reason = "the other measurements use the rest")]
+mod common;
+
+use common::{Bench, Place};
+use lango_testkit::postgres::{Cluster, programs};
+use rustix::time::{ClockId, clock_gettime};
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is measured, and how often in a round.
+const WORK: [(&str, fn(&mut Bench), usize); 4] = [
+    ("a turn", |bench| bench.turn("hello"), 100),
+    ("open a session", Bench::open, 300),
+    ("list 20 sessions", Bench::list, 300),
+    ("look for unfinished", Bench::look_for_unfinished, 300),
+];
+
+/// The databases for what is stored.
+const DATABASES: [&str; 4] = ["few", "many", "very_many", "sessions"];
+
+/// How much more a turn may cost than another; on a busy machine two runs of the same differ by a quarter.
+const FLAT: f64 = 1.5;
+
+/// What is stored: events in the session, and other sessions.
+type Stored = (usize, usize);
+
+/// How much there is of everything.
+struct Extent {
+    stored: [Stored; 4],
+    rounds: usize,
+    /// Repetitions are divided by this.
+    shorter: usize,
+}
+
+const WHOLE: Extent = Extent {
+    stored: [(10, 0), (10_000, 0), (1_000_000, 0), (10, 100_000)],
+    rounds: 9,
+    shorter: 1,
+};
+
+const SHORT: Extent = Extent {
+    stored: [(10, 0), (1_000, 0), (20_000, 0), (10, 1_000)],
+    rounds: 7,
+    shorter: 4,
+};
+
+fn main() -> ExitCode {
+    let is_short = std::env::args().any(|argument| argument == "short");
+    let extent = if is_short { SHORT } else { WHOLE };
+    println!("µs each, the best of {} rounds\n", extent.rounds);
+    let on_sqlite = on_sqlite(&extent);
+    println!();
+    on_postgres(&extent);
+    if on_sqlite > FLAT {
+        println!("\na turn on SQLite is not flat: {on_sqlite:.2} is more than {FLAT}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// Gives how much more a turn costs than another.
+fn on_sqlite(extent: &Extent) -> f64 {
+    let mut benches = extent
+        .stored
+        .map(|(events, others)| Bench::among(Place::Sqlite, events, others));
+    head("SQLite, CPU", extent);
+    let mut of_turns = 0.0;
+    for (name, work, times) in WORK {
+        let costs = measure(&mut benches, work, extent, times, &|| Duration::ZERO);
+        let ratio = row(name, costs.map(|cost| cost.here));
+        if name == WORK[0].0 {
+            of_turns = ratio;
+        }
+    }
+    of_turns
+}
+
+fn on_postgres(extent: &Extent) {
+    // Autovacuum would come when it likes; what it is good for is done before.
+    let cluster = Cluster::start(&["autovacuum=off", "shared_buffers=256MB", "max_wal_size=1GB"]);
+    let address = cluster.address();
+    let mut databases = DATABASES.iter().map(|name| {
+        psql(&address, &format!("CREATE DATABASE {name}"));
+        address.replace("/postgres", &format!("/{name}"))
+    });
+    let mut benches = extent.stored.map(|(events, others)| {
+        let database = databases.next().expect("one for each");
+        let bench = Bench::among(Place::Postgres(&database), events, others);
+        psql(&database, "VACUUM ANALYZE");
+        bench
+    });
+    let costs = WORK
+        .map(|(_, work, times)| measure(&mut benches, work, extent, times, &|| cluster.spent()));
+    let columns: [(&str, fn(&Cost) -> f64); 3] = [
+        ("PostgreSQL, CPU here", |cost| cost.here),
+        ("PostgreSQL, CPU there", |cost| cost.there),
+        ("PostgreSQL, wall", |cost| cost.wall),
+    ];
+    for (title, column) in columns {
+        head(title, extent);
+        for ((name, ..), costs) in WORK.iter().zip(&costs) {
+            row(name, costs.each_ref().map(column));
+        }
+        println!();
+    }
+    head("PostgreSQL, pages", extent);
+    let mut before = pages(&address, &mut benches, WORK[0].1);
+    for (name, work, times) in WORK {
+        let times = times / extent.shorter;
+        for bench in &mut benches {
+            (0..times).for_each(|_| work(bench));
+        }
+        let after = pages(&address, &mut benches, work);
+        let touched = [0, 1, 2, 3].map(|at| (after[at] - before[at]) / (times + 1) as f64);
+        row(name, touched);
+        before = after;
+    }
+}
+
+/// What one piece of work cost, in microseconds.
+#[derive(Clone, Copy)]
+struct Cost {
+    here: f64,
+    there: f64,
+    wall: f64,
+}
+
+fn measure(
+    benches: &mut [Bench; 4],
+    work: fn(&mut Bench),
+    extent: &Extent,
+    times: usize,
+    spent_there: &dyn Fn() -> Duration,
+) -> [Cost; 4] {
+    let times = times / extent.shorter;
+    let mut best = [Cost {
+        here: f64::MAX,
+        there: f64::MAX,
+        wall: f64::MAX,
+    }; 4];
+    for bench in benches.iter_mut() {
+        (0..times / 2).for_each(|_| work(bench));
+    }
+    for _ in 0..extent.rounds {
+        for (bench, best) in benches.iter_mut().zip(&mut best) {
+            let (here, there, began) = (spent_here(), spent_there(), Instant::now());
+            (0..times).for_each(|_| work(bench));
+            let each = |spent: Duration| spent.as_secs_f64() * 1e6 / times as f64;
+            best.wall = best.wall.min(each(began.elapsed()));
+            best.here = best.here.min(each(spent_here() - here));
+            best.there = best.there.min(each(spent_there() - there));
+        }
+    }
+    best
+}
+
+/// The pages that the server has looked at so far, in each database. A connection tells of its counts at the end of what it
+/// does, if a second has passed since it last told.
+fn pages(address: &str, benches: &mut [Bench; 4], work: fn(&mut Bench)) -> [f64; 4] {
+    thread::sleep(Duration::from_millis(1_100));
+    benches.iter_mut().for_each(work);
+    DATABASES.map(|name| {
+        let pages = psql(
+            address,
+            &format!("SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = '{name}'"),
+        );
+        pages.trim().parse().expect("a number")
+    })
+}
+
+/// What a statement says that is not lango's own.
+fn psql(address: &str, statement: &str) -> String {
+    let mut psql = Command::new(programs().join("psql"));
+    psql.args(["-X", "-A", "-t", "-c", statement, address]);
+    let output = psql.output().expect("psql starts");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn spent_here() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::from_secs(seconds) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
+}
+
+fn head(title: &str, extent: &Extent) {
+    let names = extent.stored.map(|stored| match stored {
+        (events, 0) => format!("{events} events"),
+        (_, others) => format!("{others} sessions"),
+    });
+    print!("{title:<24}");
+    names.iter().for_each(|name| print!("{name:>18}"));
+    println!("{:>12}", "most/least");
+}
+
+/// Prints a row; gives how much more the most is than the least.
+fn row(name: &str, values: [f64; 4]) -> f64 {
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let least = values.iter().copied().fold(f64::MAX, f64::min);
+    print!("{name:<24}");
+    values.iter().for_each(|value| print!("{value:>18.1}"));
+    println!("{:>12.2}", most / least);
+    most / least
+}

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 /// More than there is of anything.
@@ -30,7 +31,7 @@ pub struct Found {
 
 /// Opens what the cut leaves and holds it against the truth.
 pub async fn check(truth: &Truth, cut: &Cut, random: &mut Random, found: &mut Found) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = working_folder();
     let path = folder.path().join("lango.db");
     let copy = &truth.copies[cut.copy];
     fs::write(&path, &copy.database).unwrap();
@@ -53,6 +54,12 @@ pub async fn check(truth: &Truth, cut: &Cut, random: &mut Random, found: &mut Fo
     for what in &mut found.wrong[before..] {
         *what = format!("{cut:?}: {what}");
     }
+}
+
+/// In memory, where that is possible: nothing here has to outlive the machine.
+fn working_folder() -> TempDir {
+    let in_memory = tempfile::tempdir_in("/dev/shm");
+    in_memory.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 fn check_file(path: &Path, found: &mut Found) {

@@ -16,8 +16,11 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// One piece of work.
+type Work = fn(&mut Bench);
+
 /// What is measured, and how often in a round.
-const WORK: [(&str, fn(&mut Bench), usize); 4] = [
+const WORK: [(&str, Work, usize); 4] = [
     ("a turn", |bench| bench.turn("hello"), 100),
     ("open a session", Bench::open, 300),
     ("list 20 sessions", Bench::list, 300),
@@ -100,7 +103,7 @@ fn on_postgres(extent: &Extent) {
     });
     let costs = WORK
         .map(|(_, work, times)| measure(&mut benches, work, extent, times, &|| cluster.spent()));
-    let columns: [(&str, fn(&Cost) -> f64); 3] = [
+    let columns: [(&str, Figure); 3] = [
         ("PostgreSQL, CPU here", |cost| cost.here),
         ("PostgreSQL, CPU there", |cost| cost.there),
         ("PostgreSQL, wall", |cost| cost.wall),
@@ -126,6 +129,9 @@ fn on_postgres(extent: &Extent) {
     }
 }
 
+/// One of the figures.
+type Figure = fn(&Cost) -> f64;
+
 /// What one piece of work cost, in microseconds.
 #[derive(Clone, Copy)]
 struct Cost {
@@ -136,7 +142,7 @@ struct Cost {
 
 fn measure(
     benches: &mut [Bench; 4],
-    work: fn(&mut Bench),
+    work: Work,
     extent: &Extent,
     times: usize,
     spent_there: &dyn Fn() -> Duration,
@@ -165,7 +171,7 @@ fn measure(
 
 /// The pages that the server has looked at so far, in each database. A connection tells of its counts at the end of what it
 /// does, if a second has passed since it last told.
-fn pages(address: &str, benches: &mut [Bench; 4], work: fn(&mut Bench)) -> [f64; 4] {
+fn pages(address: &str, benches: &mut [Bench; 4], work: Work) -> [f64; 4] {
     thread::sleep(Duration::from_millis(1_100));
     benches.iter_mut().for_each(work);
     DATABASES.map(|name| {

@@ -93,7 +93,8 @@ fn on_postgres(extent: &Extent) {
     let address = cluster.address();
     let mut databases = DATABASES.iter().map(|name| {
         psql(&address, &format!("CREATE DATABASE {name}"));
-        address.replace("/postgres", &format!("/{name}"))
+        let (server, _) = address.rsplit_once('/').expect("an address with a database");
+        format!("{server}/{name}")
     });
     let mut benches = extent.stored.map(|(events, others)| {
         let database = databases.next().expect("one for each");

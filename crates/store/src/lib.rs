@@ -46,7 +46,7 @@ pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
-    NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn,
-    Watermark, Which,
+    NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead,
+    UnobservedTurn, Watermark, Which,
 };
 pub use sqlite::SqliteStore;

@@ -223,13 +223,20 @@ pub struct TurnsToRead {
     pub text_bytes: usize,
 }
 
+/// What a prompt shows of memory, the newest first: of recollections those that went into no later one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShownMemory {
+    /// Of the second generation, of the first, and observations.
+    pub recollections: [Vec<Recollection>; 3],
+    /// What was saved for the user.
+    pub saved: Vec<SavedMemory>,
+}
+
 /// Which recollections of a generation to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// All, the newest first.
     Newest,
-    /// Those that went into no later one, the newest first.
-    NewestLoose,
     /// Those that went into no later one, the oldest first.
     OldestLoose,
 }

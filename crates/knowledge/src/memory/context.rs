@@ -6,7 +6,7 @@
 use super::entry::Entry;
 use super::{Memory, TOKEN_BYTES, prompt};
 use lango_core::StoreError;
-use lango_store::{Generation, MemoryOwner, Which};
+use lango_store::MemoryOwner;
 
 /// How many entries of a section are looked at.
 const MOST_ENTRIES: usize = 64;
@@ -16,22 +16,12 @@ pub(super) async fn block(
     memory: &Memory,
     owner: &MemoryOwner,
 ) -> Result<Option<String>, StoreError> {
-    let rows = memory.rows();
-    // That the session is this user's; saved memories would not notice.
-    rows.watermark(owner).await?;
+    let shown = memory.rows().shown(owner, MOST_ENTRIES).await?;
     let mut sections = Vec::with_capacity(4);
-    for generation in [
-        Generation::Second,
-        Generation::First,
-        Generation::Observation,
-    ] {
-        let entries = rows
-            .recollections(owner, generation, Which::NewestLoose, MOST_ENTRIES)
-            .await?;
-        sections.push(entries.into_iter().map(Entry::from).collect());
+    for recollections in shown.recollections {
+        sections.push(recollections.into_iter().map(Entry::from).collect());
     }
-    let saved = rows.saved(&owner.user, MOST_ENTRIES).await?;
-    sections.push(saved.into_iter().map(Entry::from).collect());
+    sections.push(shown.saved.into_iter().map(Entry::from).collect());
     Ok(fit(sections, memory.parts.settings.context_tokens))
 }
 
@@ -55,7 +45,7 @@ fn fit(sections: Vec<Vec<Entry>>, most_tokens: u64) -> Option<String> {
 mod tests {
     use super::*;
     use lango_core::{Source, Timestamp, Trust};
-    use lango_store::MemoryId;
+    use lango_store::{Generation, MemoryId};
     use proptest::prelude::*;
 
     fn entry(number: u64, text: String) -> Entry {

@@ -1,11 +1,12 @@
-//! Several statements in one transaction: how they are asked, and how claims are read from their rows.
+//! How statements are asked, alone or several in one transaction, and how claims are read from their rows.
 
 use super::PostgresStore;
-use super::database::{Purpose, Values};
+use super::database::{Database, Purpose, Values};
 use super::failure::Failure;
 use crate::database::Answer;
 use deadpool_postgres::Transaction;
 use lango_core::{BoxFuture, Trust};
+use std::future::Future;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
@@ -13,7 +14,40 @@ use tokio_postgres::Row;
 pub(super) type Work<A, T> =
     for<'t, 'c> fn(&'t Transaction<'c>, &'t A) -> BoxFuture<'t, Result<T, Failure>>;
 
+/// Whom a statement can be asked of.
+pub(super) trait Ask: Sync {
+    /// The rows of a statement.
+    fn rows(
+        &self,
+        statement: &str,
+        values: Values<'_>,
+    ) -> impl Future<Output = Result<Vec<Row>, Failure>> + Send;
+}
+
+/// One statement among others, as of the moment of all of them.
+impl Ask for Transaction<'_> {
+    async fn rows(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
+        let statement = self.prepare_cached(statement).await?;
+        Ok(self.query(&statement, values).await?)
+    }
+}
+
+/// One statement that stands alone and changes nothing. No transaction is begun or ended for it.
+impl Ask for Arc<Database> {
+    async fn rows(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
+        Ok(Database::query(self, statement, values).await?)
+    }
+}
+
 impl PostgresStore {
+    /// What was asked with statements that stand alone.
+    pub(super) fn asked<'a, T>(
+        &'a self,
+        asked: impl Future<Output = Result<T, Failure>> + Send + 'a,
+    ) -> Answer<'a, T> {
+        Box::pin(async move { asked.await.map_err(|failure| self.database.said(failure)) })
+    }
+
     /// Looks something up, all of it as of one moment.
     pub(super) fn look<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
@@ -60,24 +94,21 @@ impl PostgresStore {
 
 /// The rows of a statement.
 pub(super) async fn rows(
-    transaction: &Transaction<'_>,
+    asked: &impl Ask,
     statement: &str,
     values: Values<'_>,
 ) -> Result<Vec<Row>, Failure> {
-    let statement = transaction.prepare_cached(statement).await?;
-    Ok(transaction.query(&statement, values).await?)
+    asked.rows(statement, values).await
 }
 
 /// The only row of a statement, if there is one.
 pub(super) async fn row(
-    transaction: &Transaction<'_>,
+    asked: &impl Ask,
     statement: &str,
     values: Values<'_>,
 ) -> Result<Option<Row>, Failure> {
-    Ok(rows(transaction, statement, values)
-        .await?
-        .into_iter()
-        .next())
+    let rows = asked.rows(statement, values).await?;
+    Ok(rows.into_iter().next())
 }
 
 /// Carries a statement out; gives how many rows it touched.

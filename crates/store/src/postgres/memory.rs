@@ -11,8 +11,8 @@ use super::PostgresStore;
 use crate::database::Answer;
 use crate::recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
-    NewSavedMemory, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn, Watermark,
-    Which,
+    NewSavedMemory, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which,
 };
 use lango_core::{Trust, TurnId, UserId};
 #[cfg(test)]
@@ -20,16 +20,15 @@ pub(super) use statements::EVERYDAY;
 
 impl MemoryRows for PostgresStore {
     fn watermark(&self, owner: &MemoryOwner) -> Answer<'_, Watermark> {
-        self.look(owner.clone(), |transaction, owner| {
-            Box::pin(read::watermark(transaction, owner))
-        })
+        let owner = owner.clone();
+        self.asked(async move { read::watermark(&self.database, &owner).await })
     }
 
     fn turns(&self, owner: &MemoryOwner, turns: TurnsToRead) -> Answer<'_, Vec<UnobservedTurn>> {
-        let given = (owner.clone(), turns, self.root_agent.clone());
-        self.look(given, |transaction, (owner, turns, root_agent)| {
-            Box::pin(read::turns(transaction, owner, *turns, root_agent))
-        })
+        let owner = owner.clone();
+        self.asked(
+            async move { read::turns(&self.database, &owner, turns, &self.root_agent).await },
+        )
     }
 
     fn trust_now(&self, owner: &MemoryOwner) -> Answer<'_, Trust> {
@@ -45,6 +44,11 @@ impl MemoryRows for PostgresStore {
         })
     }
 
+    fn shown(&self, owner: &MemoryOwner, most: usize) -> Answer<'_, ShownMemory> {
+        let owner = owner.clone();
+        self.asked(async move { read::shown(&self.database, &owner, most).await })
+    }
+
     fn recollections(
         &self,
         owner: &MemoryOwner,
@@ -52,22 +56,20 @@ impl MemoryRows for PostgresStore {
         which: Which,
         limit: usize,
     ) -> Answer<'_, Vec<Recollection>> {
-        let given = (owner.clone(), generation, which, limit);
-        self.look(given, |transaction, (owner, generation, which, limit)| {
-            Box::pin(read::list(transaction, owner, *generation, *which, *limit))
-        })
+        let owner = owner.clone();
+        self.asked(
+            async move { read::list(&self.database, &owner, generation, which, limit).await },
+        )
     }
 
     fn saved(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SavedMemory>> {
-        self.look((user.clone(), limit), |transaction, (user, limit)| {
-            Box::pin(read::saved(transaction, user, *limit))
-        })
+        let user = user.clone();
+        self.asked(async move { read::saved(&self.database, &user, limit).await })
     }
 
     fn has_untrusted(&self, user: &UserId) -> Answer<'_, bool> {
-        self.look(user.clone(), |transaction, user| {
-            Box::pin(read::has_untrusted(transaction, user))
-        })
+        let user = user.clone();
+        self.asked(async move { read::has_untrusted(&self.database, &user).await })
     }
 
     fn commit(

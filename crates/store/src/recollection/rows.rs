@@ -6,7 +6,7 @@
 
 use super::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, NewSavedMemory,
-    Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn, Watermark, Which,
+    Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead, UnobservedTurn, Watermark, Which,
 };
 use crate::database::Answer;
 use lango_core::{Trust, TurnId, UserId};
@@ -25,6 +25,9 @@ pub trait MemoryRows: Send + Sync {
 
     /// The ordinal of a turn that is going on.
     fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> Answer<'_, Option<u64>>;
+
+    /// What a prompt shows, at most so many of each kind.
+    fn shown(&self, owner: &MemoryOwner, most: usize) -> Answer<'_, ShownMemory>;
 
     /// Recollections of one generation.
     fn recollections(

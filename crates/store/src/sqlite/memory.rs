@@ -5,8 +5,8 @@ use super::{memory_changes, memory_rows};
 use crate::database::Answer;
 use crate::recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
-    NewSavedMemory, Recollection, Saved, SavedMemory, TurnsToRead, UnobservedTurn, Watermark,
-    Which,
+    NewSavedMemory, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead, UnobservedTurn,
+    Watermark, Which,
 };
 use lango_core::{Trust, TurnId, UserId};
 
@@ -40,6 +40,14 @@ impl MemoryRows for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| memory_rows::current_turn(reader.connection, &owner, &turn)),
+        )
+    }
+
+    fn shown(&self, owner: &MemoryOwner, most: usize) -> Answer<'_, ShownMemory> {
+        let owner = owner.clone();
+        Box::pin(
+            self.readers
+                .read(move |reader| memory_rows::shown(reader.connection, &owner, most)),
         )
     }
 

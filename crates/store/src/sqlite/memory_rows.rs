@@ -9,8 +9,8 @@ use super::memory_statements::{
 use super::readers::Reader;
 use super::rows::unsigned;
 use crate::recollection::{
-    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, TurnsToRead, UnobservedTurn,
-    Watermark, Which, exchange_within,
+    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, ShownMemory, TurnsToRead,
+    UnobservedTurn, Watermark, Which, exchange_within,
 };
 use lango_core::{Source, StoreError, Timestamp, Trust, TurnId, UserId};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -147,9 +147,36 @@ pub(super) fn list(
 ) -> Result<Vec<Recollection>, Failure> {
     let query = match which {
         Which::Newest => NEWEST,
-        Which::NewestLoose => NEWEST_LOOSE,
         Which::OldestLoose => OLDEST_LOOSE,
     };
+    listed(connection, query, owner, generation, limit)
+}
+
+/// What a prompt shows.
+pub(super) fn shown(
+    connection: &Connection,
+    owner: &MemoryOwner,
+    most: usize,
+) -> Result<ShownMemory, Failure> {
+    must_own(connection, owner)?;
+    let newest = |generation| listed(connection, NEWEST_LOOSE, owner, generation, most);
+    Ok(ShownMemory {
+        recollections: [
+            newest(Generation::Second)?,
+            newest(Generation::First)?,
+            newest(Generation::Observation)?,
+        ],
+        saved: saved(connection, &owner.user, most)?,
+    })
+}
+
+fn listed(
+    connection: &Connection,
+    query: &str,
+    owner: &MemoryOwner,
+    generation: Generation,
+    limit: usize,
+) -> Result<Vec<Recollection>, Failure> {
     let mut statement = connection.prepare_cached(query)?;
     let rows = statement.query_map(
         params![

@@ -1,37 +1,40 @@
 //! What is read of memory: from rows to values.
 
-use super::super::asking::{claim, row, rows, trust};
+use super::super::asking::{Ask, claim, row, rows, trust};
 use super::super::database::Values;
 use super::super::failure::Failure;
 use super::super::rows::{bound, exchange, limit as number_of, text, unsigned};
 use super::super::text::{Words, words};
 use super::statements::{
-    LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, UNOBSERVED,
+    LAST_TURN, NEWEST, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, SHOWN, UNOBSERVED,
     UNTRUSTED_SAVED, WATERMARK,
 };
 use crate::recollection::{
-    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, TurnsToRead, UnobservedTurn,
-    Watermark, Which, exchange_within,
+    Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, ShownMemory, TurnsToRead,
+    UnobservedTurn, Watermark, Which, exchange_within,
 };
 use deadpool_postgres::Transaction;
 use lango_core::{AgentName, Source, StoreError, Timestamp, Trust, TurnId, UserId};
+use std::cmp::Reverse;
 use tokio_postgres::Row;
 
 /// How far a session's memory is; at the beginning if it has none.
 pub(super) async fn watermark(
-    transaction: &Transaction<'_>,
+    database: &impl Ask,
     owner: &MemoryOwner,
 ) -> Result<Watermark, Failure> {
     let values: Values<'_> = &[&Words(owner.session.as_str()), &Words(owner.user.as_str())];
-    let Some(row) = row(transaction, WATERMARK, values).await? else {
-        must_own(transaction, owner).await?;
+    let Some(row) = row(database, WATERMARK, values).await? else {
+        return Err(not_found(owner));
+    };
+    if row.try_get::<_, Option<i64>>(0)?.is_none() {
         return Ok(Watermark {
             observed: 0,
             revision: 0,
             trust: Trust::Trusted,
             failures: 0,
         });
-    };
+    }
     Ok(Watermark {
         observed: unsigned(&row, 0)?,
         revision: unsigned(&row, 1)?,
@@ -41,23 +44,22 @@ pub(super) async fn watermark(
 }
 
 /// A session of somebody else is none.
-pub(super) async fn must_own(
-    transaction: &Transaction<'_>,
-    owner: &MemoryOwner,
-) -> Result<(), Failure> {
+pub(super) async fn must_own(database: &impl Ask, owner: &MemoryOwner) -> Result<(), Failure> {
     let values: Values<'_> = &[&Words(owner.session.as_str()), &Words(owner.user.as_str())];
-    match row(transaction, OWNS, values).await? {
+    match row(database, OWNS, values).await? {
         Some(_) => Ok(()),
-        None => {
-            let id = owner.session.clone();
-            Err(StoreError::NotFound { id }.into())
-        }
+        None => Err(not_found(owner)),
     }
+}
+
+fn not_found(owner: &MemoryOwner) -> Failure {
+    let id = owner.session.clone();
+    StoreError::NotFound { id }.into()
 }
 
 /// Turns in their order, up to the first that may still go on.
 pub(super) async fn turns(
-    transaction: &Transaction<'_>,
+    database: &impl Ask,
     owner: &MemoryOwner,
     turns: TurnsToRead,
     root_agent: &AgentName,
@@ -69,7 +71,7 @@ pub(super) async fn turns(
         &number_of(turns.limit),
     ];
     let mut found = Vec::new();
-    for row in &rows(transaction, UNOBSERVED, values).await? {
+    for row in &rows(database, UNOBSERVED, values).await? {
         let finished = claim(row, 7)?;
         let (outside, forgotten, last): (bool, bool, bool) =
             (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
@@ -115,19 +117,12 @@ pub(super) async fn trust_now(
 }
 
 /// Whether a user has saved something that may not be believed.
-pub(super) async fn has_untrusted(
-    transaction: &Transaction<'_>,
-    user: &UserId,
-) -> Result<bool, Failure> {
-    is_so(transaction, UNTRUSTED_SAVED, &[&Words(user.as_str())]).await
+pub(super) async fn has_untrusted(database: &impl Ask, user: &UserId) -> Result<bool, Failure> {
+    is_so(database, UNTRUSTED_SAVED, &[&Words(user.as_str())]).await
 }
 
-async fn is_so(
-    transaction: &Transaction<'_>,
-    statement: &str,
-    values: Values<'_>,
-) -> Result<bool, Failure> {
-    let row = row(transaction, statement, values).await?;
+async fn is_so(database: &impl Ask, statement: &str, values: Values<'_>) -> Result<bool, Failure> {
+    let row = row(database, statement, values).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
 }
 
@@ -146,7 +141,7 @@ pub(super) async fn current_turn(
 
 /// Recollections of one generation.
 pub(super) async fn list(
-    transaction: &Transaction<'_>,
+    database: &impl Ask,
     owner: &MemoryOwner,
     generation: Generation,
     which: Which,
@@ -154,7 +149,6 @@ pub(super) async fn list(
 ) -> Result<Vec<Recollection>, Failure> {
     let query = match which {
         Which::Newest => NEWEST,
-        Which::NewestLoose => NEWEST_LOOSE,
         Which::OldestLoose => OLDEST_LOOSE,
     };
     let values: Values<'_> = &[
@@ -164,38 +158,79 @@ pub(super) async fn list(
         &number_of(limit),
     ];
     let recollection = |row| {
-        Ok(Recollection {
-            id: generation.name(unsigned(row, 0)?),
-            generation,
-            turns: (unsigned(row, 1)?, unsigned(row, 2)?),
-            text: text(row, 3)?,
-            source: source(row, 4)?,
-            created: Timestamp(unsigned(row, 6)?),
-            is_part: Row::try_get::<_, Option<i64>>(row, 7)?.is_some(),
-        })
+        let mut recollection = recollection(row, 0, generation)?;
+        recollection.is_part = Row::try_get::<_, Option<i64>>(row, 7)?.is_some();
+        Ok(recollection)
     };
-    let rows = rows(transaction, query, values).await?;
+    let rows = rows(database, query, values).await?;
     rows.iter().map(recollection).collect()
 }
 
 /// A user's saved memories, the newest first.
 pub(super) async fn saved(
-    transaction: &Transaction<'_>,
+    database: &impl Ask,
     user: &UserId,
     limit: usize,
 ) -> Result<Vec<SavedMemory>, Failure> {
     let values: Values<'_> = &[&Words(user.as_str()), &number_of(limit)];
-    let memory = |row| {
-        Ok(SavedMemory {
-            id: MemoryId::Saved(unsigned(row, 0)?),
-            text: text(row, 1)?,
-            tags: serde_json::from_str(&words(row, 2)?).unwrap_or_default(),
-            source: source(row, 3)?,
-            created: Timestamp(unsigned(row, 5)?),
-        })
-    };
-    let rows = rows(transaction, SAVED, values).await?;
-    rows.iter().map(memory).collect()
+    let rows = rows(database, SAVED, values).await?;
+    rows.iter().map(|row| saved_memory(row, 0)).collect()
+}
+
+/// What a prompt shows.
+pub(super) async fn shown(
+    database: &impl Ask,
+    owner: &MemoryOwner,
+    most: usize,
+) -> Result<ShownMemory, Failure> {
+    let values: Values<'_> = &[
+        &Words(owner.session.as_str()),
+        &Words(owner.user.as_str()),
+        &number_of(most),
+    ];
+    let (mut shown, mut is_owned) = (ShownMemory::default(), false);
+    let [second, first, observations] = &mut shown.recollections;
+    for row in &rows(database, SHOWN, values).await? {
+        match row.try_get::<_, i64>(0)? {
+            2 => second.push(recollection(row, 1, Generation::Second)?),
+            1 => first.push(recollection(row, 1, Generation::First)?),
+            0 => observations.push(recollection(row, 1, Generation::Observation)?),
+            -1 => shown.saved.push(saved_memory(row, 1)?),
+            _ => is_owned = true,
+        }
+    }
+    if !is_owned {
+        return Err(not_found(owner));
+    }
+    // Parts of a whole come in any order, by the letter of SQL.
+    for recollections in &mut shown.recollections {
+        recollections.sort_unstable_by_key(|recollection| Reverse(recollection.id));
+    }
+    shown.saved.sort_unstable_by_key(|saved| Reverse(saved.id));
+    Ok(shown)
+}
+
+/// One that went into no other, from this column on.
+fn recollection(row: &Row, at: usize, generation: Generation) -> Result<Recollection, Failure> {
+    Ok(Recollection {
+        id: generation.name(unsigned(row, at)?),
+        generation,
+        turns: (unsigned(row, at + 1)?, unsigned(row, at + 2)?),
+        text: text(row, at + 3)?,
+        source: source(row, at + 4)?,
+        created: Timestamp(unsigned(row, at + 6)?),
+        is_part: false,
+    })
+}
+
+fn saved_memory(row: &Row, at: usize) -> Result<SavedMemory, Failure> {
+    Ok(SavedMemory {
+        id: MemoryId::Saved(unsigned(row, at)?),
+        text: text(row, at + 3)?,
+        source: source(row, at + 4)?,
+        created: Timestamp(unsigned(row, at + 6)?),
+        tags: serde_json::from_str(&words(row, at + 7)?).unwrap_or_default(),
+    })
 }
 
 /// The name in one column, the trust in the next.

@@ -1,8 +1,9 @@
 //! The SQL of memory, all of it. Like the rest of everyday work, each statement finds its rows by a key.
 
-/// How far a session's memory is.
-pub(super) const WATERMARK: &str = r#"SELECT observed, revision, trusted, failures FROM watermarks
-      WHERE session = $1 AND "user" = $2"#;
+/// How far the memory of a session that is this user's is, if it has any.
+pub(super) const WATERMARK: &str = r#"SELECT observed, revision, trusted, failures
+       FROM sessions LEFT JOIN watermarks ON watermarks.session = sessions.id AND watermarks."user" = sessions."user"
+      WHERE sessions.id = $1 AND sessions."user" = $2"#;
 
 /// The same, held until the end of the transaction.
 pub(super) const HOLD_WATERMARK: &str =
@@ -99,9 +100,35 @@ macro_rules! recollections {
 /// The newest of one generation.
 pub(super) const NEWEST: &str = recollections!("ORDER BY id DESC LIMIT $4");
 
-/// The newest of one generation that went into no later one.
-pub(super) const NEWEST_LOOSE: &str =
-    recollections!("AND part_of IS NULL ORDER BY id DESC LIMIT $4");
+macro_rules! newest_loose {
+    ($generation:literal) => {
+        concat!(
+            "(SELECT ",
+            $generation,
+            r#"::bigint, id, first_turn, last_turn, text, source, trusted, created, NULL
+               FROM recollections
+              WHERE session = $1 AND "user" = $2 AND generation = "#,
+            $generation,
+            " AND part_of IS NULL ORDER BY id DESC LIMIT $3)"
+        )
+    };
+}
+
+/// What a prompt shows of a session that is this user's: -2 is the session, -1 what was saved, the others are generations,
+/// the newest of which went into no later one.
+pub(super) const SHOWN: &str = concat!(
+    r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
+         FROM sessions WHERE id = $1 AND "user" = $2
+        UNION ALL "#,
+    newest_loose!("2"),
+    " UNION ALL ",
+    newest_loose!("1"),
+    " UNION ALL ",
+    newest_loose!("0"),
+    r#" UNION ALL
+       (SELECT -1::bigint, id, NULL, NULL, text, source, trusted, created, tags
+          FROM saved_memories WHERE "user" = $2 ORDER BY id DESC LIMIT $3)"#
+);
 
 /// The oldest of one generation that went into no later one.
 pub(super) const OLDEST_LOOSE: &str = recollections!("AND part_of IS NULL ORDER BY id LIMIT $4");
@@ -138,8 +165,8 @@ pub(super) const RETAG_SAVED: &str =
 pub(super) const INSERT_SAVED: &str = r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"#;
 
-/// A user's saved memories, the newest first.
-pub(super) const SAVED: &str = r#"SELECT id, text, tags, source, trusted, created
+/// A user's saved memories, the newest first. Their columns are where those of recollections are.
+pub(super) const SAVED: &str = r#"SELECT id, NULL, NULL, text, source, trusted, created, tags
        FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#;
 
 /// Whether a user has saved something that may not be believed.
@@ -167,7 +194,7 @@ pub(in crate::postgres) const EVERYDAY: &[&str] = &[
     SAME_NOTE,
     MAKE_PARTS,
     NEWEST,
-    NEWEST_LOOSE,
+    SHOWN,
     OLDEST_LOOSE,
     WHOLES_OF,
     PARTS_OF,

@@ -65,10 +65,13 @@ pub(in crate::postgres) const RENEW: &str = "WITH renewed AS (
      SELECT fence FROM renewed";
 
 /// Lets go of holds (`$1` and their numbers `$2`) and of tickets (`$3`); of holds first, as everybody does, so that no two
-/// wait for each other.
-pub(in crate::postgres) const RELEASE: &str = "WITH released AS (
+/// wait for each other. It waits for no disk: a hold that comes back because the server fell over ends with its lease.
+pub(in crate::postgres) const RELEASE: &str = "WITH quickly AS MATERIALIZED (
+        SELECT set_config('synchronous_commit', 'off', true)),
+     released AS (
         UPDATE holds SET until = '-infinity'
          WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[])
+           AND (SELECT count(*) FROM quickly) > 0
         RETURNING 1)
      DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[]) AND (SELECT count(*) FROM released) >= 0";
 
@@ -76,8 +79,10 @@ pub(in crate::postgres) const RELEASE: &str = "WITH released AS (
 pub(in crate::postgres) const LISTEN: &str =
     "LISTEN lango_events; LISTEN lango_tasks; LISTEN lango_holds";
 
-/// Tells all copies. Apart from what it tells of: a notification makes commits wait for each other.
-pub(in crate::postgres) const NOTIFY: &str = "SELECT pg_notify(said.channel, said.what) FROM unnest($1::text[], $2::text[]) AS said (channel, what)";
+/// Tells all copies. Apart from what it tells of: a notification makes commits wait for each other. It waits for no disk,
+/// because nobody relies on it.
+pub(in crate::postgres) const NOTIFY: &str = "SELECT pg_notify(said.channel, said.what), set_config('synchronous_commit', 'off', true)
+       FROM unnest($1::text[], $2::text[]) AS said (channel, what)";
 
 /// The number of our connection, which is on all that is said over it.
 pub(in crate::postgres) const WHO_WE_ARE: &str = "SELECT pg_backend_pid()";

@@ -91,7 +91,7 @@ pub struct TaskPage {
 pub trait TaskStore: Send + Sync {
     /// Keeps a new task, unless a message of this user with this mark opened one before: one message, one task, over all
     /// copies and for as long as the task is kept. The task's revision is 1.
-    fn open<'a>(
+    fn keep_new<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,

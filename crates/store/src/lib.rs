@@ -13,7 +13,7 @@
 //! let store = SqliteStore::open("lango.db", AgentName::from("lango-orchestrator"))?;
 //! let id = SessionId::from("s_1");
 //! store.create(NewSession { id: id.clone(), user: UserId::from("local"), created: Timestamp(0) }).await?;
-//! let head = SessionStore::open(&store, &id).await?;
+//! let head = store.open(&id).await?;
 //! assert_eq!(head.next_seq, 1);
 //! # Ok(())
 //! # }

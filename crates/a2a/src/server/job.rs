@@ -179,7 +179,7 @@ impl Keeper {
 
     async fn open(&self, ledger: &mut Ledger, mark: &str) -> Result<Opened, StoreError> {
         let record = ledger.record(&self.key.0);
-        let opened = self.shared.tasks.open(record, mark).await?;
+        let opened = self.shared.tasks.keep_new(record, mark).await?;
         ledger.revision = 1;
         Ok(opened)
     }

@@ -115,7 +115,7 @@ async fn check_sessions(truth: &Truth, kept: &[&Stored], store: &SqliteStore, fo
             events.iter().filter(begins).count() as u64,
             last.map(|first| first.seq),
         );
-        let head = SessionStore::open(store, &session).await.unwrap();
+        let head = store.open(&session).await.unwrap();
         if (head.next_seq, head.turns, head.unfinished) != expected {
             found.wrong.push(format!(
                 "{session}: {head:?} is not in step with {expected:?}"

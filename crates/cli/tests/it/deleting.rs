@@ -78,7 +78,7 @@ fn attach(lango: &Lango, session: &str) {
             revision: 1,
             attempts: 0,
         };
-        TaskStore::open(&store, task, MARKER).await.unwrap();
+        store.keep_new(task, MARKER).await.unwrap();
     });
 }
 

@@ -89,9 +89,7 @@ async fn create(store: &Arc<dyn Database>, user: &str, id: &str) -> MemoryOwner 
 }
 
 async fn end_of(store: &Arc<dyn Database>, owner: &MemoryOwner) -> Sketch {
-    let head = lango_core::SessionStore::open(store.as_ref(), &owner.session)
-        .await
-        .unwrap();
+    let head = store.open(&owner.session).await.unwrap();
     Sketch::of(&owner.session).at(head.next_seq)
 }
 

@@ -24,7 +24,7 @@ impl MemoryStore {
 }
 
 impl TaskStore for MemoryStore {
-    fn open<'a>(
+    fn keep_new<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,

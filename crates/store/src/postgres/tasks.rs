@@ -18,7 +18,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 impl TaskStore for PostgresStore {
-    fn open<'a>(
+    fn keep_new<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,

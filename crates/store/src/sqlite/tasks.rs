@@ -14,7 +14,7 @@ use lango_core::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 impl TaskStore for SqliteStore {
-    fn open<'a>(
+    fn keep_new<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,

@@ -2,8 +2,8 @@
 
 use crate::ROOT;
 use lango_core::{
-    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore,
-    Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
+    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, Source,
+    StoreError, TaskRecord, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{Expired, LogRow, SessionRecord, next_rows, remove, verify};
@@ -114,7 +114,7 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
         assert_eq!(line::read(&text), Ok(Line::Event(row.clone())));
     }
     let before = (
-        SessionStore::open(&**store, &id).await.unwrap(),
+        store.open(&id).await.unwrap(),
         store.approvals(&user()).await.unwrap(),
         SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
     );
@@ -129,7 +129,7 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
     assert_eq!(store.finish(record.clone()).await.unwrap(), 1);
     assert_eq!(exported(store, &id).await, (record, rows));
     let after = (
-        SessionStore::open(&**store, &id).await.unwrap(),
+        store.open(&id).await.unwrap(),
         store.approvals(&user()).await.unwrap(),
         SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
     );
@@ -155,7 +155,7 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Dat
     store.begin(new(&record)).await.unwrap();
     store.add(rows.clone()).await.unwrap();
     let gone = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
-    gone(SessionStore::open(&**store, &id).await.unwrap_err());
+    gone(store.open(&id).await.unwrap_err());
     gone(store.record(&id).await.unwrap_err());
     let more = Sketch::of(&id).at(2).exchange("two", "2").batch();
     let appended = store.append(more).await.unwrap_err();
@@ -261,7 +261,7 @@ fn task(id: &str, context: &str, updated: u64) -> TaskRecord {
 
 async fn keep(store: &Arc<dyn Database>, task: TaskRecord) {
     let message = task.id.to_string();
-    TaskStore::open(&**store, task, &message).await.unwrap();
+    store.keep_new(task, &message).await.unwrap();
 }
 
 /// How many rows of each table name this session, or are of a library.

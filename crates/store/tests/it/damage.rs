@@ -78,7 +78,7 @@ async fn a_body_that_is_no_event_is_named_when_it_is_read() {
         .read(&session, Page { from: 1, limit: 9 })
         .await
         .unwrap_err();
-    let opened = SessionStore::open(&store, &session).await.unwrap_err();
+    let opened = store.open(&session).await.unwrap_err();
     for error in [read, opened] {
         assert!(
             matches!(&error, StoreError::Damaged { id, seq: 2, .. } if *id == "s_1"),

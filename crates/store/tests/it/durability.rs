@@ -15,11 +15,11 @@ async fn a05_after_a_restart_every_message_has_the_author_it_had() {
     let session = create(&store, "s_1").await;
     append(&store, every_kind_of_event(&session)).await;
     let before = log(&store, &session).await;
-    let head = SessionStore::open(&store, &session).await.unwrap();
+    let head = store.open(&session).await.unwrap();
     drop(store);
     let store = open(&path);
     assert_eq!(log(&store, &session).await, before);
-    assert_eq!(SessionStore::open(&store, &session).await.unwrap(), head);
+    assert_eq!(store.open(&session).await.unwrap(), head);
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn a07_another_root_agent_changes_no_stored_author() {
         .map(|event| event.author)
         .collect();
     assert_eq!(authors, ["user", "gone-remote", ROOT, "sketch-root"]);
-    let head = SessionStore::open(&store, &session).await.unwrap();
+    let head = store.open(&session).await.unwrap();
     assert_eq!(head.exchanges[0].answer.as_ref().unwrap().author, ROOT);
 }
 
@@ -60,7 +60,7 @@ async fn whatever_was_acknowledged_is_seen_by_the_next_reader() {
             for turn in 1..=20 {
                 sketch = sketch.exchange("one", "1");
                 append(&*store, sketch.batch()).await;
-                let head = SessionStore::open(&*store, &session).await.unwrap();
+                let head = store.open(&session).await.unwrap();
                 assert_eq!((head.turns, head.next_seq), (turn, 3 * turn + 1));
                 stored.fetch_add(3, Ordering::Relaxed);
             }

@@ -65,11 +65,7 @@ async fn an_empty_file_becomes_a_database() {
     let path = folder.path().join("lango.db");
     fs::write(&path, "").unwrap();
     create(&open(&path), "s_1").await;
-    assert!(
-        SessionStore::open(&open(&path), &SessionId::from("s_1"))
-            .await
-            .is_ok()
-    );
+    assert!(open(&path).open(&SessionId::from("s_1")).await.is_ok());
 }
 
 #[test]

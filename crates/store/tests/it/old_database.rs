@@ -43,7 +43,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
         matches!(&events[10].body, EventBody::UserMessage { text, settings: None } if &**text == "never mind ä\0")
     );
 
-    let head = SessionStore::open(&store, &old).await.unwrap();
+    let head = store.open(&old).await.unwrap();
     assert_eq!((head.next_seq, head.turns, head.unfinished), (13, 3, None));
     let answers: Vec<_> = head
         .exchanges
@@ -67,9 +67,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
         ]
     );
 
-    let cut = SessionStore::open(&store, &SessionId::from("s_cut"))
-        .await
-        .unwrap();
+    let cut = store.open(&SessionId::from("s_cut")).await.unwrap();
     assert_eq!((cut.next_seq, cut.turns, cut.unfinished), (3, 1, Some(1)));
     assert_eq!(cut.exchanges, []);
 }
@@ -151,7 +149,7 @@ async fn a01_a_stored_author_is_used_as_it_is() {
         .map(|event| event.author)
         .collect();
     assert_eq!(authors, [ROOT, "user", "lango-orchestrator", "sketch-root"]);
-    let head = SessionStore::open(&store, &session).await.unwrap();
+    let head = store.open(&session).await.unwrap();
     assert_eq!(
         head.exchanges[3].answer.as_ref().unwrap().author,
         "lango-orchestrator"

@@ -73,7 +73,12 @@ pub async fn a_message_opens_one_task(subject: Subject) {
     let opened = |id: &str, user: &str, message: &'static str| {
         let task = task(id, user, "c_1", "SUBMITTED", 1);
         let tasks = &subject.tasks;
-        async move { tasks.open(task, message).await.expect("it can be asked") }
+        async move {
+            tasks
+                .keep_new(task, message)
+                .await
+                .expect("it can be asked")
+        }
     };
     let (one, two) = join(opened("t_1", "ann", "m"), opened("t_2", "ann", "m")).await;
     let known = match (one, two) {
@@ -227,7 +232,7 @@ pub async fn tasks_that_somebody_was_at_work_on_are_found(subject: Subject) {
 async fn open(subject: &Subject, task: TaskRecord) {
     // Each by a message of its own.
     let message = format!("opens {}", task.id);
-    let opened = subject.tasks.open(task, &message).await;
+    let opened = subject.tasks.keep_new(task, &message).await;
     assert_eq!(opened.expect("it can be kept"), Opened::New);
 }
 

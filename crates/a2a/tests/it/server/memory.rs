@@ -31,14 +31,14 @@ impl MemoryTasks {
 }
 
 impl TaskStore for MemoryTasks {
-    fn open<'a>(
+    fn keep_new<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,
     ) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            let opened = self.tasks.open(task, message).await?;
+            let opened = self.tasks.keep_new(task, message).await?;
             self.writes.fetch_add(1, Ordering::SeqCst);
             Ok(opened)
         })

@@ -186,9 +186,7 @@ async fn a_life() {
         boundary();
         memory.work_due(&owner.user, &owner.session).await.unwrap();
         boundary();
-        let head = lango_core::SessionStore::open(store.as_ref(), &owner.session)
-            .await
-            .unwrap();
+        let head = store.open(&owner.session).await.unwrap();
         if head.turns == TURNS {
             break;
         }
@@ -209,9 +207,7 @@ async fn a_life() {
 
 /// What the runner does with a turn that a crash left: it ends as interrupted.
 async fn close_what_was_left(store: &Arc<dyn Database>, owner: &MemoryOwner) {
-    let head = lango_core::SessionStore::open(store.as_ref(), &owner.session)
-        .await
-        .unwrap();
+    let head = store.open(&owner.session).await.unwrap();
     let Some(from) = head.unfinished else { return };
     let page = Page { from, limit: 1 };
     let first = store.read(&owner.session, page).await.unwrap().remove(0);

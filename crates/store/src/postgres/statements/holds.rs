@@ -81,7 +81,8 @@ pub(in crate::postgres) const LISTEN: &str =
 
 /// Tells all copies. Apart from what it tells of: a notification makes commits wait for each other. It waits for no disk,
 /// because nobody relies on it.
-pub(in crate::postgres) const NOTIFY: &str = "SELECT pg_notify(said.channel, said.what), set_config('synchronous_commit', 'off', true)
+pub(in crate::postgres) const NOTIFY: &str =
+    "SELECT pg_notify(said.channel, said.what), set_config('synchronous_commit', 'off', true)
        FROM unnest($1::text[], $2::text[]) AS said (channel, what)";
 
 /// The number of our connection, which is on all that is said over it.

@@ -38,7 +38,7 @@ async fn contend(
         let Ok(held) = store.hold(&session, Patience::Wait { most: 64 }).await else {
             continue;
         };
-        let Ok(head) = SessionStore::open(&*store, &session).await else {
+        let Ok(head) = store.open(&session).await else {
             continue;
         };
         let mut sketch = Sketch::of(&session).at(head.next_seq);
@@ -252,7 +252,7 @@ async fn nobody_takes_over_between_the_check_of_an_append_and_its_commit() {
                 .await
                 .unwrap();
             let taken = taken.await.unwrap_or_else(|error| panic!("{error}"));
-            let head = SessionStore::open(&right, &session).await.unwrap();
+            let head = right.open(&session).await.unwrap();
             (taken, head.next_seq)
         };
         let (append, (_taken, next_seq)) = tokio::join!(append, take_over);

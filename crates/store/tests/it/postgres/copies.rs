@@ -289,7 +289,7 @@ async fn what_one_copy_changes_another_is_told() {
         revision: 1,
         attempts: 0,
     };
-    TaskStore::open(&left, task.clone(), "m_1").await.unwrap();
+    left.keep_new(task.clone(), "m_1").await.unwrap();
     let mut seen = Vec::new();
     let expected = [
         Change::Session(session.clone()),

@@ -28,7 +28,7 @@ async fn write(
         store.append(sketch.batch()).await.unwrap();
         written += 1;
         done.fetch_add(1, Ordering::Relaxed);
-        let head = SessionStore::open(&*store, &session).await.unwrap();
+        let head = store.open(&session).await.unwrap();
         assert_eq!(
             head.next_seq,
             3 * written + 1,
@@ -46,7 +46,7 @@ async fn assert_all_there(store: &PostgresStore, id: &str, written: u64) {
     let events: Vec<Event> = log(store, &session).await;
     let expected: Vec<String> = (0..written).map(|number| number.to_string()).collect();
     assert_eq!(says(&events), expected);
-    let head = SessionStore::open(store, &session).await.unwrap();
+    let head = store.open(&session).await.unwrap();
     assert_eq!(head.turns, written);
 }
 
@@ -159,7 +159,7 @@ async fn what_was_carried_out_though_its_answer_was_lost_is_not_done_again() {
     }
 
     // The same words from somebody whose answer was not lost are a second time.
-    let end = SessionStore::open(&store, &session).await.unwrap().next_seq;
+    let end = store.open(&session).await.unwrap().next_seq;
     let again = Sketch::of(&session)
         .at(end - 3)
         .exchange("again", "1")
@@ -205,7 +205,7 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
         ),
         "{away}"
     );
-    let away = SessionStore::open(&store, &session).await.unwrap_err();
+    let away = store.open(&session).await.unwrap_err();
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     held.lost().await;
     assert!(!held.is_had());

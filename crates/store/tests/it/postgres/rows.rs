@@ -196,7 +196,7 @@ async fn names_with_any_character_read_back_as_they_were_written() {
         revision: 1,
         attempts: 0,
     };
-    let opened = TaskStore::open(&store, task.clone(), odd).await;
+    let opened = store.keep_new(task.clone(), odd).await;
     assert_eq!(opened.unwrap(), Opened::New);
     let query = TaskQuery {
         context: Some(odd.into()),

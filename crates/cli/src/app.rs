@@ -242,22 +242,13 @@ impl App {
 
     /// The person on the command line.
     pub fn user(&self) -> UserId {
-        UserId::from(
-            self.loaded
-                .settings
-                .session
-                .user
-                .as_deref()
-                .unwrap_or("local"),
-        )
+        self.loaded.settings.session.user.clone()
     }
 
     /// Those whose questions are answered here: the person, and whoever calls the server.
     pub fn users(&self) -> Vec<UserId> {
-        let caller = self.loaded.settings.server.user.as_deref();
-        let caller = caller.map(UserId::from);
-        let own = self.user();
-        let other = caller.filter(|caller| *caller != own);
+        let (own, caller) = (self.user(), self.loaded.settings.server.user.clone());
+        let other = (caller != own).then_some(caller);
         std::iter::once(own).chain(other).collect()
     }
 

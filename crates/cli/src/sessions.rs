@@ -1,13 +1,13 @@
 //! Where everything is kept, and the store of a run with all its faces.
 
 use crate::config::{SessionSettings, StoreLocation};
-use lango_core::{AgentName, Changes, SessionCatalog, SessionStore, StoreError, TaskStore};
+use crate::exit::{Exit, Failure};
+use lango_core::{
+    AgentName, Changes, SessionCatalog, SessionId, SessionStore, StoreError, TaskStore,
+};
+use lango_engine::{Conversation, Runner, RunnerError};
 use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The shortest lease that makes sense: it is renewed three times before it is over.
-const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The database of the configuration. It is opened when it is first used.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl Kept {
             }),
             StoreLocation::Postgres(address) => {
                 let options = PostgresOptions {
-                    lease: settings.lease.max(SHORTEST_LEASE),
+                    lease: settings.lease.0,
                     ..PostgresOptions::default()
                 };
                 let store = Arc::new(PostgresStore::with(address, root, options)?);
@@ -51,4 +51,15 @@ pub struct Sessions {
     pub tasks: Arc<dyn TaskStore>,
     /// Whether anything of it outlives the process.
     pub(crate) is_kept: bool,
+}
+
+/// Opens a session for another turn. One with an event that cannot be read is refused with how to look at it.
+pub async fn open_session(runner: &Runner, session: SessionId) -> Result<Conversation, Failure> {
+    match runner.open(session.clone()).await {
+        Err(RunnerError::Store(error @ StoreError::Damaged { .. })) => {
+            Err(Failure::new(Exit::Failed, error.to_string())
+                .next(format!("`lango sessions verify {session}` tells more")))
+        }
+        opened => Ok(opened?),
+    }
 }

@@ -96,6 +96,19 @@ text_id!(
     FrameId
 );
 
+impl UserId {
+    /// The longest name, in bytes.
+    pub const LONGEST: usize = 4096;
+
+    /// Whether a store keeps sessions of this user: the name says something, has an end, and has no control characters,
+    /// with which stores mark what nobody is to see.
+    pub fn can_be_kept(&self) -> bool {
+        !self.0.trim().is_empty()
+            && self.0.len() <= Self::LONGEST
+            && !self.0.contains(char::is_control)
+    }
+}
+
 impl AgentName {
     /// The author of what the person says.
     pub const USER: &'static str = "user";

@@ -23,6 +23,19 @@ pub(crate) fn hidden_user(user: &UserId) -> String {
     format!("{HIDDEN}{user}")
 }
 
+/// Refuses a session whose user no store keeps.
+pub(crate) fn must_be_kept(session: &NewSession) -> Result<(), StoreError> {
+    match session.user.can_be_kept() {
+        true => Ok(()),
+        false => Err(StoreError::Failed {
+            detail: format!(
+                "the user of session `{}` has a name that cannot be kept: it is empty, too long, or has control characters",
+                session.id
+            ),
+        }),
+    }
+}
+
 /// How many rows of a log are read at once at most.
 pub const ROWS_AT_ONCE: usize = 200;
 
@@ -230,9 +243,18 @@ pub async fn verify(
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<u64, StoreError> {
     let record = archive.record(session).await?;
-    let mut chain = Chain::of(session);
+    verify_record(archive, &record, seen).await
+}
+
+/// The same for a log up to the end that a record has.
+pub async fn verify_record(
+    archive: &dyn Archive,
+    record: &SessionRecord,
+    seen: &mut (dyn FnMut(u64) + Send),
+) -> Result<u64, StoreError> {
+    let mut chain = Chain::of(&record.id);
     while chain.count() < record.events {
-        for row in next_rows(archive, &record, &chain).await? {
+        for row in next_rows(archive, record, &chain).await? {
             chain.take(&row)?;
         }
         seen(chain.count());

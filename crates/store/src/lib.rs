@@ -43,7 +43,7 @@ pub use library::{
     NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, Wanted,
 };
 pub use memory::MemoryStore;
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresStore, without_password};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
     NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead,

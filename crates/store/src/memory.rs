@@ -4,6 +4,7 @@
 
 mod tasks;
 
+use crate::archive::must_be_kept;
 use crate::batch::target_of;
 use crate::line::{Lines, Place};
 use crate::title::title_of;
@@ -70,6 +71,7 @@ impl MemoryStore {
 impl SessionStore for MemoryStore {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
+            must_be_kept(&session)?;
             let mut sessions = self.sessions();
             if sessions.contains_key(&session.id) {
                 return Err(StoreError::Exists { id: session.id });

@@ -2,9 +2,12 @@
 //! in the destination, in the transaction that brought the last piece. At the end every row is compared with the one it came
 //! from, and every log is checked by its hashes.
 
+mod transfer;
+
 use crate::archive;
-use crate::tables::{Cell, Cells, Destination, Mark, ROWS_AT_ONCE, TABLES, Table, Tables};
+use crate::tables::{Cell, Cells, Copied, Destination, Mark, ROWS_AT_ONCE, TABLES, Table, Tables};
 use lango_core::{SessionId, StoreError};
+use transfer::{Extent, Transfer};
 
 /// What was moved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,13 +71,23 @@ pub enum MoveError {
         /// Where that comes from.
         source_place: String,
     },
-    /// The source was written to meanwhile, or the destination was.
-    #[error("`{table}` is not the same in both: {place} was written to during the move")]
+    /// One of them was written to meanwhile.
+    #[error("`{table}` is not what was moved: {place} was written to since the move began")]
     Changed {
         /// Which table.
         table: &'static str,
-        /// Where it comes from, or where it went.
+        /// Which of the two.
         place: String,
+    },
+    /// They are not the same, although neither was written to.
+    #[error("`{table}` did not arrive as it left, although neither {from} nor {to} was written to")]
+    Differs {
+        /// Which table.
+        table: &'static str,
+        /// Where it comes from.
+        from: String,
+        /// Where it went.
+        to: String,
     },
     /// A database failed.
     #[error(transparent)]
@@ -98,14 +111,24 @@ pub async fn move_all(
         }
     }
     let mark = begin(source, target).await?;
+    let mut transfer = Transfer {
+        source,
+        target,
+        copied: mark.copied,
+    };
+    if !transfer.copied.is_empty() {
+        // Somebody may have been at work since it was interrupted.
+        transfer.must_be_as_copied(Extent::SoFar, seen).await?;
+    }
     let mut moved = Moved::default();
     for (index, table) in TABLES.iter().enumerate().skip(mark.table) {
         let after = match index == mark.table {
             true => mark.after.clone(),
             false => None,
         };
-        copy(source, target, (index, table), after, seen).await?;
+        transfer.copy(index, table, after, seen).await?;
     }
+    transfer.copied.resize(TABLES.len(), Copied::default());
     let mut numbers = Vec::new();
     for table in TABLES {
         if let Some(number) = source.last_number(table).await? {
@@ -114,7 +137,7 @@ pub async fn move_all(
     }
     target.go_on_from(numbers).await?;
     for table in TABLES {
-        let rows = compare(source, target, table, seen).await?;
+        let rows = transfer.compare(table, seen).await?;
         moved.rows += rows;
         match table.name {
             "sessions" => moved.sessions = rows,
@@ -151,77 +174,8 @@ async fn begin(source: &dyn Tables, target: &dyn Destination) -> Result<Mark, Mo
         source: from,
         table: 0,
         after: None,
+        copied: Vec::new(),
     })
-}
-
-async fn copy(
-    source: &dyn Tables,
-    target: &dyn Destination,
-    (index, table): (usize, &'static Table),
-    mut after: Option<Cells>,
-    seen: Seen<'_>,
-) -> Result<(), MoveError> {
-    let total = source.count_rows(table).await?;
-    let mut done = match after {
-        Some(_) => target.count_rows(table).await?,
-        None => 0,
-    };
-    loop {
-        seen(Progress {
-            doing: Doing::Copying(table.name),
-            done,
-            total,
-        });
-        let rows = source.page(table, after.take(), ROWS_AT_ONCE).await?;
-        let Some(last) = rows.last() else {
-            return Ok(());
-        };
-        after = Some(key_of(table, last));
-        done += rows.len() as u64;
-        let mark = Mark {
-            source: source.place(),
-            table: index,
-            after: after.clone(),
-        };
-        target.arrive(table, rows, mark).await?;
-    }
-}
-
-/// Sees that both have the same rows; gives how many.
-async fn compare(
-    source: &dyn Tables,
-    target: &dyn Destination,
-    table: &'static Table,
-    seen: Seen<'_>,
-) -> Result<u64, MoveError> {
-    let changed = || MoveError::Changed {
-        table: table.name,
-        place: source.place(),
-    };
-    let total = source.count_rows(table).await?;
-    if target.count_rows(table).await? != total {
-        return Err(changed());
-    }
-    let (mut done, mut after) = (0, None);
-    loop {
-        seen(Progress {
-            doing: Doing::Comparing(table.name),
-            done,
-            total,
-        });
-        let rows = source.page(table, after.take(), ROWS_AT_ONCE).await?;
-        let Some(last) = rows.last() else {
-            return Ok(done);
-        };
-        after = Some(key_of(table, last));
-        done += rows.len() as u64;
-        let keys = rows.iter().map(|row| key_of(table, row)).collect();
-        let arrived = target.rows_of(table, keys).await?;
-        let is_same = rows.into_iter().map(Some).eq(arrived);
-        if !is_same {
-            return Err(changed());
-        }
-    }
 }
 
 /// Checks the logs where they are now.

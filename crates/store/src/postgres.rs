@@ -22,6 +22,7 @@ mod leases;
 mod library;
 mod memory;
 mod migrations;
+mod password;
 #[cfg(test)]
 mod plans;
 mod rows;
@@ -34,7 +35,9 @@ mod tls;
 
 use crate::database::Answer;
 use crate::library::nearest::BitsInMemory;
+use crate::tables::UseAs;
 use address::Address;
+pub use address::without_password;
 use append::Appender;
 use database::Database;
 use end::Ends;
@@ -56,6 +59,8 @@ pub struct PostgresOptions {
     pub lease: Duration,
     /// How many connections there are at most, beside one for what other copies say.
     pub connections: usize,
+    /// What it is opened for.
+    pub use_as: UseAs,
 }
 
 impl Default for PostgresOptions {
@@ -63,6 +68,7 @@ impl Default for PostgresOptions {
         Self {
             lease: Duration::from_secs(15),
             connections: 8,
+            use_as: UseAs::Store,
         }
     }
 }
@@ -96,7 +102,12 @@ impl PostgresStore {
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
-        let database = Database::at(address.clone(), options.connections, options.lease)?;
+        let database = Database::at(
+            address.clone(),
+            options.connections,
+            options.lease,
+            options.use_as,
+        )?;
         let database = Arc::new(database);
         let leases = Arc::new(Leases::new(new_name()?, options.lease));
         let holds = Holds {

@@ -29,9 +29,11 @@ mod tasks;
 mod upkeep;
 mod writer;
 
+use crate::archive::must_be_kept;
 use crate::database::Database;
 use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
+use crate::tables::UseAs;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
@@ -68,8 +70,18 @@ impl SqliteStore {
     /// The database at this place, which is opened, and made if need be, when it is first used. Whoever only might need
     /// it leaves no trace.
     pub fn at(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        let path = place::absolute(path.as_ref())?;
-        let writer = Arc::new(Writer::at(path.clone()));
+        Self::opened_as(UseAs::Store, path.as_ref(), root_agent)
+    }
+
+    /// The same to move something there, which may have begun. Any other way to open it refuses a database with a part of
+    /// something that was to be moved there.
+    pub fn destination(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
+        Self::opened_as(UseAs::Destination, path.as_ref(), root_agent)
+    }
+
+    fn opened_as(use_as: UseAs, path: &Path, root_agent: AgentName) -> Result<Self, StoreError> {
+        let path = place::absolute(path)?;
+        let writer = Arc::new(Writer::at(path.clone(), use_as));
         Ok(Self {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
@@ -87,7 +99,10 @@ impl SqliteStore {
 
 impl SessionStore for SqliteStore {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.writer.submit(Work::Create(session)))
+        Box::pin(async move {
+            must_be_kept(&session)?;
+            self.writer.submit(Work::Create(session)).await
+        })
     }
 
     fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {

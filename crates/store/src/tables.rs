@@ -3,9 +3,11 @@
 //! What is not here is made anew where rows arrive: indices, among them that of the library's words, and the numbers that
 //! tables give their next rows.
 
+mod copied;
 mod list;
 
 use crate::archive::Archive;
+pub use copied::Copied;
 use lango_core::{BoxFuture, StoreError};
 pub use list::TABLES;
 use serde_json::Value;
@@ -145,6 +147,30 @@ pub struct Mark {
     pub table: usize,
     /// The key; none before the first row.
     pub after: Option<Cells>,
+    /// What was copied of each table up to this one.
+    pub copied: Vec<Copied>,
+}
+
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UseAs {
+    /// To be used: one with a part of something that was to be moved there is refused.
+    #[default]
+    Store,
+    /// To move something there, which may have begun.
+    Destination,
+}
+
+impl Mark {
+    /// Why a database with such a mark is not to be used yet, `place` being what errors call it and `target` what a move
+    /// does.
+    pub(crate) fn refusal(&self, place: String, target: &str) -> StoreError {
+        let detail = format!(
+            "a move from {} into it is not done; go on with: lango store move '{}' '{target}'",
+            self.source, self.source
+        );
+        StoreError::Unreadable { place, detail }
+    }
 }
 
 /// A database that everything is moved to. It keeps how far the move is itself, in the same transactions.

@@ -100,6 +100,7 @@ macro_rules! session_store_contract {
         $crate::session_store_contract! { $open =>
             a_new_session_is_empty
             a_session_id_can_be_taken_once
+            a_user_whose_name_hides_sessions_gets_none
             a_session_that_is_not_there_is_not_found
             every_kind_of_event_reads_back_as_it_was_written
             words_of_any_kind_and_length_read_back_as_they_were_written

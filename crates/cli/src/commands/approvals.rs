@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, Shown, age, one_line, request, subject_line};
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, open_session};
 use lango_core::{Answer, ApprovalId, Approvals, Asks, Clock, Grant, Waiting};
 use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
@@ -120,7 +120,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
         }
         if is_asked(Asks::Fate) {
             screen::say(
-                "may have run: lango approvals answer ID retry|skip|happened --because \"…\"",
+                "may have run: lango approvals answer ID retry|skip, or happened --because \"…\"",
             );
         }
     }
@@ -191,6 +191,21 @@ fn read_answer(
         let next = how_to_answer(std::slice::from_ref(waiting));
         return Err(Failure::new(Exit::Usage, message).next(next));
     }
+    let takes_reason = matches!(word, AnswerWord::No | AnswerWord::Happened);
+    if because.is_some() && !takes_reason {
+        let message =
+            "a reason goes with `no` and with `happened`, and nobody would hear of this one";
+        let id = &waiting.request.id;
+        let next = match waiting.request.asks {
+            Asks::Permission => {
+                format!("leave out --because, or: lango approvals answer {id} no --because \"…\"")
+            }
+            Asks::Fate => format!(
+                "leave out --because, or tell what became of it: lango approvals answer {id} happened --because \"…\""
+            ),
+        };
+        return Err(Failure::new(Exit::Usage, message).next(next));
+    }
     let offered = || waiting.request.pattern.clone();
     let pattern = || {
         let pattern = pattern.as_deref().map(Into::into).or_else(offered);
@@ -252,7 +267,7 @@ async fn go_on(
     }
     let choice = app.choose_model().await?;
     let runner = app.runner(sessions, &choice.model)?;
-    let mut conversation = runner.open(waiting.session.clone()).await?;
+    let mut conversation = open_session(&runner, waiting.session.clone()).await?;
     if !presentation.quiet {
         let preview = conversation.preview(waiting).await;
         let shown = Shown::Preview(preview.as_deref());

@@ -50,6 +50,12 @@ pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failu
                 let events = count(events, "event");
                 screen::print(&format!("{:<24}  {events}", one_line(id.as_str(), 100)))?;
             }
+            // The id that is shown for one whose bytes are not text is nobody's.
+            Err(StoreError::NotFound { .. }) if id.as_str().contains('\u{fffd}') => {
+                damaged += 1;
+                let id = one_line(id.as_str(), 100);
+                screen::print(&format!("damaged: session `{id}`: its id is not text"))?;
+            }
             Err(error @ StoreError::Damaged { .. }) => {
                 damaged += 1;
                 screen::print(&format!("damaged: {}", one_line(&error.to_string(), 500)))?;

@@ -6,7 +6,7 @@ mod turn;
 use crate::app::{App, Keeping};
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, open_session};
 use lango_core::{Model, SessionId};
 use lango_engine::{Conversation, Mode, RunnerError, Skipped};
 use lango_models::Offline;
@@ -32,7 +32,8 @@ pub async fn resume(
 ) -> Result<Exit, Failure> {
     app.connect().await?;
     let model = app.choose_model().await?.model;
-    let conversation = app.runner(sessions, &model)?.open(session).await?;
+    let runner = app.runner(sessions, &model)?;
+    let conversation = open_session(&runner, session).await?;
     talk(app, sessions, conversation, &model).await
 }
 

@@ -9,6 +9,7 @@ use crate::app::{App, Keeping};
 use crate::args::RunArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
+use crate::sessions::open_session;
 use lango_core::{Outcome, Waiting};
 use lango_engine::{Conversation, TurnEnd};
 use serde_json::json;
@@ -63,7 +64,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let mut conversation = match &arguments.session {
         Some(prefix) => {
             let session = app.find_session(&sessions, prefix).await?;
-            runner.open(session).await?
+            open_session(&runner, session).await?
         }
         None => runner.start(app.user()),
     };

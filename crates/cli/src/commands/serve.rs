@@ -195,7 +195,7 @@ impl Place {
             hosts,
             public_url: config.public_url.clone(),
             token,
-            user: UserId::from(config.user.as_deref().unwrap_or("a2a")),
+            user: config.user.clone(),
         })
     }
 

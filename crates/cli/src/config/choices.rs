@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lango_core::UserId;
 use lango_models::Kind;
 use toml::de::DeValue;
 
@@ -90,24 +91,9 @@ impl StoreLocation {
 impl std::fmt::Display for StoreLocation {
     /// Without the password, if there is one.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let address = match self {
-            Self::Sqlite(path) => return write!(f, "sqlite:{}", path.display()),
-            Self::Postgres(address) => address,
-        };
-        let Some((scheme, rest)) = address.split_once("://") else {
-            return f.write_str("postgres://");
-        };
-        // A password can hold anything but these two, which it has to spell otherwise.
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, tail) = rest.split_at(end);
-        let tail = tail.split('&').filter(|part| !part.contains("password="));
-        let tail = tail.collect::<Vec<_>>().join("&");
-        match authority.rsplit_once('@') {
-            Some((user, host)) => {
-                let user = user.split(':').next().unwrap_or_default();
-                write!(f, "{scheme}://{user}@{host}{tail}")
-            }
-            None => write!(f, "{scheme}://{authority}{tail}"),
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(address) => f.write_str(&lango_store::without_password(address)),
         }
     }
 }
@@ -120,6 +106,24 @@ impl Setting for StoreLocation {
 
     fn shown(&self) -> Option<toml::Value> {
         Some(self.to_string().into())
+    }
+}
+
+/// `session.user` and `server.user`: whose sessions they are.
+impl Setting for UserId {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let user = value.as_str().map(Self::from).filter(Self::can_be_kept);
+        *self = user.ok_or_else(|| {
+            format!(
+                "a name of at most {} bytes without control characters",
+                Self::LONGEST
+            )
+        })?;
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(self.as_str().into())
     }
 }
 

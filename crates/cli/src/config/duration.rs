@@ -37,6 +37,28 @@ impl Setting for Duration {
     }
 }
 
+/// `session.lease`: how long a session stays held by a copy that is not heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease(pub Duration);
+
+/// The shortest lease that makes sense: it is renewed three times before it is over.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
+
+impl Setting for Lease {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let lease = parse(written(value)?)?;
+        if lease < SHORTEST_LEASE {
+            return Err("`1s` or longer, such as `15s`".into());
+        }
+        self.0 = lease;
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.0.shown()
+    }
+}
+
 /// An age; it is not set where nothing ever is too old.
 impl Setting for Option<Duration> {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {

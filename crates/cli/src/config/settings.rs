@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lango_core::Limits;
+use lango_core::{Limits, UserId};
 use lango_models::{Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
+use super::duration::Lease;
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::remote_agents::RemoteAgents;
@@ -68,7 +69,7 @@ pub struct ServerConfig {
     /// Whether callers have to know the token.
     pub require_token: bool,
     /// Whose sessions, memory and knowledge callers work with.
-    pub user: Option<String>,
+    pub user: UserId,
 }
 
 /// The keys under `graph`.
@@ -212,7 +213,7 @@ pub struct SessionSettings {
     /// Where sessions are kept.
     pub store: StoreLocation,
     /// Whose they are.
-    pub user: Option<String>,
+    pub user: UserId,
     /// How long one that is not used is kept; for ever if not set.
     pub ttl: Option<Duration>,
     /// What a question does that finds its session busy.
@@ -220,7 +221,7 @@ pub struct SessionSettings {
     /// How many may wait for a session.
     pub queue_limit: u32,
     /// How long a session stays held by a copy of lango that is not heard of any more.
-    pub lease: Duration,
+    pub lease: Lease,
 }
 
 impl SessionSettings {
@@ -289,11 +290,11 @@ impl Settings {
             },
             session: SessionSettings {
                 store: StoreLocation::Sqlite(paths.database()),
-                user: Some("local".to_owned()),
+                user: UserId::from("local"),
                 ttl: None,
                 when_busy: WhenBusy::Wait,
                 queue_limit: 16,
-                lease: Duration::from_secs(15),
+                lease: Lease(Duration::from_secs(15)),
             },
             a2a: A2aSettings {
                 enabled: true,
@@ -305,7 +306,7 @@ impl Settings {
                 hosts: Vec::new(),
                 public_url: None,
                 require_token: true,
-                user: Some("a2a".to_owned()),
+                user: UserId::from("a2a"),
             },
         }
     }

@@ -211,13 +211,13 @@ fn lines_that_are_missing_swapped_doubled_or_strange_are_refused_with_their_numb
     refused(&lango, of(&[0, 1, 2, 3, 3]), 5, "should end after 3 events");
     refused(&lango, of(&[0, 0, 1, 2, 3]), 2, "3 are missing");
     let half = &whole[..whole.len() - 40];
-    refused(&lango, half, 4, "it cannot be read");
+    refused(&lango, half, 4, "it is cut off");
     refused(&lango, whole.replace('\n', "\r\n"), 1, "its seal");
     refused(
         &lango,
         format!("{}\n\n{}", lines[0], lines[1]),
         2,
-        "it cannot be read",
+        "it is empty",
     );
     refused(
         &lango,
@@ -225,7 +225,7 @@ fn lines_that_are_missing_swapped_doubled_or_strange_are_refused_with_their_numb
         2,
         "not UTF-8",
     );
-    refused(&lango, "[".repeat(100_000), 1, "it cannot be read");
+    refused(&lango, "[".repeat(100_000), 1, "it cannot be read as JSON");
     let newer = lines[0].replace("\"lango_session\":1", "\"lango_session\":2");
     refused(&lango, newer, 1, "its seal");
     import(&lango, "").refused(2, &["there is no session in"]);

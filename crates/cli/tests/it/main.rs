@@ -20,6 +20,7 @@ mod disk;
 mod doctor;
 mod full;
 mod hands;
+mod keeping;
 mod knowledge;
 mod lango;
 mod markdown;

@@ -6,12 +6,15 @@
 //! on a line or would move a terminal's cursor, the text is there a second time, as a string. The first line of a session
 //! has a seal over its own bytes.
 
+mod words;
+
 use super::{LogRow, SessionRecord};
 use lango_core::{SessionId, Text, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
+use words::Holds;
 
 /// The version of the form.
 pub const FORM: u32 = 1;
@@ -19,7 +22,7 @@ pub const FORM: u32 = 1;
 /// The longest line that is written or read, in bytes.
 pub const LONGEST: usize = 64 << 20;
 
-/// How long the names in a file may be, in bytes; ours are much shorter.
+/// How long an id or a title in a file may be, in bytes; ours are much shorter.
 const LONGEST_NAME: usize = 512;
 
 /// A line that was read.
@@ -67,6 +70,29 @@ struct Envelope {
     stored: Option<String>,
     hash: String,
 }
+
+/// The fields that an event's line must have.
+const EVENT_FIELDS: [(&str, Holds); 7] = [
+    ("seq", Holds::Number),
+    ("session", Holds::Text),
+    ("turn", Holds::Text),
+    ("frame", Holds::Text),
+    ("author", Holds::Text),
+    ("time", Holds::Number),
+    ("hash", Holds::Text),
+];
+
+/// The fields that the first line of a session must have, beside its seal.
+const SESSION_FIELDS: [(&str, Holds); 8] = [
+    ("lango_session", Holds::Number),
+    ("id", Holds::Text),
+    ("user", Holds::Text),
+    ("created", Holds::Number),
+    ("updated", Holds::Number),
+    ("title", Holds::Text),
+    ("events", Holds::Number),
+    ("hash", Holds::Text),
+];
 
 /// The names in an envelope, which are not part of what happened.
 const ENVELOPE: [&str; 8] = [
@@ -145,21 +171,24 @@ fn read_session(line: &str) -> Result<SessionRecord, String> {
     if sealed(&heading) != line {
         return Err("it does not match its seal; it was changed after it was written".to_owned());
     }
-    let heading: Heading = serde_json::from_str(&heading).map_err(|error| not_json(&error))?;
+    let heading: Heading = serde_json::from_str(&heading).map_err(|error| {
+        words::unread(&heading, &error, "the line of a session", &SESSION_FIELDS)
+    })?;
     if heading.lango_session != FORM {
         return Err(format!(
             "it has form {}, this lango reads form {FORM}",
             heading.lango_session
         ));
     }
-    let names = [
-        ("the id", heading.id.as_str()),
-        ("the user", heading.user.as_str()),
-    ];
-    for (what, name) in names {
-        if name.is_empty() || name.len() > LONGEST_NAME || name.contains(is_no_part_of_a_name) {
-            return Err(format!("{what} of the session cannot be used as a name"));
-        }
+    let id = heading.id.as_str();
+    if id.is_empty() || id.len() > LONGEST_NAME || id.contains(is_no_part_of_an_id) {
+        return Err("the id of the session cannot be used as an id".to_owned());
+    }
+    if !heading.user.can_be_kept() {
+        return Err(format!(
+            "the user of the session cannot be kept: it is empty, longer than {} bytes, or has control characters",
+            UserId::LONGEST
+        ));
     }
     if heading.title.len() > LONGEST_NAME || heading.title.contains('\n') {
         return Err("the title of the session is no line of text".to_owned());
@@ -176,7 +205,8 @@ fn read_session(line: &str) -> Result<SessionRecord, String> {
 }
 
 fn read_event(line: &str) -> Result<LogRow, String> {
-    let envelope: Envelope = serde_json::from_str(line).map_err(|error| not_json(&error))?;
+    let envelope: Envelope = serde_json::from_str(line)
+        .map_err(|error| words::unread(line, &error, "an event of an export", &EVENT_FIELDS))?;
     if envelope.author.is_empty() {
         return Err("nobody is named as the author".to_owned());
     }
@@ -209,9 +239,11 @@ fn between(line: &str, row: &LogRow) -> Result<String, String> {
 
 /// The stored text that a line has beside its fields, which must say the same.
 fn same_as(line: &str, stored: String) -> Result<String, String> {
-    let parse = |text: &str| serde_json::from_str(text).map_err(|error| not_json(&error));
-    let mut shown: Map<String, Value> = parse(line)?;
-    let meant: Map<String, Value> = parse(&stored)?;
+    let parse = |text: &str| {
+        let parsed = serde_json::from_str::<Map<String, Value>>(text);
+        parsed.map_err(|_| "its stored text is not what an event is stored as".to_owned())
+    };
+    let (mut shown, meant) = (parse(line)?, parse(&stored)?);
     for name in ENVELOPE {
         shown.remove(name);
     }
@@ -240,15 +272,8 @@ fn ending(hash: &[u8]) -> String {
     format!(",\"hash\":\"{}\"}}", hex(hash))
 }
 
-fn is_no_part_of_a_name(letter: char) -> bool {
+fn is_no_part_of_an_id(letter: char) -> bool {
     letter.is_control() || letter.is_whitespace()
-}
-
-fn not_json(error: &serde_json::Error) -> String {
-    // Its place within the line says nothing beside the number of the line.
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or_default();
-    format!("it cannot be read: {said}, in column {}", error.column())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -2,6 +2,7 @@
 //!
 //! The address holds a password as a rule. It is in no error, and what is shown of it elsewhere has none.
 
+use super::password::Surroundings;
 use super::tls::{Tls, Trust};
 use lango_core::StoreError;
 use std::path::PathBuf;
@@ -24,11 +25,41 @@ pub(crate) struct Address {
     pub tls: Tls,
     /// What errors call it.
     pub place: String,
+    /// The address as it was written, without a password.
+    pub shown: String,
+    /// What to tell somebody who is not let in, if anything.
+    pub hint: Option<String>,
+}
+
+/// An address as it can be shown: with its user, without its password.
+pub fn without_password(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return "postgres://".to_owned();
+    };
+    // The last one: a password that was not spelled as it should be may have others.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => (user.split(':').next(), rest),
+        None => (None, rest),
+    };
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
+    let pairs = query.into_iter().flat_map(|query| query.split('&'));
+    let pairs = pairs.filter(|pair| !pair.contains("password="));
+    let query = pairs.collect::<Vec<_>>().join("&");
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{place}{mark}{query}")
 }
 
 impl Address {
     /// Reads an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
     pub(crate) fn parse(address: &str) -> Result<Self, StoreError> {
+        Self::parse_in(address, &Surroundings::of_process())
+    }
+
+    fn parse_in(address: &str, surroundings: &Surroundings) -> Result<Self, StoreError> {
         let shown = "postgres://…";
         let refused = |detail: String| StoreError::Unreadable {
             place: shown.to_owned(),
@@ -49,7 +80,13 @@ impl Address {
             )
         };
         // What the parser says may quote a part of the password.
-        let mut config: Config = bare.parse().map_err(|_| misread())?;
+        let mut config: Config = bare.parse().map_err(|_| match wrong_parameter(&bare) {
+            Some(name) => refused(format!(
+                "the parameter `{name}` has a value that it cannot have"
+            )),
+            None => misread(),
+        })?;
+        let hint = surroundings.complete(&mut config);
         let place = place_of(&config);
         if place.contains('@') {
             // The password had one too, and what is behind it was taken for the host.
@@ -67,7 +104,13 @@ impl Address {
             config.application_name("lango");
         }
         let tls = Tls::new(trust).map_err(refused)?;
-        Ok(Self { config, tls, place })
+        Ok(Self {
+            config,
+            tls,
+            place,
+            shown: without_password(address),
+            hint,
+        })
     }
 }
 
@@ -87,12 +130,20 @@ impl Security {
             return Ok((address.to_owned(), security));
         };
         let (path, query) = (&address[..begin + mark], &address[begin + mark + 1..]);
+        // Where there is another one, this may be a part of the password.
+        let is_certain = !query.contains('@');
         let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("sslmode", mode)) => security.mode = Some(mode.to_owned()),
                 Some(("sslrootcert", path)) => security.root = Some(decoded(path)?),
-                _ => rest.push(pair),
+                _ => {
+                    let name = pair.split('=').next().unwrap_or_default();
+                    if is_certain && !PARAMETERS.contains(&name) {
+                        return Err(unknown_parameter(name));
+                    }
+                    rest.push(pair);
+                }
             }
         }
         let bare = match rest.is_empty() {
@@ -118,12 +169,54 @@ impl Security {
             "verify-full" => (SslMode::Require, Trust::ThisName(roots)),
             _ => {
                 return Err(
-                    "`sslmode` is one of disable, prefer, require, verify-ca, verify-full"
+                    "the parameter `sslmode` must be one of disable, prefer, require, verify-ca, verify-full"
                         .to_owned(),
                 );
             }
         })
     }
+}
+
+/// What can stand after the `?` of an address beside what says how it is encrypted.
+const PARAMETERS: [&str; 18] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "password",
+    "port",
+    "sslnegotiation",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
+
+fn unknown_parameter(name: &str) -> String {
+    let is_plain = name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let what = match is_plain && !name.is_empty() {
+        true => format!("there is no parameter `{name}`"),
+        false => "a parameter has no name that is known".to_owned(),
+    };
+    format!(
+        "{what}; those that there are: sslmode, sslrootcert, {}",
+        PARAMETERS.join(", ")
+    )
+}
+
+/// The parameter whose value makes an address unreadable, if it is one that does.
+fn wrong_parameter(address: &str) -> Option<&'static str> {
+    let (_, query) = address.rsplit_once('?')?;
+    let is_wrong = |pair: &&str| format!("postgres://h/d?{pair}").parse::<Config>().is_err();
+    let name = query.split('&').find(is_wrong)?.split('=').next()?;
+    PARAMETERS.into_iter().find(|known| *known == name)
 }
 
 /// A value of an address in plain text.
@@ -200,6 +293,60 @@ mod tests {
             let refusal = refusal(address);
             assert!(!refusal.contains("s3c"), "{refusal}");
         }
+    }
+
+    #[test]
+    fn an_address_is_shown_with_its_user_and_without_its_password() {
+        for (address, shown) in [
+            (
+                "postgres://ann:s3cret@db:6000/lango",
+                "postgres://ann@db:6000/lango",
+            ),
+            (
+                "postgres://ann:s3c?r/e@t@db/lango",
+                "postgres://ann@db/lango",
+            ),
+            ("postgres://ann@db/x?password=s3cret", "postgres://ann@db/x"),
+            (
+                "postgres://db/x?password=s3cret&sslmode=require",
+                "postgres://db/x?sslmode=require",
+            ),
+        ] {
+            assert_eq!(without_password(address), shown);
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_is_wrong_is_named() {
+        let said = refusal("postgres://ann:s3cret@h/d?foo=bar");
+        assert!(
+            said.contains("`foo`") && said.contains("connect_timeout"),
+            "{said}"
+        );
+        let said = refusal("postgres://ann:s3cret@h/d?sslmode=require&connect_timeout=soon");
+        assert!(said.contains("`connect_timeout`"), "{said}");
+        let said = refusal("postgres://ann:s3cret@h/d?sslmode=maybe");
+        assert!(
+            said.contains("`sslmode`") && said.contains("verify-full"),
+            "{said}"
+        );
+        let said = refusal("postgres://ann:p@a?s3cret=1@h/d");
+        assert!(!said.contains("s3cret"), "{said}");
+    }
+
+    #[test]
+    fn whoever_is_not_named_is_the_user_of_the_surroundings() {
+        let surroundings = Surroundings {
+            user: Some("ann".to_owned()),
+            password: Some("s3cret".to_owned()),
+            file: None,
+        };
+        let address = Address::parse_in("postgres://h/d", &surroundings).unwrap();
+        assert_eq!(address.config.get_user(), Some("ann"));
+        assert_eq!(address.config.get_password(), Some(&b"s3cret"[..]));
+        let address = Address::parse_in("postgres://bob:own@h/d", &surroundings).unwrap();
+        assert_eq!(address.config.get_user(), Some("bob"));
+        assert_eq!(address.config.get_password(), Some(&b"own"[..]));
     }
 
     #[test]

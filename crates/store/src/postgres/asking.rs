@@ -4,7 +4,7 @@ use super::PostgresStore;
 use super::database::{Database, Purpose, Values};
 use super::failure::Failure;
 use crate::database::Answer;
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Object, Transaction};
 use lango_core::{BoxFuture, Trust};
 use std::future::Future;
 use std::sync::Arc;
@@ -26,6 +26,14 @@ pub(super) trait Ask: Sync {
 
 /// One statement among others, as of the moment of all of them.
 impl Ask for Transaction<'_> {
+    async fn rows(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
+        let statement = self.prepare_cached(statement).await?;
+        Ok(self.query(&statement, values).await?)
+    }
+}
+
+/// One statement on a connection that is being made ready.
+impl Ask for Object {
     async fn rows(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
         let statement = self.prepare_cached(statement).await?;
         Ok(self.query(&statement, values).await?)

@@ -8,6 +8,8 @@ use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
 use super::statements::start::SET_UP;
+use super::tables;
+use crate::tables::UseAs;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
     Transaction,
@@ -38,6 +40,7 @@ pub(super) struct Database {
     is_open: OnceCell<()>,
     /// For how long what fails is tried again.
     patience: Duration,
+    use_as: UseAs,
 }
 
 /// The answer to a statement.
@@ -65,6 +68,7 @@ impl Database {
         address: Address,
         connections: usize,
         patience: Duration,
+        use_as: UseAs,
     ) -> Result<Self, StoreError> {
         let method = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
@@ -94,12 +98,18 @@ impl Database {
             pool,
             is_open: OnceCell::new(),
             patience,
+            use_as,
         })
     }
 
     /// What errors call it.
     pub(super) fn place(&self) -> &str {
         &self.address.place
+    }
+
+    /// The address without a password.
+    pub(super) fn shown(&self) -> &str {
+        &self.address.shown
     }
 
     /// Connects and brings the schema up to date, unless that has happened.
@@ -109,7 +119,11 @@ impl Database {
             loop {
                 let opened = async {
                     let mut client = self.pool.get().await?;
-                    migrations::migrate(&mut client, self.place()).await
+                    migrations::migrate(&mut client, self.place()).await?;
+                    match self.use_as {
+                        UseAs::Store => self.must_be_whole(&client).await,
+                        UseAs::Destination => Ok(()),
+                    }
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),
@@ -119,8 +133,29 @@ impl Database {
         });
         let opened = opened
             .await
-            .map_err(|failure: Failure| failure.about(self.place()));
+            .map_err(|failure: Failure| self.with_hint(failure.about(self.place())));
         opened.copied()
+    }
+
+    /// Refuses a database with a part of something that was to be moved there.
+    async fn must_be_whole(&self, client: &Object) -> Result<(), Failure> {
+        match tables::mark(client).await? {
+            Some(mark) => Err(mark.refusal(self.place().to_owned(), self.shown()).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whoever is not let in for want of a password is told why none was found.
+    fn with_hint(&self, error: StoreError) -> StoreError {
+        match (error, &self.address.hint) {
+            (StoreError::Unreadable { place, detail }, Some(hint))
+                if detail.contains("password") =>
+            {
+                let detail = format!("{detail}; {hint}");
+                StoreError::Unreadable { place, detail }
+            }
+            (error, _) => error,
+        }
     }
 
     /// The rows of a statement that changes nothing, or that may be carried out twice.

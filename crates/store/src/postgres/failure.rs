@@ -2,6 +2,7 @@
 
 use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use lango_core::StoreError;
+use rustls::CertificateError;
 use std::error::Error as _;
 use std::io;
 use tokio_postgres::Error;
@@ -174,14 +175,29 @@ fn kind_without_code(error: &Error) -> Kind {
     }
 }
 
+/// What is wrong with the server's certificate, if that is what stands behind an error of the way there.
+fn refused_certificate(error: &io::Error) -> Option<&CertificateError> {
+    match error.get_ref()?.downcast_ref()? {
+        rustls::Error::InvalidCertificate(error) => Some(error),
+        _ => None,
+    }
+}
+
 /// What was said, down to its cause. PostgreSQL's details quote rows, so its message has to do.
 fn described(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
+        if *said.code() == SqlState::PROGRAM_LIMIT_EXCEEDED {
+            return "a name in it is longer than PostgreSQL can look up (54000)".to_owned();
+        }
         return format!("{} ({})", said.message(), said.code().code());
     }
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
+        let refused = deeper.downcast_ref().and_then(refused_certificate);
+        if let Some(refused) = refused {
+            return super::tls::words(refused);
+        }
         words.push_str(": ");
         words.push_str(&deeper.to_string());
         cause = deeper.source();

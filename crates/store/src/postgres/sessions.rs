@@ -10,6 +10,7 @@ use super::statements::{
     SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS, UNFINISHED,
 };
 use super::text::{Words, optional_words};
+use crate::archive::must_be_kept;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
@@ -17,25 +18,33 @@ use lango_core::{
 };
 use tokio_postgres::Row;
 
+impl PostgresStore {
+    /// Makes a session, whoever its user is.
+    pub(super) async fn make(&self, session: NewSession) -> Result<(), StoreError> {
+        let (id, user) = (Words(session.id.as_str()), Words(session.user.as_str()));
+        let created = bound(session.created.0);
+        let values: Values<'_> = &[&id, &user, &created];
+        let made = self.database.ask(INSERT_SESSION, values).await?;
+        if !made.rows.is_empty() {
+            return Ok(());
+        }
+        // An earlier try may have made it.
+        let is_new = made.is_repeated && {
+            let rows = self.database.query(IS_NEW, values).await?;
+            self.values(&rows, is_so)? == [true]
+        };
+        match is_new {
+            true => Ok(()),
+            false => Err(StoreError::Exists { id: session.id }),
+        }
+    }
+}
+
 impl SessionStore for PostgresStore {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let (id, user) = (Words(session.id.as_str()), Words(session.user.as_str()));
-            let created = bound(session.created.0);
-            let values: Values<'_> = &[&id, &user, &created];
-            let made = self.database.ask(INSERT_SESSION, values).await?;
-            if !made.rows.is_empty() {
-                return Ok(());
-            }
-            // An earlier try may have made it.
-            let is_new = made.is_repeated && {
-                let rows = self.database.query(IS_NEW, values).await?;
-                self.values(&rows, is_so)? == [true]
-            };
-            match is_new {
-                true => Ok(()),
-                false => Err(StoreError::Exists { id: session.id }),
-            }
+            must_be_kept(&session)?;
+            self.make(session).await
         })
     }
 

@@ -3,14 +3,14 @@
 pub(super) mod statements;
 
 use super::PostgresStore;
-use super::asking::{execute, row, rows};
+use super::asking::{Ask, execute, row, rows};
 use super::database::Values;
 use super::failure::Failure;
 use super::library;
 use super::rows::{limit, unsigned};
 use super::text::{Words, words};
 use crate::archive::PAGE_BYTES;
-use crate::tables::{Cell, Cells, Destination, Kind, Mark, TABLES, Table, Tables};
+use crate::tables::{Cell, Cells, Copied, Destination, Kind, Mark, TABLES, Table, Tables};
 use deadpool_postgres::Transaction;
 use lango_core::{BoxFuture, StoreError};
 use statements as sql;
@@ -19,7 +19,7 @@ use tokio_postgres::types::ToSql;
 
 impl Tables for PostgresStore {
     fn place(&self) -> String {
-        self.database.place().to_owned()
+        self.database.shown().to_owned()
     }
 
     fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -129,13 +129,14 @@ impl Destination for PostgresStore {
     }
 }
 
-async fn mark(transaction: &Transaction<'_>) -> Result<Option<Mark>, Failure> {
-    let has_one = row(transaction, sql::HAS_MARK, &[]).await?;
+/// The move into this database that is not done.
+pub(super) async fn mark(asked: &impl Ask) -> Result<Option<Mark>, Failure> {
+    let has_one = row(asked, sql::HAS_MARK, &[]).await?;
     match has_one {
         Some(row) if row.try_get(0)? => {}
         _ => return Ok(None),
     }
-    let Some(found) = row(transaction, sql::MARK, &[]).await? else {
+    let Some(found) = row(asked, sql::MARK, &[]).await? else {
         return Ok(None);
     };
     let after = found.try_get::<_, Option<&str>>(2)?;
@@ -143,6 +144,7 @@ async fn mark(transaction: &Transaction<'_>) -> Result<Option<Mark>, Failure> {
         source: words(&found, 0)?.into_owned(),
         table: unsigned(&found, 1)? as usize,
         after: after.map(Cell::read_key).transpose()?,
+        copied: Copied::read(found.try_get(3)?)?,
     }))
 }
 
@@ -160,7 +162,8 @@ async fn arrive(
         index_chunks(transaction, table, given).await?;
     }
     let after = mark.after.as_deref().map(Cell::write_key).transpose()?;
-    let values: Values<'_> = &[&Words(&mark.source), &limit(mark.table), &after];
+    let copied = Copied::write(&mark.copied)?;
+    let values: Values<'_> = &[&Words(&mark.source), &limit(mark.table), &after, &copied];
     execute(transaction, sql::SET_MARK, values).await?;
     Ok(())
 }

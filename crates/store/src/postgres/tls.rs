@@ -3,13 +3,15 @@
 //! How much of the server's certificate is checked is the address' choice, with the meaning that PostgreSQL's own programs
 //! give it: encrypted to whoever answers, to anybody that a root vouches for, or to the host that was named.
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
+    SignatureScheme,
 };
 use std::future::Future;
 use std::io;
@@ -50,18 +52,20 @@ impl Tls {
             Trust::AnyName(roots) => (Some(Names::Ignored), roots),
             Trust::ThisName(roots) => (Some(Names::Checked), roots),
         };
+        let mut given = Vec::new();
         let roots = match checks {
             None => None,
             Some(_) => {
-                let roots = Arc::new(root_store(roots.as_deref())?);
+                let store = Arc::new(root_store(roots.as_deref(), &mut given)?);
                 let chains =
-                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
+                    WebPkiServerVerifier::builder_with_provider(store, Arc::clone(&provider));
                 Some(chains.build().map_err(|error| error.to_string())?)
             }
         };
         let verifier = Verifier {
             provider,
             roots,
+            given,
             names: checks.unwrap_or(Names::Ignored),
         };
         let config = builder
@@ -74,7 +78,11 @@ impl Tls {
     }
 }
 
-fn root_store(file: Option<&Path>) -> Result<RootCertStore, String> {
+/// The roots in a file, which are also noted as `given`, or those of the system.
+fn root_store(
+    file: Option<&Path>,
+    given: &mut Vec<CertificateDer<'static>>,
+) -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
     match file {
         Some(path) => {
@@ -82,7 +90,13 @@ fn root_store(file: Option<&Path>) -> Result<RootCertStore, String> {
             let found = CertificateDer::pem_file_iter(path).map_err(failed)?;
             for root in found {
                 let root = root.map_err(failed)?;
-                store.add(root).map_err(|error| error.to_string())?;
+                given.push(root.clone());
+                store.add(root).map_err(|error| match error {
+                    Error::InvalidCertificate(error) => {
+                        format!("`{}` cannot be used: {}", path.display(), words(&error))
+                    }
+                    error => error.to_string(),
+                })?;
             }
         }
         None => {
@@ -110,7 +124,75 @@ enum Names {
 struct Verifier {
     provider: Arc<CryptoProvider>,
     roots: Option<Arc<WebPkiServerVerifier>>,
+    /// The certificates of the file that the address names.
+    given: Vec<CertificateDer<'static>>,
     names: Names,
+}
+
+impl Verifier {
+    /// Whether the server shows one of the very certificates that it is to be believed by. Such a one vouches for itself,
+    /// which is all that is wrong with it: that its time is not over has been found out before.
+    fn is_given_itself(&self, shown: &CertificateDer<'_>, error: &CertificateError) -> bool {
+        is_root(error)
+            && self
+                .given
+                .iter()
+                .any(|given| given.as_ref() == shown.as_ref())
+    }
+}
+
+/// Whether all that is wrong is that a root's own certificate is shown as a server's.
+fn is_root(error: &CertificateError) -> bool {
+    let CertificateError::Other(OtherError(error)) = error else {
+        return false;
+    };
+    matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+}
+
+/// What is wrong with a certificate, in words for whoever wrote the address.
+#[allow(
+    deprecated,
+    reason = "other versions of the library say it in the old words"
+)]
+pub(super) fn words(error: &CertificateError) -> String {
+    let said = match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the server's certificate has expired"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the server's certificate does not hold yet; is the clock right?"
+        }
+        CertificateError::UnknownIssuer => {
+            "nobody vouches for the server's certificate; name the file of the root that does, or of the certificate itself, with `sslrootcert`"
+        }
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let presented = match presented.as_slice() {
+                [] => "none".to_owned(),
+                names => names.join(", "),
+            };
+            return format!(
+                "the server's certificate is not for `{}`; its alternative names: {presented} (a common name is not looked at). Use a name that it has, or sslmode=verify-ca",
+                expected.to_str()
+            );
+        }
+        CertificateError::NotValidForName => {
+            "the server's certificate is for another name; use that one, or sslmode=verify-ca"
+        }
+        CertificateError::Revoked => "the server's certificate was revoked",
+        CertificateError::BadEncoding => "it is not a certificate that can be read",
+        CertificateError::BadSignature => "a signature in the server's certificate is wrong",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "the server's certificate is not meant for servers"
+        }
+        error if is_root(error) => {
+            "the server shows a root's own certificate; name the file of that very certificate with `sslrootcert`"
+        }
+        other => return format!("the server's certificate is not accepted ({other:?})"),
+    };
+    said.to_owned()
 }
 
 impl ServerCertVerifier for Verifier {
@@ -132,6 +214,12 @@ impl ServerCertVerifier for Verifier {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.names == Names::Ignored => Ok(ServerCertVerified::assertion()),
+            Err(Error::InvalidCertificate(error)) if self.is_given_itself(end_entity, &error) => {
+                if self.names == Names::Checked {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
             verified => verified,
         }
     }

@@ -8,7 +8,7 @@ use super::SqliteStore;
 use super::connection::execute;
 use super::failure::Failure;
 use super::readers::Reader;
-use super::rows::{bound, limit, unsigned};
+use super::rows::{bound, limit, lossy, unsigned};
 use super::statements::LOG_END;
 use crate::archive::{Archive, LogRow, PAGE_BYTES, SessionRecord};
 use lango_core::{BoxFuture, Page, SessionId, StoreError, Text, Timestamp, UserId};
@@ -55,10 +55,17 @@ fn ids(
     most: usize,
 ) -> Result<Vec<SessionId>, Failure> {
     let mut statement = reader.connection.prepare_cached(IDS)?;
-    let ids = statement.query_map(params![user, after, limit(most)], |row| {
-        Ok(SessionId::new(row.get::<_, Text>(0)?))
-    })?;
-    Ok(ids.collect::<rusqlite::Result<_>>()?)
+    let mut found = statement.query(params![user, after, limit(most)])?;
+    let mut ids = Vec::new();
+    while let Some(row) = found.next()? {
+        // An id whose bytes are not text stands elsewhere in the order than the one that is shown for it; whoever goes on
+        // after that one must not come by it again.
+        let id = lossy(row, 0)?;
+        if *id > *after {
+            ids.push(SessionId::new(id));
+        }
+    }
+    Ok(ids)
 }
 
 /// A session and the end of its log as of one moment.
@@ -95,7 +102,8 @@ fn record_of_this_moment(
                 hash,
             })
         })
-        .optional()?;
+        .optional()
+        .map_err(|error| Failure::of_row(error, session, 0))?;
     found.ok_or_else(|| {
         StoreError::NotFound {
             id: session.clone(),
@@ -122,15 +130,19 @@ fn rows(reader: Reader<'_>, session: &SessionId, page: Page) -> Result<Vec<LogRo
 }
 
 fn log_row(row: &Row<'_>, session: &SessionId, reader: Reader<'_>) -> Result<LogRow, Failure> {
-    let row = LogRow {
-        session: session.clone(),
-        seq: unsigned(row, 0)?,
-        turn: row.get(1)?,
-        frame: row.get(2)?,
-        author: row.get(3)?,
-        time: Timestamp(unsigned(row, 4)?),
-        body: row.get(5)?,
-        hash: row.get(6)?,
+    let seq = unsigned(row, 0)?;
+    let read = || {
+        Ok(LogRow {
+            session: session.clone(),
+            seq,
+            turn: row.get(1)?,
+            frame: row.get(2)?,
+            author: row.get(3)?,
+            time: Timestamp(unsigned(row, 4)?),
+            body: row.get(5)?,
+            hash: row.get(6)?,
+        })
     };
+    let row = read().map_err(|error| Failure::of_row(error, session, seq))?;
     Ok(row.with_author(reader.root_agent))
 }

@@ -66,12 +66,18 @@ pub(super) fn exchange(
     session: &SessionId,
     reader: Reader<'_>,
 ) -> Result<Exchange, Failure> {
+    let first_seq = unsigned(row, 1)?;
+    let seq = row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs);
     let text = |column| {
         let value = row.get_ref(column)?.as_str_or_null();
         Ok::<_, rusqlite::Error>(value?)
     };
-    let seq = row.get::<_, Option<i64>>(4)?.map(i64::unsigned_abs);
-    let answer = match (seq, text(5)?, text(6)?, text(7)?) {
+    let asked = |column| text(column).map_err(|error| Failure::of_row(error, session, first_seq));
+    let answered = |column| {
+        let seq = seq.unwrap_or(first_seq);
+        text(column).map_err(|error| Failure::of_row(error, session, seq))
+    };
+    let answer = match (seq, answered(5)?, answered(6)?, answered(7)?) {
         (Some(seq), Some(author), Some(frame), Some(body)) => Some(AnswerColumns {
             seq,
             author,
@@ -81,11 +87,11 @@ pub(super) fn exchange(
         _ => None,
     };
     let columns = ExchangeColumns {
-        turn: text(0)?.unwrap_or_default(),
-        first_seq: unsigned(row, 1)?,
-        question: text(3)?,
+        turn: asked(0)?.unwrap_or_default(),
+        first_seq,
+        question: asked(3)?,
         answer,
-        delegation: text(8)?,
+        delegation: asked(8)?,
     };
     Ok(stored::exchange(&columns, session, reader.root_agent)?)
 }

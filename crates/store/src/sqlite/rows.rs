@@ -9,6 +9,7 @@ use lango_core::{
     UnfinishedTurn, UserId,
 };
 use rusqlite::{OptionalExtension as _, Params, Row, params};
+use std::borrow::Cow;
 
 /// Events of a session in their order.
 pub(super) fn events(
@@ -102,14 +103,18 @@ pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 }
 
 fn event(row: &Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event, Failure> {
-    let columns = EventColumns {
-        seq: unsigned(row, 0)?,
-        turn: text(row, 1)?,
-        frame: text(row, 2)?,
-        author: text(row, 3)?,
-        time: unsigned(row, 4)?,
-        body: text(row, 5)?,
+    let seq = unsigned(row, 0)?;
+    let columns = || {
+        Ok(EventColumns {
+            seq,
+            turn: text(row, 1)?,
+            frame: text(row, 2)?,
+            author: text(row, 3)?,
+            time: unsigned(row, 4)?,
+            body: text(row, 5)?,
+        })
     };
+    let columns = columns().map_err(|error| Failure::of_row(error, session, seq))?;
     Ok(stored::event(&columns, session, root_agent)?)
 }
 
@@ -121,9 +126,10 @@ fn summaries_of(
     let mut statement = reader.connection.prepare_cached(query)?;
     let summaries = statement.query_map(values, |row| {
         Ok(SessionSummary {
-            id: SessionId::new(row.get::<_, Text>(0)?),
-            user: UserId::new(row.get::<_, Text>(1)?),
-            title: row.get(2)?,
+            // One whose bytes are not text must not hide the others.
+            id: SessionId::new(lossy(row, 0)?),
+            user: UserId::new(lossy(row, 1)?),
+            title: lossy(row, 2)?.into_owned(),
             created: Timestamp(unsigned(row, 3)?),
             updated: Timestamp(unsigned(row, 4)?),
             turns: unsigned(row, 5)?,
@@ -134,6 +140,11 @@ fn summaries_of(
 
 fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     Ok(row.get_ref(column)?.as_str()?)
+}
+
+/// A text with a sign in place of all that is no text.
+pub(super) fn lossy<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<Cow<'a, str>> {
+    Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?))
 }
 
 /// A bound as SQLite takes it; beyond its largest number there are no rows.

@@ -7,11 +7,12 @@ use super::failure::Failure;
 use super::rows::{limit, unsigned};
 use super::upkeep;
 use crate::archive::PAGE_BYTES;
-use crate::tables::{Cell, Cells, Destination, Mark, Table, Tables};
+use crate::tables::{Cell, Cells, Copied, Destination, Mark, Table, Tables};
 use lango_core::{BoxFuture, StoreError};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 use statements as sql;
+use std::path::Path;
 
 impl ToSql for Cell {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -27,7 +28,7 @@ impl ToSql for Cell {
 
 impl Tables for SqliteStore {
     fn place(&self) -> String {
-        format!("sqlite:{}", self.writer.path().display())
+        place_of(self.writer.path())
     }
 
     fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -119,6 +120,11 @@ impl Destination for SqliteStore {
     }
 }
 
+/// What a database in a file is called where it is named.
+pub(super) fn place_of(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
+}
+
 fn page(
     connection: &Connection,
     table: &'static Table,
@@ -155,16 +161,17 @@ fn cells(row: &Row<'_>, table: &Table) -> rusqlite::Result<Cells> {
     (0..table.columns.len()).map(cell).collect()
 }
 
-fn mark(connection: &Connection) -> Result<Option<Mark>, Failure> {
+/// The move into this database that is not done.
+pub(super) fn mark(connection: &Connection) -> Result<Option<Mark>, Failure> {
     if !connection.prepare(sql::HAS_MARK)?.exists([])? {
         return Ok(None);
     }
-    let found: Option<(String, i64, Option<String>)> = connection
+    let found: Option<(String, i64, Option<String>, String)> = connection
         .query_row(sql::MARK, [], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })
         .optional()?;
-    let Some((source, table, after)) = found else {
+    let Some((source, table, after, copied)) = found else {
         return Ok(None);
     };
     let after = after.map(|text| Cell::read_key(&text)).transpose()?;
@@ -172,6 +179,7 @@ fn mark(connection: &Connection) -> Result<Option<Mark>, Failure> {
         source,
         table: usize::try_from(table).unwrap_or(usize::MAX),
         after,
+        copied: Copied::read(&copied)?,
     }))
 }
 
@@ -189,7 +197,12 @@ fn arrive(
     let after = mark.after.as_deref().map(Cell::write_key).transpose()?;
     connection.execute(
         sql::SET_MARK,
-        params![mark.source, limit(mark.table), after],
+        params![
+            mark.source,
+            limit(mark.table),
+            after,
+            Copied::write(&mark.copied)?
+        ],
     )?;
     Ok(())
 }

@@ -5,8 +5,9 @@
 //! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
 use super::connection::{execute, open_writer};
-use super::failure::{Failure, sqlite_error};
-use super::log;
+use super::failure::{Failure, place_of, sqlite_error};
+use super::{log, tables};
+use crate::tables::UseAs;
 use lango_core::{Batch, NewSession, StoreError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ struct Job {
 /// The handle to the thread. Dropping it finishes what is queued and waits for the thread to end.
 pub(super) struct Writer {
     path: PathBuf,
+    use_as: UseAs,
     running: Mutex<Option<Running>>,
 }
 
@@ -52,8 +54,11 @@ struct Running {
 
 impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
-    fn start(path: &Path) -> Result<Self, StoreError> {
+    fn start(path: &Path, use_as: UseAs) -> Result<Self, StoreError> {
         let connection = open_writer(path)?;
+        if use_as == UseAs::Store {
+            must_be_whole(&connection, path)?;
+        }
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()
@@ -66,11 +71,21 @@ impl Running {
     }
 }
 
+/// Refuses a database with a part of something that was to be moved there.
+fn must_be_whole(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let mark = tables::mark(connection).map_err(|failure| failure.about(path))?;
+    match mark {
+        Some(mark) => Err(mark.refusal(place_of(path), &tables::place_of(path))),
+        None => Ok(()),
+    }
+}
+
 impl Writer {
     /// A writer of this database, which is opened when it is first needed.
-    pub(super) fn at(path: PathBuf) -> Self {
+    pub(super) fn at(path: PathBuf, use_as: UseAs) -> Self {
         Self {
             path,
+            use_as,
             running: Mutex::new(None),
         }
     }
@@ -89,7 +104,7 @@ impl Writer {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match &*running {
             Some(running) => running,
-            None => running.insert(Running::start(&self.path)?),
+            None => running.insert(Running::start(&self.path, self.use_as)?),
         };
         Ok(running.jobs.clone())
     }

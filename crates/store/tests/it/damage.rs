@@ -1,7 +1,8 @@
 //! Somebody changes the log behind lango's back: the hashes tell where.
 
 use super::{append, create, log, open};
-use lango_core::{Page, SessionId, SessionStore, StoreError};
+use lango_core::{Page, SessionCatalog, SessionId, SessionStore, StoreError};
+use lango_store::archive::Archive;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use rusqlite::Connection;
 
@@ -101,4 +102,58 @@ async fn a_session_that_is_not_there_cannot_be_verified() {
     let store = open(&folder.path().join("lango.db"));
     let error = store.verify(&SessionId::from("s_1")).await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }));
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_text_are_damage_of_their_session_alone() {
+    for change in [
+        "UPDATE events SET body = CAST(x'7bff7d' AS TEXT) WHERE session = 's_1' AND seq = 2",
+        "UPDATE events SET turn = CAST(x'74ff' AS TEXT) WHERE session = 's_1' AND seq = 2",
+        "UPDATE sessions SET title = CAST(x'41ff' AS TEXT) WHERE id = 's_1'",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lango.db");
+        let store = open(&path);
+        for id in ["s_1", "s_2"] {
+            let session = create(&store, id).await;
+            append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
+        }
+        let database = Connection::open(&path).unwrap();
+        assert_eq!(database.execute(change, []).unwrap(), 1);
+        let listed = store.list(&"local".into(), 9).await.unwrap();
+        assert_eq!(listed.len(), 2, "{change}");
+        let error = store.verify(&"s_1".into()).await.unwrap_err();
+        assert!(
+            matches!(&error, StoreError::Damaged { id, .. } if *id == "s_1"),
+            "{change}: {error}"
+        );
+        assert_eq!(store.verify(&"s_2".into()).await.unwrap(), 3);
+        if change.contains("body") {
+            let error = store.open(&"s_1".into()).await.unwrap_err();
+            assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_that_is_not_text_keeps_nobody_from_the_ids_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let store = open(&path);
+    for id in ["s_1", "s_2", "s_3"] {
+        create(&store, id).await;
+    }
+    let database = Connection::open(&path).unwrap();
+    let tampering = "UPDATE sessions SET id = CAST(x'735f32ff' AS TEXT) WHERE id = 's_2'";
+    assert_eq!(database.execute(tampering, []).unwrap(), 1);
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.ids(&"local".into(), after.as_ref(), 2).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.clone());
+        seen.extend(page);
+        assert!(seen.len() < 9, "it goes in circles: {seen:?}");
+    }
+    assert_eq!(seen, ["s_1", "s_2\u{fffd}", "s_3"]);
+    assert_eq!(store.list(&"local".into(), 9).await.unwrap().len(), 3);
 }

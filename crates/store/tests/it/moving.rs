@@ -1,10 +1,10 @@
 //! Everything from one database to another, both ways, interrupted, and refused where it cannot be right.
 
 use crate::archive::{append, attach, postgresql, session, sqlite};
-use lango_core::{Patience, UserId};
-use lango_store::Database;
-use lango_store::moving::{MoveError, Moved, Progress, move_all};
-use lango_store::tables::{Cell, Kind, Mark, TABLES};
+use lango_core::{NewSession, Patience, SessionCatalog, StoreError, Timestamp, UserId};
+use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
+use lango_store::tables::{Cell, Copied, Kind, Mark, TABLES, UseAs};
+use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore, database_at};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 
@@ -113,6 +113,147 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
     }
 }
 
+/// Brings the destination as far as a process did that was killed in the middle of the events.
+async fn begun(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Mark {
+    let mut mark = Mark {
+        source: from.place(),
+        table: 0,
+        after: None,
+        copied: Vec::new(),
+    };
+    for table in 0..2 {
+        let rows = from.page(&TABLES[table], None, 500).await.unwrap();
+        let mut copied = Copied::default();
+        rows.iter().for_each(|row| copied.take(row));
+        mark.table = table;
+        mark.after = Some(rows.last().unwrap()[..TABLES[table].key].to_vec());
+        mark.copied.push(copied);
+        to.arrive(&TABLES[table], rows, mark.clone()).await.unwrap();
+    }
+    mark
+}
+
+/// Empty databases of every kind, each with a way to open it anew.
+fn destinations(folder: &tempfile::TempDir) -> Vec<(Arc<dyn Database>, Reopen)> {
+    let path = folder.path().join("to.db");
+    let address = lango_testkit::postgres::empty();
+    let options = PostgresOptions {
+        use_as: UseAs::Destination,
+        ..PostgresOptions::default()
+    };
+    let on_server = PostgresStore::with(&address, crate::ROOT.into(), options).unwrap();
+    vec![
+        (
+            Arc::new(SqliteStore::destination(&path, crate::ROOT.into()).unwrap()),
+            Box::new(move || Arc::new(SqliteStore::at(&path, crate::ROOT.into()).unwrap()) as _),
+        ),
+        (
+            Arc::new(on_server),
+            Box::new(move || database_at(&address, crate::ROOT.into()).unwrap()),
+        ),
+    ]
+}
+
+type Reopen = Box<dyn Fn() -> Arc<dyn Database>>;
+
+#[tokio::test]
+async fn a_destination_is_not_used_before_its_move_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = sqlite(&folder, "from.db");
+    filled(&from).await;
+    for (to, reopen) in destinations(&folder) {
+        begun(&from, &to).await;
+        let user = UserId::from("local");
+        let refused = [
+            reopen().ready().await.unwrap_err(),
+            SessionCatalog::list(&*reopen(), &user, 1)
+                .await
+                .unwrap_err(),
+            session_of(&reopen()).await.unwrap_err(),
+        ];
+        for error in refused {
+            let said = error.to_string();
+            let step = format!("lango store move '{}' '{}'", from.place(), to.place());
+            assert!(said.contains(&step), "{said}");
+        }
+        moved(&from, &to).await.unwrap();
+        reopen().ready().await.unwrap();
+        session_of(&reopen()).await.unwrap();
+    }
+}
+
+async fn session_of(store: &Arc<dyn Database>) -> Result<(), StoreError> {
+    let session = NewSession {
+        id: "s_new".into(),
+        user: "local".into(),
+        created: Timestamp(1),
+    };
+    store.create(session).await
+}
+
+#[tokio::test]
+async fn of_a_move_that_was_interrupted_the_side_that_changed_is_named() {
+    for is_destination in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, (to, _)) in destinations(&folder).into_iter().enumerate() {
+            let from = sqlite(&folder, &format!("from_{number}.db"));
+            filled(&from).await;
+            begun(&from, &to).await;
+            // A session that the move has passed already; its events would not fit what is there.
+            let changed = if is_destination { &to } else { &from };
+            session(changed, "s_00", 9).await;
+            let mut said = false;
+            let mut seen = |progress: Progress| {
+                said |= progress.done > progress.total;
+            };
+            let result = move_all(&*from, &*to, &mut seen).await;
+            let place = changed.place();
+            assert!(
+                matches!(&result, Err(MoveError::Changed { table: "sessions", place: at }) if *at == place),
+                "{place}: {result:?}"
+            );
+            assert!(!said, "more was done than there is");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_source_that_gains_a_session_while_it_is_moved_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, (to, _)) in destinations(&folder).into_iter().enumerate() {
+        let from = sqlite(&folder, &format!("from_{number}.db"));
+        filled(&from).await;
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let writing = async {
+            // When the sessions were copied, another is made, and something is said in it.
+            while let Some(progress) = receiver.recv().await {
+                if matches!(
+                    progress,
+                    Progress {
+                        doing: Doing::Copying("events"),
+                        ..
+                    }
+                ) {
+                    let id = session(&from, "s_zz", 9).await;
+                    append(&from, Sketch::of(&id).exchange("late", "1").batch()).await;
+                    return;
+                }
+            }
+        };
+        let moving = async {
+            let mut seen = |progress: Progress| {
+                let _ = sender.send(progress);
+            };
+            move_all(&*from, &*to, &mut seen).await
+        };
+        let (result, ()) = tokio::join!(moving, writing);
+        assert!(
+            matches!(&result, Err(MoveError::Changed { place, .. }) if *place == from.place()),
+            "{result:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_move_goes_on_where_it_was_interrupted_in_every_table() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,18 +263,7 @@ async fn a_move_goes_on_where_it_was_interrupted_in_every_table() {
         ("sqlite", sqlite(&folder, "to.db")),
         ("postgresql", postgresql()),
     ] {
-        // As far as a process came that was killed in the middle of the events.
-        let mark = |table: usize, row: &[Cell]| Mark {
-            source: from.place(),
-            table,
-            after: Some(row[..TABLES[table].key].to_vec()),
-        };
-        let sessions = from.page(&TABLES[0], None, 500).await.unwrap();
-        let last = mark(0, sessions.last().unwrap());
-        to.arrive(&TABLES[0], sessions, last).await.unwrap();
-        let events = from.page(&TABLES[1], None, 500).await.unwrap();
-        let last = mark(1, events.last().unwrap());
-        to.arrive(&TABLES[1], events, last.clone()).await.unwrap();
+        let last = begun(&from, &to).await;
         assert_eq!(to.mark().await.unwrap(), Some(last), "{name}");
         let elsewhere = sqlite(&folder, "elsewhere.db");
         let other = moved(&elsewhere, &to).await;

@@ -43,6 +43,21 @@ pub async fn a_session_id_can_be_taken_once(subject: Subject) {
     );
 }
 
+/// Control characters mark what nobody is to see, and a name that is none or has no end is nobody's.
+pub async fn a_user_whose_name_hides_sessions_gets_none(subject: Subject) {
+    let endless = "x".repeat(5000);
+    for name in ["", "  ", "\u{1}local", "a\nb", endless.as_str()] {
+        let session = NewSession {
+            id: SessionId::from("s_1"),
+            user: UserId::from(name),
+            created: Timestamp(5),
+        };
+        let made = subject.store.create(session).await;
+        assert!(made.is_err(), "{name:?}");
+    }
+    subject.session_of("Jane Doe", "s_1").await;
+}
+
 /// A session that nobody made can be neither opened, read nor continued.
 pub async fn a_session_that_is_not_there_is_not_found(subject: Subject) {
     subject.session("s_10").await;

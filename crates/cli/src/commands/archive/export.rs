@@ -9,7 +9,7 @@ use crate::screen::{self, Layout, Ticker, count};
 use lango_core::{SessionId, StoreError};
 use lango_store::Chain;
 use lango_store::archive::line::{self, LONGEST, Line};
-use lango_store::archive::{Archive, LogRow, next_rows};
+use lango_store::archive::{Archive, LogRow, SessionRecord, next_rows, verify_record};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -78,8 +78,11 @@ async fn one(
         Err(StoreError::NotFound { .. }) => return Err(Wrong::Gone),
         record => record?,
     };
-    let heading = screen::json(&line::heading(&record), Layout::Line)?;
-    out.line(&line::sealed(&heading))?;
+    let heading = line_of_session(&record)?;
+    // Nothing of a log that is damaged is written, so it is read twice.
+    let whole = verify_record(store, &record, &mut |_| ()).await;
+    whole.map_err(damaged)?;
+    out.line(&heading)?;
     let mut chain = Chain::of(id);
     while chain.count() < record.events {
         let rows = next_rows(store, &record, &chain).await;
@@ -105,6 +108,22 @@ fn damaged(error: StoreError) -> Failure {
         StoreError::Damaged { .. } => Failure::new(Exit::Failed, error.to_string())
             .next("`lango sessions verify --all` tells which are whole; export those by their ids"),
         error => error.into(),
+    }
+}
+
+/// The first line of a session. One that nobody could import is not written.
+fn line_of_session(record: &SessionRecord) -> Result<String, Failure> {
+    let text = line::sealed(&screen::json(&line::heading(record), Layout::Line)?);
+    match line::read(&text) {
+        Ok(Line::Session(read)) if read == *record => Ok(text),
+        read => {
+            let why = read
+                .err()
+                .unwrap_or_else(|| "it reads otherwise".to_owned());
+            let message = format!("session `{}` cannot be exported: {why}", record.id);
+            Err(Failure::new(Exit::Failed, message)
+                .next("`lango store backup FILE` copies everything as it is"))
+        }
     }
 }
 

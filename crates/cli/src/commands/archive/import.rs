@@ -7,11 +7,12 @@ use crate::app::App;
 use crate::args::ImportArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
-use lango_core::{Hold, NewSession, Page, Patience, SessionId, StoreError};
+use lango_core::{Hold, NewSession, Page, Patience, SessionId, StoreError, UserId};
 use lango_store::Chain;
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{Keeper, LogRow, ROWS_AT_ONCE, SessionRecord, remove};
 use lines::Lines;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// After how many bytes rows are stored, however few they are.
@@ -31,6 +32,7 @@ pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure
         report: Report::default(),
         current: None,
         ticker: Ticker::new(),
+        own: app.users(),
     };
     let done = intake.all(&mut lines).await;
     intake.ticker.clear();
@@ -75,7 +77,12 @@ struct Report {
     same: u64,
     left: u64,
     grants: u64,
+    /// Whose sessions came that are not seen with this configuration, and how many of each.
+    others: BTreeMap<UserId, u64>,
 }
+
+/// How many users are named whose sessions came.
+const NAMED: usize = 5;
 
 impl Report {
     /// What came of it; nothing if there was nothing.
@@ -103,7 +110,28 @@ impl Report {
                 "{answers} for calls to come left out; they are asked for again"
             ));
         }
-        (!parts.is_empty()).then(|| parts.join("; "))
+        (!parts.is_empty()).then(|| parts.join("; ") + &self.unseen())
+    }
+
+    /// Whose sessions came that `lango sessions list` does not show here, and how to see them.
+    fn unseen(&self) -> String {
+        let named = self.others.iter().take(NAMED);
+        let mut lines: String = named
+            .map(|(user, sessions)| {
+                let user = one_line(user.as_str(), 100);
+                let sessions = count(*sessions, "session");
+                format!(
+                    "\n  {sessions} of user `{user}`: lango -c 'session.user={user}' sessions list"
+                )
+            })
+            .collect();
+        if self.others.len() > NAMED {
+            lines.push_str(&format!(
+                "\n  and of {} more users",
+                self.others.len() - NAMED
+            ));
+        }
+        lines
     }
 }
 
@@ -132,6 +160,8 @@ struct Import<'a> {
     report: Report,
     current: Option<Incoming>,
     ticker: Ticker,
+    /// Whose sessions are seen with this configuration.
+    own: Vec<UserId>,
 }
 
 impl Import<'_> {
@@ -255,6 +285,9 @@ impl Import<'_> {
                 self.store.add(std::mem::take(&mut current.rows)).await?;
                 self.report.grants += self.store.finish(record.clone()).await?;
                 self.report.imported += 1;
+                if !self.own.contains(&record.user) {
+                    *self.report.others.entry(record.user.clone()).or_default() += 1;
+                }
                 self.report.events += record.events;
                 format!("{}, imported", count(record.events, "event"))
             }

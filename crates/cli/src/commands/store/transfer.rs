@@ -7,7 +7,8 @@ use crate::screen::{self, Bar, count};
 use lango_core::AgentName;
 use lango_engine::Tree;
 use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
-use lango_store::{Database, SqliteStore, database_at};
+use lango_store::tables::UseAs;
+use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,12 +29,17 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
         return Err(Failure::new(Exit::Usage, message).next("name another one to move to"));
     }
     must_be_there(&source)?;
-    let from = open(&source, &root)?;
-    let to = open(&target, &root)?;
+    let from = open(&source, &root, UseAs::Store)?;
+    let to = open(&target, &root, UseAs::Destination)?;
     from.ready().await?;
     to.ready().await?;
-    if let Some(mark) = to.mark().await? {
-        screen::say(&format!("going on with the move from {}", mark.source));
+    let from_place = from.place();
+    if to
+        .mark()
+        .await?
+        .is_some_and(|mark| mark.source == from_place)
+    {
+        screen::say(&format!("going on with the move from {from_place}"));
     }
     let mut telling = Telling::new();
     let moved = move_all(&*from, &*to, &mut |progress| telling.tell(progress)).await;
@@ -55,12 +61,25 @@ fn place(text: &str, surroundings: &Surroundings) -> Result<StoreLocation, Failu
     })
 }
 
-fn open(location: &StoreLocation, root: &AgentName) -> Result<Arc<dyn Database>, Failure> {
-    let place = match location {
-        StoreLocation::Sqlite(path) => return Ok(Arc::new(SqliteStore::at(path, root.clone())?)),
-        StoreLocation::Postgres(address) => address,
-    };
-    Ok(database_at(place, root.clone())?)
+fn open(
+    location: &StoreLocation,
+    root: &AgentName,
+    use_as: UseAs,
+) -> Result<Arc<dyn Database>, Failure> {
+    let root = root.clone();
+    Ok(match (location, use_as) {
+        (StoreLocation::Sqlite(path), UseAs::Store) => Arc::new(SqliteStore::at(path, root)?),
+        (StoreLocation::Sqlite(path), UseAs::Destination) => {
+            Arc::new(SqliteStore::destination(path, root)?)
+        }
+        (StoreLocation::Postgres(address), use_as) => {
+            let options = PostgresOptions {
+                use_as,
+                ..PostgresOptions::default()
+            };
+            Arc::new(PostgresStore::with(address, root, options)?)
+        }
+    })
 }
 
 /// A file that is not there must not be made for want of something to move.
@@ -97,11 +116,15 @@ fn report(moved: &Moved, place: &str) -> Result<(), Failure> {
 fn refused(error: MoveError, target: &str) -> Failure {
     let next = match &error {
         MoveError::InUse { .. } => "end what runs there, then move again".to_owned(),
-        MoveError::NotEmpty { .. } | MoveError::OtherMove { .. } => {
-            "name a database that is empty or not there yet".to_owned()
-        }
-        MoveError::Changed { .. } => format!(
-            "end whatever writes to it, remove what is at {target}, and move again from the beginning"
+        MoveError::NotEmpty { .. } => "name a database that is empty or not there yet".to_owned(),
+        MoveError::OtherMove { source_place, .. } => format!(
+            "go on with that one: lango store move '{source_place}' '{target}'; or name a database that is empty or not there yet"
+        ),
+        MoveError::Changed { place, .. } if place == target => format!(
+            "end whatever writes to it; the source is as it was: move again to a database that is empty, or remove what is at {target} first"
+        ),
+        MoveError::Changed { .. } | MoveError::Differs { .. } => format!(
+            "end whatever writes to it, remove what is at {target} or name another database that is empty, and move again from the beginning"
         ),
         MoveError::Store(_) => String::new(),
     };

@@ -218,12 +218,12 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     assert_eq!(thresholds, (12, 13, 14, 15));
     let session = &loaded.settings.session;
-    assert_eq!(session.user.as_deref(), Some("ann"));
+    assert_eq!(session.user, "ann");
     assert_eq!(
         (session.when_busy, session.queue_limit),
         (WhenBusy::Refuse, 17)
     );
-    assert_eq!(session.lease, Duration::from_secs(18));
+    assert_eq!(session.lease.0, Duration::from_secs(18));
     assert_eq!(session.ttl, Some(Duration::from_secs(19 * 86_400)));
     let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
         panic!("{:?}", loaded.settings.a2a);
@@ -237,7 +237,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(server.hosts, ["lango.example"]);
     let url = server.public_url.as_deref();
     assert_eq!(url, Some("https://lango.example"));
-    assert_eq!(server.user.as_deref(), Some("bob"));
+    assert_eq!(server.user, "bob");
     assert_eq!(loaded.values.len(), KEYS.len());
     assert!(
         loaded

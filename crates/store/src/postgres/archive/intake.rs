@@ -1,7 +1,7 @@
 //! Sessions that come from elsewhere: hidden until their log is whole.
 
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
-use crate::archive::{Intake, LogRow, SessionRecord, hidden_user};
+use crate::archive::{Intake, LogRow, SessionRecord, hidden_user, must_be_kept};
 use crate::postgres::PostgresStore;
 use crate::postgres::asking::{execute, row};
 use crate::postgres::effects::stored;
@@ -9,12 +9,15 @@ use crate::postgres::failure::Failure;
 use crate::postgres::statements::LOG_END;
 use crate::postgres::text::{Words, words};
 use deadpool_postgres::Transaction;
-use lango_core::{BoxFuture, NewSession, SessionStore, StoreError, UserId};
+use lango_core::{BoxFuture, NewSession, StoreError, UserId};
 
 impl Intake for PostgresStore {
     fn begin(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
-        let user = UserId::new(hidden_user(&session.user));
-        self.create(NewSession { user, ..session })
+        Box::pin(async move {
+            must_be_kept(&session)?;
+            let user = UserId::new(hidden_user(&session.user));
+            self.make(NewSession { user, ..session }).await
+        })
     }
 
     fn add(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>> {

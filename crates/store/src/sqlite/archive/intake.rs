@@ -1,7 +1,7 @@
 //! Sessions that come from elsewhere: hidden until their log is whole.
 
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
-use crate::archive::{Intake, LogRow, SessionRecord, hidden_user};
+use crate::archive::{Intake, LogRow, SessionRecord, hidden_user, must_be_kept};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::log;
@@ -11,14 +11,16 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 impl Intake for SqliteStore {
     fn begin(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
-        let hidden = NewSession {
-            user: UserId::new(hidden_user(&session.user)),
-            ..session
-        };
-        Box::pin(
+        Box::pin(async move {
+            must_be_kept(&session)?;
+            let hidden = NewSession {
+                user: UserId::new(hidden_user(&session.user)),
+                ..session
+            };
             self.writer
-                .change(move |connection| log::create(connection, &hidden)),
-        )
+                .change(move |connection| log::create(connection, &hidden))
+                .await
+        })
     }
 
     fn add(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -84,15 +84,17 @@ pub(super) const SET_NUMBER: &str = "UPDATE sqlite_sequence SET seq = max(seq, ?
 
 /// How far a move is. The table is there while there is one.
 pub(super) const MAKE_MARK: &str = "CREATE TABLE IF NOT EXISTS move_under_way (
-         only INTEGER PRIMARY KEY CHECK (only = 1), source TEXT NOT NULL, \"table\" INTEGER NOT NULL, after TEXT
+         only INTEGER PRIMARY KEY CHECK (only = 1), source TEXT NOT NULL, \"table\" INTEGER NOT NULL, after TEXT,
+         copied TEXT NOT NULL
      ) STRICT";
 pub(super) const HAS_MARK: &str =
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'move_under_way'";
-pub(super) const MARK: &str = "SELECT source, \"table\", after FROM move_under_way";
-pub(super) const SET_MARK: &str = "INSERT INTO move_under_way (only, source, \"table\", after)
-     VALUES (1, ?1, ?2, ?3)
+pub(super) const MARK: &str = "SELECT source, \"table\", after, copied FROM move_under_way";
+pub(super) const SET_MARK: &str =
+    "INSERT INTO move_under_way (only, source, \"table\", after, copied)
+     VALUES (1, ?1, ?2, ?3, ?4)
      ON CONFLICT (only) DO UPDATE SET source = excluded.source, \"table\" = excluded.\"table\",
-        after = excluded.after";
+        after = excluded.after, copied = excluded.copied";
 pub(super) const FORGET_MARK: &str = "DROP TABLE IF EXISTS move_under_way";
 
 #[cfg(test)]

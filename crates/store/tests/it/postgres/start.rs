@@ -5,6 +5,7 @@ use lango_core::StoreError;
 use lango_testkit::postgres::{self, Cluster};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 #[tokio::test]
@@ -112,6 +113,80 @@ async fn a_server_is_believed_as_far_as_the_address_says() {
             "{address}: {error}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_certificate_that_vouches_for_itself_is_believed_where_it_is_given() {
+    let mut cluster = Cluster::start(&[]);
+    let folder = cluster.folder().to_owned();
+    // As a person makes one in a line: each is its own root. The last one is over when its first second is.
+    for (name, days) in [("self", "2"), ("twin", "2"), ("old", "0")] {
+        self_signed(&folder, name, days);
+    }
+    let file = |name: &str| folder.join(name).display().to_string();
+    let plain = cluster.address();
+    let named = plain.replace("127.0.0.1", "localhost");
+    let (own, twin) = (file("self.pem"), file("twin.pem"));
+    let serve = |cluster: &mut Cluster, name: &str| {
+        for end in ["pem", "key"] {
+            cluster.give(&folder.join(format!("{name}.{end}")));
+        }
+        cluster.stop_immediately();
+        cluster.start_again_with(&[
+            "ssl=on",
+            &format!("ssl_cert_file={}", file(&format!("{name}.pem"))),
+            &format!("ssl_key_file={}", file(&format!("{name}.key"))),
+        ]);
+    };
+    serve(&mut cluster, "self");
+    for address in [
+        format!("{plain}?sslmode=verify-ca&sslrootcert={own}"),
+        format!("{named}?sslmode=verify-full&sslrootcert={own}"),
+    ] {
+        at(&address).open_now().await.unwrap();
+    }
+    for (address, why) in [
+        (
+            format!("{plain}?sslmode=verify-full&sslrootcert={own}"),
+            "is not for `127.0.0.1`; its alternative names: DnsName(\"localhost\")",
+        ),
+        // The same names, and another key.
+        (
+            format!("{plain}?sslmode=verify-ca&sslrootcert={twin}"),
+            "name the file of that very certificate with `sslrootcert`",
+        ),
+    ] {
+        let said = refusal(&address).await.to_string();
+        assert!(said.contains(why), "{said}");
+        assert!(!said.contains("CaUsedAsEndEntity"), "{said}");
+    }
+    serve(&mut cluster, "old");
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let old = file("old.pem");
+    let address = format!("{plain}?sslmode=verify-ca&sslrootcert={old}");
+    let said = refusal(&address).await.to_string();
+    assert!(said.contains("has expired"), "{said}");
+}
+
+fn self_signed(folder: &Path, name: &str, days: &str) {
+    let file = |end: &str| format!("{name}.{end}");
+    let (key, request, out) = (file("key"), file("csr"), file("pem"));
+    let extensions = "basicConstraints=CA:TRUE\nsubjectAltName=DNS:localhost\n";
+    std::fs::write(folder.join(file("names")), extensions).unwrap();
+    let mut asking = vec![
+        "req",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+    ];
+    asking.extend(["-nodes", "-subj", "/CN=localhost"]);
+    asking.extend(["-keyout", &key, "-out", &request]);
+    openssl(folder, &asking);
+    let names = file("names");
+    let mut signing = vec!["x509", "-req", "-in", &request, "-signkey", &key];
+    signing.extend(["-days", days, "-extfile", &names, "-out", &out]);
+    openssl(folder, &signing);
 }
 
 fn make_root(folder: &Path, name: &str) {

@@ -1,8 +1,11 @@
 //! What people have stored under names of all kinds, in logs that are damaged, and in databases that are half moved.
 
 use crate::archive::{add_turns, in_other, waiting};
-use crate::lango::{Lango, PATIENCE, Ran, finish_child, text};
+use crate::lango::{Lango, PATIENCE, Ran, finish, finish_child, text};
+use lango_testkit::postgres::Cluster;
 use rusqlite::Connection;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -225,7 +228,7 @@ fn a_destination_is_used_by_nobody_before_its_move_is_done() {
     let arguments = arguments.each_ref().map(String::as_str);
     let step = format!("lango store move '{}' 'sqlite:", arguments[2]);
     let new = "session.store=sqlite:new.db";
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &["run", "hello"],
         &["sessions", "list"],
         &["sessions", "verify", "--all"],
@@ -233,6 +236,7 @@ fn a_destination_is_used_by_nobody_before_its_move_is_done() {
         &["approvals"],
         &["knowledge", "list"],
         &["store", "backup", "copy.db"],
+        &["store", "compact"],
         &["store", "move", "sqlite:new.db", "sqlite:third.db"],
     ];
     for command in commands {
@@ -279,4 +283,56 @@ fn a_move_that_cannot_go_on_says_which_side_changed_and_what_to_do() {
         ran.stderr.contains("move again from the beginning"),
         "{ran:#?}"
     );
+}
+
+/// A server that asks its superuser for the password `s3:cret`.
+fn asking_server() -> Cluster {
+    let cluster = Cluster::start(&[]);
+    let rules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    fs::write(cluster.folder().join("data/pg_hba.conf"), rules).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let address = cluster.address();
+    let connect = || tokio_postgres::connect(&address, tokio_postgres::NoTls);
+    runtime.block_on(async {
+        let (client, connection) = connect().await.unwrap();
+        let connection = tokio::spawn(connection);
+        let change = "ALTER USER postgres PASSWORD 's3:cret'; SELECT pg_reload_conf()";
+        client.batch_execute(change).await.unwrap();
+        drop(client);
+        connection.await.unwrap().unwrap();
+        let began = Instant::now();
+        while connect().await.is_ok() {
+            assert!(began.elapsed() < PATIENCE, "nobody is asked for a password");
+        }
+    });
+    cluster
+}
+
+#[test]
+fn users_and_passwords_are_found_as_postgresql_s_own_programs_find_them() {
+    let lango = Lango::new();
+    let cluster = asking_server();
+    let address = cluster.address().replace("postgres@", "");
+    let store = format!("session.store={address}");
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = lango.command(&["-c", &store, "run", "-q", "hello"]);
+        command.envs(variables.iter().copied());
+        finish(&mut command, b"")
+    };
+    let user = ("PGUSER", "postgres");
+    run(&[user]).refused(3, &["password", "PGPASSWORD"]);
+    run(&[user, ("PGPASSWORD", "wrong")]).refused(3, &["password authentication failed"]);
+    run(&[user, ("PGPASSWORD", "s3:cret")]).ok();
+    lango.file("pass", "# who\n*:*:postgres:postgres:s3\\:cret\n");
+    let path = lango.workspace().join("pass");
+    let file = ("PGPASSFILE", path.to_str().unwrap());
+    let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o644);
+    run(&[user, file]).refused(3, &["others can read it", "chmod 600"]);
+    set_mode(0o600);
+    run(&[user, file]).ok();
+    let home = lango.workspace().join("home");
+    fs::create_dir(&home).unwrap();
+    fs::rename(&path, home.join(".pgpass")).unwrap();
+    run(&[user, ("HOME", home.to_str().unwrap())]).ok();
 }

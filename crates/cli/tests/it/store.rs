@@ -208,8 +208,12 @@ fn everything_is_moved_to_postgresql_and_back() {
     lango.session("hello");
     let from = format!("sqlite:{}", lango.database().display());
     let server = lango_testkit::postgres::empty();
-    let ran = lango.run(&["store", "move", &from, &server]).ok();
+    // As somebody writes it who gives a password, which this server does not ask for.
+    let secret = server.replacen("postgres@", "postgres:s3cret@", 1);
+    let ran = lango.run(&["store", "move", &from, &secret]).ok();
     assert!(ran.stdout.contains("moved 2 sessions, "), "{ran:#?}");
+    let next = format!("next: set session.store = \"{server}\"");
+    assert!(ran.stdout.contains(&next), "{ran:#?}");
     lango
         .run(&["store", "move", &from, &server])
         .refused(2, &["not empty"]);

@@ -1,9 +1,10 @@
 //! Care for the file as a whole: leaving nothing of what was deleted in it, and a copy of it while it is in use.
 
 use super::SqliteStore;
-use super::connection::{open_reader, open_writer};
+use super::connection::open_reader;
 use super::failure::{Failure, creation_error};
 use super::hold;
+use super::writer::open_whole;
 use crate::archive::Wiped;
 use lango_core::StoreError;
 use rusqlite::Connection;
@@ -64,7 +65,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn compact(path: &Path) -> Result<Wiped, StoreError> {
-    let connection = open_writer(path)?;
+    let connection = open_whole(path)?;
     let rewrite = || -> Result<bool, Failure> {
         connection.execute_batch(REWRITE)?;
         Ok(connection.query_row(EMPTY_LOG, [], |row| row.get(0))?)
@@ -79,7 +80,7 @@ fn compact(path: &Path) -> Result<Wiped, StoreError> {
 
 fn back_up(path: &Path, to: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
     // An older schema is brought up to date first.
-    drop(open_writer(path)?);
+    drop(open_whole(path)?);
     if to
         .try_exists()
         .map_err(|error| creation_error(to, &error))?

@@ -55,10 +55,10 @@ struct Running {
 impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
     fn start(path: &Path, use_as: UseAs) -> Result<Self, StoreError> {
-        let connection = open_writer(path)?;
-        if use_as == UseAs::Store {
-            must_be_whole(&connection, path)?;
-        }
+        let connection = match use_as {
+            UseAs::Store => open_whole(path)?,
+            UseAs::Destination => open_writer(path)?,
+        };
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()
@@ -71,12 +71,13 @@ impl Running {
     }
 }
 
-/// Refuses a database with a part of something that was to be moved there.
-fn must_be_whole(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let mark = tables::mark(connection).map_err(|failure| failure.about(path))?;
+/// Opens the database for writing, unless it has a part of something that was to be moved there.
+pub(super) fn open_whole(path: &Path) -> Result<Connection, StoreError> {
+    let connection = open_writer(path)?;
+    let mark = tables::mark(&connection).map_err(|failure| failure.about(path))?;
     match mark {
         Some(mark) => Err(mark.refusal(place_of(path), &tables::place_of(path))),
-        None => Ok(()),
+        None => Ok(connection),
     }
 }
 

@@ -121,14 +121,14 @@ async fn begun(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Mark {
         after: None,
         copied: Vec::new(),
     };
-    for table in 0..2 {
-        let rows = from.page(&TABLES[table], None, 500).await.unwrap();
+    for (index, table) in TABLES.iter().enumerate().take(2) {
+        let rows = from.page(table, None, 500).await.unwrap();
         let mut copied = Copied::default();
         rows.iter().for_each(|row| copied.take(row));
-        mark.table = table;
-        mark.after = Some(rows.last().unwrap()[..TABLES[table].key].to_vec());
+        mark.table = index;
+        mark.after = Some(rows.last().unwrap()[..table.key].to_vec());
         mark.copied.push(copied);
-        to.arrive(&TABLES[table], rows, mark.clone()).await.unwrap();
+        to.arrive(table, rows, mark.clone()).await.unwrap();
     }
     mark
 }

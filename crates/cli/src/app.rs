@@ -254,23 +254,31 @@ impl App {
 
     /// Opens the store, for turns.
     pub async fn sessions(&self) -> Result<Sessions, Failure> {
+        self.kept.database.ready().await?;
+        Ok(self.kept_sessions())
+    }
+
+    fn kept_sessions(&self) -> Sessions {
         let store = &self.kept.database;
-        store.ready().await?;
-        Ok(Sessions {
+        Sessions {
             store: Arc::clone(store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(store) as Arc<dyn SessionCatalog>,
             tasks: Arc::clone(store) as Arc<dyn TaskStore>,
             is_kept: true,
-        })
+        }
     }
 
-    /// The store for looking back: where there is no database yet, nothing was said, and none is made.
+    /// The store for looking back: where there is no database yet, nothing was said, and none is made. One that cannot be
+    /// written can still be read.
     pub async fn past_sessions(&self) -> Result<Sessions, Failure> {
         match &self.loaded.settings.session.store {
             StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
                 Ok(self.ephemeral_sessions())
             }
-            _ => self.sessions().await,
+            _ => {
+                self.kept.database.readable().await?;
+                Ok(self.kept_sessions())
+            }
         }
     }
 

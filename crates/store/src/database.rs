@@ -27,6 +27,11 @@ pub trait Database:
 {
     /// Opens it now, if that has not happened yet: it is made if need be, and an older schema is brought up to date.
     fn ready(&self) -> Answer<'_, ()>;
+
+    /// Opens it for somebody who only reads: one that is where nobody can write is read as it is.
+    fn readable(&self) -> Answer<'_, ()> {
+        self.ready()
+    }
 }
 
 /// The database at a place: `sqlite:PATH`, or `postgres://user:password@host/database`. It is opened when it is first used.

@@ -20,6 +20,7 @@ mod memory_rows;
 mod memory_statements;
 mod migrations;
 mod place;
+mod read_only;
 mod readers;
 mod remote_threads;
 mod rows;
@@ -235,5 +236,9 @@ impl SessionCatalog for SqliteStore {
 impl Database for SqliteStore {
     fn ready(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async { self.writer.open() })
+    }
+
+    fn readable(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.readers.read(|_| Ok(())))
     }
 }

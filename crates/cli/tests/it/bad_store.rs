@@ -132,6 +132,40 @@ fn a_database_that_cannot_be_written_is_said_so() {
 }
 
 #[test]
+fn what_was_said_can_be_read_where_nothing_can_be_written() {
+    let disk = Disk::of("2m");
+    let lango = Lango::with_home(disk.path());
+    let session = lango.session("hello");
+    let reading: [&[&str]; 6] = [
+        &["sessions", "list"],
+        &["sessions", "show", &session],
+        &["sessions", "export", &session],
+        &["sessions", "verify", "--all"],
+        &["approvals"],
+        &["approvals", "list", "--json"],
+    ];
+    let read = || reading.map(|command| lango.run(command).ok().stdout);
+    let whole = read();
+    disk.make_read_only();
+    assert_eq!(read()[1..], whole[1..]);
+    assert!(read()[0].contains(&session));
+    let delete = ["sessions", "delete", "--yes", &session];
+    lango.run(&delete).refused(3, &["cannot be written"]);
+    lango.run(&["doctor"]).exits(3);
+}
+
+#[test]
+fn a_database_with_an_unfinished_log_is_not_read_where_nothing_can_be_written() {
+    let disk = Disk::of("2m");
+    let lango = Lango::with_home(disk.path());
+    lango.session("hello");
+    fs::write(disk.path().join("lango.db-wal"), "what was not done").unwrap();
+    disk.make_read_only();
+    let ran = lango.run(&["sessions", "list"]);
+    ran.refused(3, &["lango.db"]);
+}
+
+#[test]
 fn a_damaged_page_is_an_error_and_no_panic() {
     let lango = Lango::new();
     let session = lango.session("what files are here?");

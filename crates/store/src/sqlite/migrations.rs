@@ -41,6 +41,11 @@ pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), F
     Ok(())
 }
 
+/// Whether nothing is missing.
+pub(super) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(schema(connection)? == KNOWN)
+}
+
 /// Applies what is missing.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     while schema(connection)? < KNOWN {

@@ -5,6 +5,7 @@
 
 use super::connection::open_reader;
 use super::failure::Failure;
+use super::read_only;
 use super::writer::Writer;
 use lango_core::{AgentName, StoreError};
 use rusqlite::Connection;
@@ -73,7 +74,15 @@ impl Readers {
         &self,
         look: impl FnOnce(Reader<'_>) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        self.writer.open()?;
+        if let Err(refusal) = self.writer.open() {
+            // Never kept: once the place can be written again, it would show what was.
+            let connection = read_only::open_instead(&self.path, refusal)?;
+            let reader = Reader {
+                connection: &connection,
+                root_agent: &self.root_agent,
+            };
+            return look(reader).map_err(|failure| failure.about(&self.path));
+        }
         let idle = self.idle().pop();
         let result = idle
             .map_or_else(|| open_reader(&self.path), Ok)

@@ -173,6 +173,20 @@ fn a_reason_that_nobody_would_hear_of_is_refused() {
             .run(&answer)
             .refused(2, &["a reason goes with `no`", &id]);
     }
+    tamper(
+        &lango,
+        "UPDATE approvals SET request = json_set(request, '$.asks', 'fate')",
+    );
+    for word in ["retry", "skip"] {
+        let answer = ["approvals", "answer", &id, word, "--because", "x"];
+        lango
+            .run(&answer)
+            .refused(2, &["a reason goes with `no`", "happened --because"]);
+    }
+    tamper(
+        &lango,
+        "UPDATE approvals SET request = json_remove(request, '$.asks')",
+    );
     lango
         .run(&["approvals", "answer", &id, "no", "--because", "x"])
         .ok();

@@ -171,7 +171,14 @@ pub(super) fn words(error: &CertificateError) -> String {
         } => {
             let presented = match presented.as_slice() {
                 [] => "none".to_owned(),
-                names => names.join(", "),
+                // Each has its kind in front, as in `DnsName("localhost")`.
+                names => {
+                    let plain = |name: &String| {
+                        let inner = name.split(['(', ')']).nth(1).unwrap_or(name);
+                        inner.trim_matches('"').to_owned()
+                    };
+                    names.iter().map(plain).collect::<Vec<_>>().join(", ")
+                }
             };
             return format!(
                 "the server's certificate is not for `{}`; its alternative names: {presented} (a common name is not looked at). Use a name that it has, or sslmode=verify-ca",

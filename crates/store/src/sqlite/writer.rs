@@ -4,7 +4,7 @@
 //! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
 //! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
-use super::connection::{execute, open_writer};
+use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, sqlite_error};
 use super::log;
 use lango_core::{Batch, NewSession, StoreError};
@@ -54,6 +54,9 @@ impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
     fn start(path: &Path) -> Result<Self, StoreError> {
         let connection = open_writer(path)?;
+        connection
+            .busy_timeout(WRITER_PATIENCE)
+            .map_err(|error| sqlite_error(path, &error))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()

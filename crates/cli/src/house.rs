@@ -45,6 +45,12 @@ impl ServedApp {
         })
     }
 
+    /// Those whose questions are answered here.
+    pub fn users(&self) -> Vec<UserId> {
+        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.app.users()
+    }
+
     /// The store of the turns.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions

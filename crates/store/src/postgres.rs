@@ -22,6 +22,7 @@ mod leases;
 mod library;
 mod memory;
 mod migrations;
+mod pgvector;
 #[cfg(test)]
 mod plans;
 mod rows;
@@ -56,6 +57,9 @@ pub struct PostgresOptions {
     pub lease: Duration,
     /// How many connections there are at most, beside one for what other copies say.
     pub connections: usize,
+    /// How many vectors a search without their signs in memory reads the signs of, where an index of the database's could
+    /// tell the nearest instead.
+    pub signs_read: u64,
 }
 
 impl Default for PostgresOptions {
@@ -63,6 +67,7 @@ impl Default for PostgresOptions {
         Self {
             lease: Duration::from_secs(15),
             connections: 8,
+            signs_read: 20_000,
         }
     }
 }
@@ -75,6 +80,7 @@ pub struct PostgresStore {
     root_agent: AgentName,
     /// The signs of vectors that were searched.
     bits: Arc<BitsInMemory>,
+    signs_read: u64,
     holds: Holds,
     /// Where logs are known to end.
     ends: Arc<Ends>,
@@ -108,6 +114,7 @@ impl PostgresStore {
             database,
             root_agent,
             bits: Arc::default(),
+            signs_read: options.signs_read,
             holds,
             ends: Arc::default(),
         })

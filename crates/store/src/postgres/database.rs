@@ -7,6 +7,7 @@
 use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
+use super::pgvector;
 use super::statements::start::SET_UP;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
@@ -109,7 +110,8 @@ impl Database {
             loop {
                 let opened = async {
                     let mut client = self.pool.get().await?;
-                    migrations::migrate(&mut client, self.place()).await
+                    migrations::migrate(&mut client, self.place()).await?;
+                    pgvector::prepare(&mut client).await
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),
@@ -121,6 +123,11 @@ impl Database {
             .await
             .map_err(|failure: Failure| failure.about(self.place()));
         opened.copied()
+    }
+
+    /// A connection for what takes longer than a try may.
+    pub(super) async fn connection(&self) -> Result<Object, Failure> {
+        Ok(self.pool.get().await?)
     }
 
     /// The rows of a statement that changes nothing, or that may be carried out twice.

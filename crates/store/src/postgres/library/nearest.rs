@@ -2,6 +2,7 @@
 
 use super::super::asking::rows;
 use super::super::failure::Failure;
+use super::super::pgvector::{self, Within};
 use super::statements::{BLOCKS, GENERATIONS, VECTORS};
 use super::vectors::{maker, maker_in};
 use crate::library::nearest::{Bits, BitsInMemory, Coarse, LOOKED_AT_FINELY, Signs, nearest_first};
@@ -16,6 +17,8 @@ use tokio_postgres::Row;
 pub(super) struct Asked {
     /// The signs that were read before.
     pub memory: Arc<BitsInMemory>,
+    /// How many vectors' signs are read at most, where an index could tell instead.
+    pub signs_read: u64,
     /// Where.
     pub collections: Vec<CollectionId>,
     /// Who made the vector.
@@ -45,6 +48,9 @@ pub(super) async fn search(
         Some(stored) if stored != asked.maker => return Ok(Stored::OtherMaker(stored)),
         Some(_) => {}
     }
+    if let Some(found) = by_index(transaction, asked, &ids, &collections).await? {
+        return Ok(Stored::Done(found));
+    }
     let wanted = Signs::of(&asked.vector);
     let mut all = Vec::with_capacity(collections.len());
     for row in &collections {
@@ -68,6 +74,32 @@ pub(super) async fn search(
     });
     let cosines = cosines.collect::<Result<_, Failure>>()?;
     Ok(Stored::Done(nearest_first(cosines, asked.most)))
+}
+
+/// What the database's index tells, if there is one, and reading signs would take longer.
+async fn by_index(
+    transaction: &Transaction<'_>,
+    asked: &Asked,
+    ids: &[i64],
+    collections: &[Row],
+) -> Result<Option<Vec<(i64, f64)>>, Failure> {
+    let (mut vectors, mut unread) = (0_i64, 0_i64);
+    for row in collections {
+        let each: i64 = row.try_get(2)?;
+        let kept = asked
+            .memory
+            .of(CollectionId(row.try_get(0)?), row.try_get(1)?);
+        vectors += each;
+        unread += if kept.is_none() { each } else { 0 };
+    }
+    if u64::try_from(unread).unwrap_or(0) <= asked.signs_read {
+        return Ok(None);
+    }
+    let within = Within {
+        collections: ids,
+        vectors,
+    };
+    pgvector::nearest(transaction, within, &asked.vector, asked.most).await
 }
 
 /// The signs of a collection, from memory if they are those of this transaction's moment. The row has its number, its

@@ -3,6 +3,7 @@
 use super::super::asking::{execute, numbers, row, rows};
 
 use super::super::failure::Failure;
+use super::super::pgvector;
 use super::super::text::words;
 use super::collections::hold;
 use super::statements::{
@@ -48,7 +49,10 @@ pub(super) async fn claim(
 ) -> Result<Option<EmbeddingMaker>, Failure> {
     let mut stored = stored_maker(transaction, SHARE_MAKER).await?;
     if stored.is_none() {
-        execute(transaction, INSERT_MAKER, &[&json(wanted)?]).await?;
+        let is_first = execute(transaction, INSERT_MAKER, &[&json(wanted)?]).await? > 0;
+        if is_first {
+            pgvector::for_other_maker(transaction, wanted.dimensions).await?;
+        }
         stored = stored_maker(transaction, SHARE_MAKER).await?;
     }
     Ok(stored.filter(|stored| stored != wanted))
@@ -60,9 +64,14 @@ pub(super) async fn begin(
     wanted: &EmbeddingMaker,
 ) -> Result<(), Failure> {
     let json = json(wanted)?;
-    execute(transaction, INSERT_MAKER, &[&json]).await?;
+    let is_first = execute(transaction, INSERT_MAKER, &[&json]).await? > 0;
     let stored = stored_maker(transaction, HOLD_MAKER).await?;
-    if stored.is_some_and(|stored| stored != *wanted) {
+    let other = stored.filter(|stored| stored != wanted);
+    let has_length = |other: &EmbeddingMaker| other.dimensions == wanted.dimensions;
+    if is_first || other.as_ref().is_some_and(|other| !has_length(other)) {
+        pgvector::for_other_maker(transaction, wanted.dimensions).await?;
+    }
+    if other.is_some() {
         for statement in [DELETE_VECTORS, DELETE_BITS, NO_VECTORS] {
             execute(transaction, statement, &[]).await?;
         }

@@ -15,6 +15,8 @@
 
 mod asking;
 mod making;
+#[cfg(test)]
+mod plans;
 mod statements;
 
 pub(super) use asking::{Within, nearest};

@@ -176,7 +176,7 @@ impl LibraryRows for PostgresStore {
     ) -> Answer<'_, Stored<Vec<(i64, f64)>>> {
         let given = nearest::Asked {
             memory: self.bits.clone(),
-            signs_read: self.signs_read,
+            signs_read: self.database.signs_read,
             collections,
             maker,
             vector,
@@ -188,8 +188,8 @@ impl LibraryRows for PostgresStore {
     }
 
     fn vector_search(&self) -> Answer<'_, VectorSearch> {
-        self.look((), |transaction, ()| {
-            Box::pin(pgvector::described(&**transaction))
+        self.look(self.database.signs_read, |transaction, signs_read| {
+            Box::pin(pgvector::described(&**transaction, *signs_read))
         })
     }
 

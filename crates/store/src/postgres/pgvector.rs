@@ -9,9 +9,10 @@
 //! precision, which takes half the room and allows 4,000 numbers; more than those are compared as everywhere. It holds the
 //! vectors of one length alone: those of another maker neither fail nor come up.
 //!
-//! When it is made: with the first vector, or when the maker changes to another length, because there is nothing to be
-//! indexed then. Where vectors are there already, at the next start if they are few, and otherwise by `lango store compact`,
-//! beside whatever others do. Until then, and with any other version or none, all is as it is without.
+//! When it is made: adding to it takes many times as long as adding without, and building it at once a tenth of that. So it
+//! is not made before there are more vectors than a search would read the signs of; then at the next start if they are
+//! not too many, and otherwise by `lango store compact`, beside whatever others do. Until then, and with any other version
+//! or none, all is as it is without.
 
 mod asking;
 mod making;
@@ -20,7 +21,7 @@ mod plans;
 mod statements;
 
 pub(super) use asking::{Within, nearest};
-pub(super) use making::{for_other_maker, make, prepare};
+pub(super) use making::{make, prepare};
 
 use super::failure::Failure;
 use crate::library::VectorSearch;
@@ -59,9 +60,9 @@ struct Index {
 }
 
 impl State {
-    /// As it is now; for vectors of so many numbers, or those of the maker.
-    async fn of(client: &impl GenericClient, dimensions: Option<i64>) -> Result<Self, Failure> {
-        Self::read(&client.query_one(STATE, &[&dimensions]).await?)
+    /// As it is now.
+    async fn of(client: &impl GenericClient) -> Result<Self, Failure> {
+        Self::read(&client.query_one(STATE, &[]).await?)
     }
 
     fn read(row: &Row) -> Result<Self, Failure> {
@@ -104,8 +105,13 @@ impl State {
         available.is_some_and(|(version, may)| *may && is_new_enough(version))
     }
 
-    /// In a person's words.
-    fn described(&self) -> VectorSearch {
+    /// Whether there are more vectors than this.
+    fn is_of_use(&self, signs_read: u64) -> bool {
+        u64::try_from(self.vectors).is_ok_and(|vectors| vectors > signs_read)
+    }
+
+    /// In a person's words, where an index is of use beyond so many vectors.
+    fn described(&self, signs_read: u64) -> VectorSearch {
         let plain = |why: String| VectorSearch::Plain { why: Some(why) };
         match (&self.installed, &self.available) {
             (None, None) => plain("pgvector is not installed on this server".to_owned()),
@@ -114,27 +120,31 @@ impl State {
                 let (major, minor) = OLDEST;
                 plain(format!("pgvector {version} is older than {major}.{minor}"))
             }
-            (Some((version, _)), _) => match (self.dimensions, self.usable()) {
-                (_, Some(_)) | (None, _) => VectorSearch::Indexed {
-                    by: format!("pgvector {version}"),
-                },
-                (Some(numbers), None) if numbers > MOST_DIMENSIONS => plain(format!(
-                    "pgvector indexes {MOST_DIMENSIONS} numbers at most, and they have {numbers}"
-                )),
-                (Some(_), None) if !self.is_ours => plain(
-                    "their table is not ours, so that no index can be made for pgvector".to_owned(),
-                ),
-                (Some(_), None) => plain(
-                    "pgvector's index is not made yet: `lango store compact` does that".to_owned(),
-                ),
+            (Some((version, _)), _) if self.usable().is_some() => VectorSearch::Indexed {
+                by: format!("pgvector {version}"),
             },
+            (Some((version, _)), _) => plain(match self.dimensions {
+                Some(numbers) if numbers > MOST_DIMENSIONS => format!(
+                    "pgvector indexes {MOST_DIMENSIONS} numbers at most, and they have {numbers}"
+                ),
+                _ if !self.is_of_use(signs_read) => {
+                    format!("pgvector {version} is of use from {signs_read} vectors on")
+                }
+                _ if !self.is_ours => {
+                    "their table is not ours, so that no index can be made for pgvector".to_owned()
+                }
+                _ => "pgvector's index is not made yet: `lango store compact` does that".to_owned(),
+            }),
         }
     }
 }
 
 /// How the nearest vectors are found.
-pub(super) async fn described(client: &impl GenericClient) -> Result<VectorSearch, Failure> {
-    Ok(State::of(client, None).await?.described())
+pub(super) async fn described(
+    client: &impl GenericClient,
+    signs_read: u64,
+) -> Result<VectorSearch, Failure> {
+    Ok(State::of(client).await?.described(signs_read))
 }
 
 fn available(row: &Row) -> Result<Option<(String, bool)>, Failure> {

@@ -13,6 +13,10 @@ use lango_core::EmbeddingMaker;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
+/// How many times as many signs are read when they are likely to be of use again: comparing as many takes as long as asking
+/// an index.
+const READ_TO_BE_KEPT: u64 = 16;
+
 /// What is looked for.
 pub(super) struct Asked {
     /// The signs that were read before.
@@ -83,16 +87,18 @@ async fn by_index(
     ids: &[i64],
     collections: &[Row],
 ) -> Result<Option<Vec<(i64, f64)>>, Failure> {
-    let (mut vectors, mut unread) = (0_i64, 0_i64);
+    let (mut vectors, mut unread, mut has_changed) = (0_i64, 0_i64, false);
     for row in collections {
         let each: i64 = row.try_get(2)?;
-        let kept = asked
-            .memory
-            .of(CollectionId(row.try_get(0)?), row.try_get(1)?);
+        let (collection, generation) = (CollectionId(row.try_get(0)?), row.try_get(1)?);
         vectors += each;
-        unread += if kept.is_none() { each } else { 0 };
+        if asked.memory.of(collection, generation).is_none() {
+            unread += each;
+            has_changed |= asked.memory.is_news(collection, generation);
+        }
     }
-    if u64::try_from(unread).unwrap_or(0) <= asked.signs_read {
+    let often = if has_changed { 1 } else { READ_TO_BE_KEPT };
+    if u64::try_from(unread).unwrap_or(0) <= asked.signs_read.saturating_mul(often) {
         return Ok(None);
     }
     let within = Within {

@@ -3,7 +3,6 @@
 use super::super::asking::{execute, numbers, row, rows};
 
 use super::super::failure::Failure;
-use super::super::pgvector;
 use super::super::text::words;
 use super::collections::hold;
 use super::statements::{
@@ -49,10 +48,7 @@ pub(super) async fn claim(
 ) -> Result<Option<EmbeddingMaker>, Failure> {
     let mut stored = stored_maker(transaction, SHARE_MAKER).await?;
     if stored.is_none() {
-        let is_first = execute(transaction, INSERT_MAKER, &[&json(wanted)?]).await? > 0;
-        if is_first {
-            pgvector::for_other_maker(transaction, wanted.dimensions).await?;
-        }
+        execute(transaction, INSERT_MAKER, &[&json(wanted)?]).await?;
         stored = stored_maker(transaction, SHARE_MAKER).await?;
     }
     Ok(stored.filter(|stored| stored != wanted))
@@ -64,14 +60,9 @@ pub(super) async fn begin(
     wanted: &EmbeddingMaker,
 ) -> Result<(), Failure> {
     let json = json(wanted)?;
-    let is_first = execute(transaction, INSERT_MAKER, &[&json]).await? > 0;
+    execute(transaction, INSERT_MAKER, &[&json]).await?;
     let stored = stored_maker(transaction, HOLD_MAKER).await?;
-    let other = stored.filter(|stored| stored != wanted);
-    let has_length = |other: &EmbeddingMaker| other.dimensions == wanted.dimensions;
-    if is_first || other.as_ref().is_some_and(|other| !has_length(other)) {
-        pgvector::for_other_maker(transaction, wanted.dimensions).await?;
-    }
-    if other.is_some() {
+    if stored.is_some_and(|stored| stored != *wanted) {
         for statement in [DELETE_VECTORS, DELETE_BITS, NO_VECTORS] {
             execute(transaction, statement, &[]).await?;
         }

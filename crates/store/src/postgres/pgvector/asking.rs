@@ -41,7 +41,7 @@ pub(in crate::postgres) async fn nearest(
     let Some(asked) = in_words(vector) else {
         return Ok(None);
     };
-    let state = row(transaction, sql::STATE, &[&None::<i64>]).await?;
+    let state = row(transaction, sql::STATE, &[]).await?;
     let Some(state) = state.as_ref().map(State::read).transpose()? else {
         return Ok(None);
     };

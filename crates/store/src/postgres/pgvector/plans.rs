@@ -7,7 +7,7 @@ use crate::postgres::statements::plans::plan_of;
 use lango_testkit::postgres;
 use tokio_postgres::NoTls;
 
-/// Two collections, and vectors of another length. There are too many numbers for a start to index them.
+/// Two collections, and vectors of another length.
 const FILL: &str = r#"
 INSERT INTO library_maker VALUES (1, '{"provider": "p", "model": "m", "dimensions": 64, "version": 1}');
 INSERT INTO library_collections ("user", name, vectors) VALUES ('ada', 'c', 4000), ('bob', 'c', 90000);
@@ -24,7 +24,7 @@ async fn the_nearest_are_asked_of_the_index_whatever_the_values_are() {
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(FILL).await.unwrap();
-    let state = State::of(&client, None).await.unwrap();
+    let state = State::of(&client).await.unwrap();
     let index = state.possible().expect("the extension is there");
     assert_eq!((index.dimensions, index.schema.as_str()), (64, "public"));
     assert_eq!(state.usable(), None);
@@ -34,7 +34,7 @@ async fn the_nearest_are_asked_of_the_index_whatever_the_values_are() {
         .batch_execute("ANALYZE library_vectors")
         .await
         .unwrap();
-    let state = State::of(&client, None).await.unwrap();
+    let state = State::of(&client).await.unwrap();
     assert_eq!(state.usable().as_ref(), Some(&index));
     let set = format!("BEGIN; {}", look(200, 20_000));
     client.batch_execute(&set).await.unwrap();

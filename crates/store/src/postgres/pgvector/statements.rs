@@ -3,14 +3,14 @@
 
 use super::Index;
 
-/// How things stand, for vectors of `$1` numbers or those of the maker: the extension's version and its schema; the numbers
+/// How things stand: the extension's version and its schema; the numbers
 /// of a vector; how many there are; whether the index can be used; whether it is ours to make; and where the extension is
 /// not installed, the version that could be, and whether we may.
 pub(super) const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspname), maker.dimensions,
             (SELECT coalesce(sum(vectors), 0)::bigint FROM library_collections),
             index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'), available.version,
             coalesce(available.may, false)
-       FROM (SELECT coalesce($1, (SELECT (maker::jsonb ->> 'dimensions')::bigint FROM library_maker WHERE "only" = 1)))
+       FROM (SELECT (SELECT (maker::jsonb ->> 'dimensions')::bigint FROM library_maker WHERE "only" = 1))
             AS maker (dimensions)
        JOIN pg_class AS vectors ON vectors.oid = 'library_vectors'::regclass
        LEFT JOIN pg_extension AS extension ON extension.extname = 'vector'
@@ -32,10 +32,6 @@ pub(super) const INSTALL: &str = "DO $$ BEGIN
      EXCEPTION WHEN OTHERS THEN NULL;
      END $$";
 
-/// One at a time makes the function and the index, or brings the schema up to date. The lock ends with the transaction.
-pub(super) const LOCK: &str =
-    "SELECT pg_advisory_xact_lock(hashtextextended('lango ' || current_setting('search_path'), 0))";
-
 /// One at a time makes the index beside others. The lock ends with the connection.
 pub(super) const TRY_TO_LOCK_MAKING: &str = "SELECT pg_try_advisory_lock(hashtextextended('lango near ' || current_setting('search_path'), 0))";
 
@@ -46,8 +42,9 @@ pub(super) const TAKE_TIME: &str = "SET statement_timeout = '12h';
      SELECT set_config('maintenance_work_mem', '256MB', false)
        FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < 262144";
 
-/// The same for what is made in a transaction, of little.
-pub(super) const ALONE: &str = "SET LOCAL max_parallel_maintenance_workers = 0";
+/// The same for what is made at a start, which does not wait long for those who write.
+pub(super) const ALONE: &str = "SET LOCAL max_parallel_maintenance_workers = 0;
+     SET LOCAL lock_timeout = '5s'";
 
 pub(super) const SAVEPOINT: &str = "SAVEPOINT near";
 pub(super) const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";

@@ -105,11 +105,12 @@ async fn write(
     }
 }
 
-/// A collection of a user with so many vectors.
+/// A collection of a user with so many vectors, indexed if that can be.
 async fn fill(store: &PostgresStore, user: &str, name: &str, vectors: u64) -> CollectionId {
     let collection = store.collection(&UserId::from(user), name, None).await;
     let collection = collection.unwrap();
     write(store, collection, 0..vectors, DIMENSIONS).await;
+    store.index_vectors().await.unwrap();
     collection
 }
 
@@ -216,6 +217,9 @@ async fn signs_that_are_few_or_in_memory_or_of_a_small_part_are_compared_without
         nearest(&few, &[small, large], asked(), MOST).await.len(),
         MOST
     );
+    // The second time they are read, because they are likely to be of use again.
+    let both = [small, large];
+    assert!(nearest(&few, &both, asked(), MOST).await.is_empty());
     // One vector in eleven is enough for the index, one in twenty is not.
     let always = reading(&address, 0);
     assert_eq!(nearest(&always, &[small], asked(), MOST).await.len(), MOST);
@@ -230,24 +234,22 @@ async fn signs_that_are_few_or_in_memory_or_of_a_small_part_are_compared_without
 async fn a_search_that_the_index_gives_up_is_made_without_it() {
     let address = database().await;
     let store = reading(&address, 0);
-    let own = fill(&store, "ada", "own", 2500).await;
-    let others = store.collection(&UserId::from("bob"), "others", None).await;
+    let own = store.collection(&UserId::from("ada"), "own", None).await;
+    let own = own.unwrap();
+    write(&store, own, 0..2500, DIMENSIONS).await;
     // Whatever is near is somebody else's, more than the index looks at.
+    let others = store.collection(&UserId::from("bob"), "others", None).await;
     let others = others.unwrap();
-    let key = number(
-        &address,
-        "SELECT id FROM library_collections WHERE name = 'others'",
-    )
-    .await;
-    execute(
-        &address,
-        &format!(
-            "INSERT INTO library_vectors SELECT ({key}::bigint << 32) + n,
-                 decode(repeat('7f', 63) || lpad(to_hex(n % 120), 2, '0'), 'hex') FROM generate_series(0, 24999) AS n;
-             UPDATE library_collections SET vectors = 25000 WHERE id = {key}"
-        ),
-    )
-    .await;
+    let key = "SELECT id FROM library_collections WHERE name = 'others'";
+    let key = number(&address, key).await;
+    let many = format!(
+        "INSERT INTO library_vectors SELECT ({key}::bigint << 32) + n,
+             decode(repeat('7f', 61) || lpad(to_hex(n / 14400), 2, '0') || lpad(to_hex(n % 120), 2, '0') || lpad(to_hex(n / 120 % 120), 2, '0'), 'hex')
+           FROM generate_series(0, 24999) AS n;
+         UPDATE library_collections SET vectors = 25000 WHERE id = {key}"
+    );
+    execute(&address, &many).await;
+    store.index_vectors().await.unwrap();
     let asked = vec![1.0; DIMENSIONS];
     let expected = nearest(&reading(&address, u64::MAX), &[own], asked.clone(), MOST).await;
     assert_eq!(nearest(&store, &[own], asked.clone(), MOST).await, expected);
@@ -271,6 +273,11 @@ async fn vectors_of_another_length_get_an_index_of_their_own() {
     let made = made.map(|(seed, (key, ..))| (*key, clustered(seed as u64, 48)));
     let stored = store.set_vectors(other, made.collect()).await.unwrap();
     assert_eq!(stored, Stored::Done(()));
+    // The next start makes it.
+    let later = reading(&address, 0);
+    assert!(!is_indexed(&store).await);
+    later.open_now().await.unwrap();
+    assert!(is_indexed(&store).await);
     execute(&address, "DELETE FROM library_bits").await;
     let found = nearest(&store, &[collection], clustered(321, 48), 3).await;
     assert_eq!(found[0].0, chunks[321].0);
@@ -350,9 +357,11 @@ async fn a_role_that_may_not_install_it_does_without_until_somebody_does() {
     execute(&above, "DELETE FROM library_bits").await;
     for store in [&store, &later] {
         // Those that were there before ask it as well.
-        let fresh = format!("chunk {}", 8);
         write(store, collection, 1000..1001, DIMENSIONS).await;
-        assert_eq!(first(store, collection, 8).await, Some(fresh));
+        assert_eq!(
+            first(store, collection, 8).await,
+            Some("chunk 8".to_owned())
+        );
         let user = UserId::from("ada");
         let named = Wanted::Named("from 1000".to_owned());
         let document = store.documents(&user, named).await.unwrap()[0].id;
@@ -366,28 +375,32 @@ async fn many_vectors_are_indexed_when_the_database_is_compacted() {
     let store = reading(&own, 0);
     let user = UserId::from("ada");
     let collection = store.collection(&user, "c", None).await.unwrap();
-    // As long as they may be.
-    write(&store, collection, 0..1300, 4000).await;
+    // As long as they may be, and counted as if they were many.
+    write(&store, collection, 0..120, 4000).await;
+    let many = "UPDATE library_collections SET vectors = vectors + 100000";
+    execute(&own, many).await;
     execute(&above, "CREATE EXTENSION vector SCHEMA public").await;
     let later = reading(&own, 0);
     let said = why(&later).await;
     assert!(said.contains("lango store compact"), "{said}");
-    assert!(matches!(
-        later.index_vectors().await.unwrap(),
-        VectorSearch::Indexed { .. }
-    ));
+    let made = later.index_vectors().await.unwrap();
+    assert!(matches!(made, VectorSearch::Indexed { .. }), "{made:?}");
     execute(&above, "DELETE FROM library_bits").await;
-    let found = nearest(&store, &[collection], clustered(1234, 4000), 5).await;
+    let asked = || clustered(77, 4000);
+    let found = nearest(&store, &[collection], asked(), 5).await;
     let chunks = store.chunks(vec![found[0].0]).await.unwrap();
-    assert_eq!(&*chunks[0].text, "chunk 1234");
+    assert_eq!(&*chunks[0].text, "chunk 77");
 
     // A making that broke off leaves an index that nobody may use.
     let broken =
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'library_near_4000'::regclass";
     execute(&above, broken).await;
-    let asked = || clustered(1234, 4000);
     let without = reading(&own, 0);
-    assert!(nearest(&without, &[collection], asked(), 5).await.is_empty());
+    assert!(
+        nearest(&without, &[collection], asked(), 5)
+            .await
+            .is_empty()
+    );
     assert!(!is_indexed(&without).await);
     without.index_vectors().await.unwrap();
     assert_eq!(nearest(&store, &[collection], asked(), 5).await, found);

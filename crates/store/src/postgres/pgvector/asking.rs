@@ -16,8 +16,10 @@ const IN_VIEW: usize = 2;
 const LEAST_IN_VIEW: usize = 100;
 const MOST_IN_VIEW: usize = 1000;
 
-/// How many it looks at before it gives up.
+/// How many it looks at, and how many of these may come before the last that is taken. Once it has looked at all it may, it
+/// gives what it happens to have seen, which need not be the nearest; it gives several times fewer until then.
 const LOOKED_AT: i64 = 20_000;
+const PASSED_OVER: i64 = 4000;
 
 /// Of how many vectors one at least must be of the collections that are searched: the index knows no collections, and passes
 /// over whatever lies between. Below that, reading the signs of the few takes less.
@@ -72,7 +74,8 @@ pub(in crate::postgres) async fn nearest(
         Ok(found) => found,
     };
     let wanted = most.min(usize::try_from(within.vectors).unwrap_or(0));
-    if found.len() < wanted {
+    let last = found.last().map(|row| row.try_get::<_, i64>(2));
+    if found.len() < wanted || last.transpose()?.is_some_and(|place| place > PASSED_OVER) {
         transaction.batch_execute(sql::ROLL_BACK).await?;
         return Ok(None);
     }

@@ -94,15 +94,15 @@ pub(super) fn look(at_once: usize, at_most: i64) -> String {
     )
 }
 
-/// The vectors of some collections that are nearest to `$1`, about in this order. A range of keys would say the same as the
-/// shift, and the planner would follow it instead.
+/// The vectors of some collections that are nearest to `$1`, about in this order, and the place of each among those of all.
 pub(super) fn nearest(index: &Index) -> String {
     let Index { dimensions, schema } = index;
     format!(
-        "SELECT chunk, numbers FROM library_vectors
-          WHERE length(numbers) = {dimensions} AND chunk >> 32 = ANY ($2)
-          ORDER BY library_near(numbers)::{schema}.halfvec({dimensions})
-                   OPERATOR({schema}.<=>) $1::text::{schema}.halfvec({dimensions})
-          LIMIT $3"
+        "SELECT chunk, numbers, place FROM (
+            SELECT chunk, numbers, row_number() OVER () AS place FROM (
+                SELECT chunk, numbers FROM library_vectors WHERE length(numbers) = {dimensions}
+                 ORDER BY library_near(numbers)::{schema}.halfvec({dimensions})
+                          OPERATOR({schema}.<=>) $1::text::{schema}.halfvec({dimensions})) AS near) AS near
+          WHERE chunk >> 32 = ANY ($2) LIMIT $3"
     )
 }

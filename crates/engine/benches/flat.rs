@@ -93,7 +93,9 @@ fn on_postgres(extent: &Extent) {
     let address = cluster.address();
     let mut databases = DATABASES.iter().map(|name| {
         psql(&address, &format!("CREATE DATABASE {name}"));
-        let (server, _) = address.rsplit_once('/').expect("an address with a database");
+        let (server, _) = address
+            .rsplit_once('/')
+            .expect("an address with a database");
         format!("{server}/{name}")
     });
     let mut benches = extent.stored.map(|(events, others)| {

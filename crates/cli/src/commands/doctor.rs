@@ -93,7 +93,12 @@ async fn examine(app: &App) -> Vec<Finding> {
     let store = examine_store(app).await;
     let has_opened = store.is_well;
     findings.push(store);
-    if has_opened && matches!(app.loaded.settings.session.store, StoreLocation::Postgres(_)) {
+    if has_opened
+        && matches!(
+            app.loaded.settings.session.store,
+            StoreLocation::Postgres(_)
+        )
+    {
         findings.push(examine_vectors(app).await);
     }
     findings

@@ -58,7 +58,7 @@ pub struct PostgresOptions {
     /// How many connections there are at most, beside one for what other copies say.
     pub connections: usize,
     /// How many vectors a search reads the signs of that are not in memory, where an index of the database's could tell the
-    /// nearest instead; sixteen times as many if nothing has changed since they were last searched, because they are kept.
+    /// nearest instead; 64 times as many if nothing has changed since they were last searched, because they are kept.
     pub signs_read: u64,
 }
 

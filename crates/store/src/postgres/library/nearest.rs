@@ -13,9 +13,9 @@ use lango_core::EmbeddingMaker;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
-/// How many times as many signs are read when they are likely to be of use again: comparing as many takes as long as asking
-/// an index.
-const READ_TO_BE_KEPT: u64 = 16;
+/// How many times as many signs are read when they are likely to be of use again: comparing them in memory is faster than an
+/// index, and as many of 256 numbers are about what is kept there.
+const READ_TO_BE_KEPT: u64 = 64;
 
 /// What is looked for.
 pub(super) struct Asked {

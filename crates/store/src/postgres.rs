@@ -22,6 +22,7 @@ mod leases;
 mod library;
 mod memory;
 mod migrations;
+mod pgvector;
 #[cfg(test)]
 mod plans;
 mod rows;
@@ -56,6 +57,9 @@ pub struct PostgresOptions {
     pub lease: Duration,
     /// How many connections there are at most, beside one for what other copies say.
     pub connections: usize,
+    /// How many vectors a search reads the signs of that are not in memory, where an index of the database's could tell the
+    /// nearest instead; 64 times as many if nothing has changed since they were last searched, because they are kept.
+    pub signs_read: u64,
 }
 
 impl Default for PostgresOptions {
@@ -63,6 +67,7 @@ impl Default for PostgresOptions {
         Self {
             lease: Duration::from_secs(15),
             connections: 8,
+            signs_read: 20_000,
         }
     }
 }
@@ -96,7 +101,7 @@ impl PostgresStore {
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
-        let database = Database::at(address.clone(), options.connections, options.lease)?;
+        let database = Database::at(address.clone(), options)?;
         let database = Arc::new(database);
         let leases = Arc::new(Leases::new(new_name()?, options.lease));
         let holds = Holds {

@@ -4,9 +4,11 @@
 //! Whatever is asked is asked again when the connection breaks or the server restarts, for a bounded time. Whoever asks for
 //! a change learns whether an earlier try may have been carried out, and sees to it that nothing happens twice.
 
+use super::PostgresOptions;
 use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
+use super::pgvector;
 use super::statements::start::SET_UP;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
@@ -38,6 +40,8 @@ pub(super) struct Database {
     is_open: OnceCell<()>,
     /// For how long what fails is tried again.
     patience: Duration,
+    /// Beyond how many vectors an index for them is of use.
+    pub(super) signs_read: u64,
 }
 
 /// The answer to a statement.
@@ -60,12 +64,9 @@ pub(super) enum Purpose {
 }
 
 impl Database {
-    /// The database at an address, with so many connections at most.
-    pub(super) fn at(
-        address: Address,
-        connections: usize,
-        patience: Duration,
-    ) -> Result<Self, StoreError> {
+    /// The database at an address.
+    pub(super) fn at(address: Address, options: PostgresOptions) -> Result<Self, StoreError> {
+        let patience = options.lease;
         let method = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -77,7 +78,7 @@ impl Database {
             })
         });
         let pool = Pool::builder(manager)
-            .max_size(connections.max(1))
+            .max_size(options.connections.max(1))
             // The one that was used last knows the statements best.
             .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
@@ -94,6 +95,7 @@ impl Database {
             pool,
             is_open: OnceCell::new(),
             patience,
+            signs_read: options.signs_read,
         })
     }
 
@@ -109,7 +111,8 @@ impl Database {
             loop {
                 let opened = async {
                     let mut client = self.pool.get().await?;
-                    migrations::migrate(&mut client, self.place()).await
+                    migrations::migrate(&mut client, self.place()).await?;
+                    pgvector::prepare(&mut client, self.signs_read).await
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),
@@ -121,6 +124,11 @@ impl Database {
             .await
             .map_err(|failure: Failure| failure.about(self.place()));
         opened.copied()
+    }
+
+    /// A connection for what takes longer than a try may.
+    pub(super) async fn connection(&self) -> Result<Object, Failure> {
+        Ok(self.pool.get().await?)
     }
 
     /// The rows of a statement that changes nothing, or that may be carried out twice.

@@ -3,6 +3,7 @@
 mod contest;
 mod copies;
 mod faults;
+mod pgvector;
 mod proxy;
 mod rows;
 mod start;

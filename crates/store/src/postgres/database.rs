@@ -7,7 +7,7 @@
 use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
-use super::statements::start::SET_UP;
+use super::statements::start::set_up;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
     Transaction,
@@ -70,9 +70,11 @@ impl Database {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
-        let set_up = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
+        let begin = set_up(patience);
+        let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let begin = begin.clone();
             Box::pin(async move {
-                let done = client.batch_execute(SET_UP).await;
+                let done = client.batch_execute(&begin).await;
                 done.map_err(HookError::Backend)
             })
         });

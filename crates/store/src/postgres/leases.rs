@@ -283,15 +283,31 @@ impl Leases {
         (held, state.tickets.iter().copied().collect())
     }
 
-    /// What came of it: these are still ours, as of when they were asked for.
-    pub(super) fn renewed(&self, leases: &[Arc<Lease>], still: &HashSet<i64>, asked: Moment) {
-        for lease in leases {
-            if still.contains(&lease.fence) {
+    /// What came of it: those that are still ours, and whether they were renewed as of when that was asked for. Gives
+    /// those that were not.
+    pub(super) fn renewed(
+        &self,
+        mut leases: Vec<Arc<Lease>>,
+        ours: &HashMap<i64, bool>,
+        asked: Moment,
+    ) -> Vec<Arc<Lease>> {
+        leases.retain(|lease| match ours.get(&lease.fence) {
+            Some(true) => {
                 lease.renew(asked + self.length);
-            } else {
-                lease.lose();
+                false
             }
-        }
+            Some(false) => true,
+            None => {
+                lease.lose();
+                false
+            }
+        });
+        leases
+    }
+
+    /// Something is to be renewed before its time.
+    pub(super) fn renew_soon(&self) {
+        self.state().is_renewal_due = true;
     }
 
     /// What is to be told, which is then told or lost.

@@ -3,6 +3,7 @@
 mod contest;
 mod copies;
 mod faults;
+mod locks;
 mod proxy;
 mod rows;
 mod start;

@@ -1,7 +1,7 @@
 //! How the server goes about the statements, in a database with many rows.
 
 use super::append::{APPEND_FREE, APPEND_HELD};
-use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK, RELEASE, RENEW};
+use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, RELEASE, RENEW, RENEW_ALONE};
 use super::tasks::{
     ASK_TO_CANCEL, BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, OPEN, OPENED_BY, OWNER, PUT, RUNNING,
     TO_CANCEL,
@@ -30,7 +30,6 @@ const ALL: [&str; 34] = [
     IS_NEW,
     IS_NEXT,
     JOIN_LINE,
-    LOCK,
     LOG_END,
     OPEN,
     OPENED_BY,
@@ -39,6 +38,7 @@ const ALL: [&str; 34] = [
     RELEASE,
     REMOTE_THREAD,
     RENEW,
+    RENEW_ALONE,
     REQUESTS,
     REVOKE,
     RUNNING,

@@ -173,8 +173,7 @@ impl Database {
         match answer.await {
             Ok(rows) => Ok(rows?),
             Err(_) => {
-                // Whatever it is still at, it is no use to anybody else.
-                drop(Object::take(client));
+                self.discard(client);
                 Err(Failure::Silent)
             }
         }
@@ -207,8 +206,8 @@ impl Database {
     {
         let mut client = self.pool.get().await?;
         let done = run(&mut client, purpose, work).await;
-        if matches!(done, Err(Failure::Silent)) {
-            drop(Object::take(client));
+        if matches!(done, Err(Failure::Silent) | Ok((_, Err(Failure::Silent)))) {
+            self.discard(client);
         }
         match done? {
             (result, Ok(())) => Ok(result),
@@ -221,6 +220,13 @@ impl Database {
             }
             (_, Err(failure)) => Err(failure),
         }
+    }
+
+    /// Parts with a connection that gave no answer: whatever it is still at, it is no use to anybody else. And with those
+    /// that are not in use: where the way to the server was lost without a word, each would cost another try.
+    fn discard(&self, silent: Object) {
+        drop(Object::take(silent));
+        self.pool.retain(|_, _| false);
     }
 
     /// In the words that callers know.
@@ -287,5 +293,44 @@ impl Tries {
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSES[1]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_testkit::postgres;
+
+    /// A commit that the server is still at when patience ends.
+    #[tokio::test]
+    async fn a_connection_whose_commit_was_not_answered_is_not_used_again() {
+        const SLOW_COMMIT: &str = "CREATE TABLE slow (id INT);
+            CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_sleep(5); RETURN NULL; END';
+            CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION wait()";
+        let address = Address::parse(&postgres::empty()).unwrap();
+        let database = Database::at(address, 1, Duration::from_secs(15)).unwrap();
+        database.open().await.unwrap();
+        let client = database.pool.get().await.unwrap();
+        client.batch_execute(SLOW_COMMIT).await.unwrap();
+        drop(client);
+        let change = database.transaction(Purpose::Change, |transaction| {
+            Box::pin(async move {
+                transaction
+                    .execute("INSERT INTO slow VALUES (1)", &[])
+                    .await?;
+                // Nothing is under way but the commit, so that the clock jumps to where patience ends.
+                tokio::time::pause();
+                Ok(())
+            })
+        });
+        let change = change.await;
+        tokio::time::resume();
+        assert!(
+            matches!(change, Err(StoreError::Unreachable { .. })),
+            "{change:?}"
+        );
+        assert_eq!(database.pool.status().size, 0);
     }
 }

@@ -321,11 +321,12 @@ async fn listen(
     }
 }
 
-/// What takes longer than a lease is of no use any more.
+/// What is not answered after a part of a lease is given up, so that there is time for another connection.
 async fn bounded<T>(
     leases: &Leases,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let done = timeout(leases.length, work).await;
+    let most = (leases.length / 3).max(Duration::from_secs(1));
+    let done = timeout(most, work).await;
     done.unwrap_or(Err(Failure::Silent))
 }

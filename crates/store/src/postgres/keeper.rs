@@ -55,10 +55,10 @@ impl Keeper {
         }
     }
 
-    /// Starts the thread, unless it runs.
+    /// Starts the thread, unless it runs. One that ended before its time left everything that it saw to.
     pub(super) fn start(&self) -> Result<(), StoreError> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_some() {
+        if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
         }
         let failed = |error: std::io::Error| StoreError::Failed {
@@ -329,4 +329,24 @@ async fn bounded<T>(
     let most = (leases.length / 3).max(Duration::from_secs(1));
     let done = timeout(most, work).await;
     done.unwrap_or(Err(Failure::Silent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_that_panicked_is_started_again() {
+        let leases = Arc::new(Leases::new("us".to_owned(), Duration::from_secs(15)));
+        let address = Address::parse("postgres://us@127.0.0.1:1/none").unwrap();
+        let keeper = Keeper::new(leases, address);
+        let panicked = thread::spawn(|| panic!("the keeper trips"));
+        while !panicked.is_finished() {
+            thread::yield_now();
+        }
+        *keeper.thread.lock().unwrap() = Some(panicked);
+        keeper.start().unwrap();
+        let thread = keeper.thread.lock().unwrap();
+        assert!(!thread.as_ref().unwrap().is_finished());
+    }
 }

@@ -243,7 +243,7 @@ pub enum StoreError {
     },
     /// It is not held here any more: it was too long without word from the database, and somebody else may be at it.
     #[error(
-        "session `{id}` is not held here any more; what was under way goes on where it is held now"
+        "session `{id}` is not held here any more; what was under way goes on where it is held now, or once it is opened again"
     )]
     Lost {
         /// The session.
@@ -317,7 +317,7 @@ pub enum StoreError {
 
 fn in_line(waiting: &Option<usize>) -> String {
     match waiting {
-        Some(waiting) => format!(", and {waiting} wait for it already"),
-        None => String::new(),
+        Some(waiting) => format!(", and {waiting} wait for it already; try again later"),
+        None => "; wait until it ends, or cancel it".to_owned(),
     }
 }

@@ -66,10 +66,14 @@ impl SessionStore for PostgresStore {
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
         let appender = self.appender();
+        // As of when it was asked for: whoever gives the session up meanwhile must not be taken for nobody.
+        let lease = events
+            .first()
+            .and_then(|event| self.leases().of(&event.session));
         Box::pin(async move {
             self.holds.keeper.start()?;
             // In a task of its own, so that what was begun is ended though nobody waits for it.
-            let append = tokio::spawn(appender.append(events));
+            let append = tokio::spawn(appender.append(events, lease));
             append.await.map_err(|error| StoreError::Failed {
                 detail: format!("the runtime ended while events were appended: {error}"),
             })?

@@ -102,6 +102,10 @@ pub(in crate::postgres) const RELEASE: &str = "WITH quickly AS MATERIALIZED (
       WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
         AND NOT EXISTS (SELECT FROM released WHERE released.fence = holds.fence)";
 
+/// Whether somebody has taken a session (`$1`) since it was held under a number (`$2`).
+pub(in crate::postgres) const SUCCEEDED: &str =
+    "SELECT 1 FROM holds WHERE session = $1 AND fence <> $2";
+
 /// What a copy listens to, to be told sooner than it would look.
 pub(in crate::postgres) const LISTEN: &str =
     "LISTEN lango_events; LISTEN lango_tasks; LISTEN lango_holds";

@@ -81,6 +81,9 @@ pub trait SessionCatalog: Send + Sync {
     /// What waits for a user, and what they granted, the oldest first.
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
 
+    /// How many requests wait for a user.
+    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>>;
+
     /// Turns of all users that have no outcome, those that wait for a person included, in the order of their sessions.
     /// Those whose session is known to be held elsewhere are left out.
     fn unfinished(

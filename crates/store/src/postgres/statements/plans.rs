@@ -11,7 +11,7 @@ use crate::PostgresStore;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
-const ALL: [&str; 35] = [
+const ALL: [&str; 36] = [
     APPEND_FREE,
     APPEND_HELD,
     APPROVALS,
@@ -21,6 +21,7 @@ const ALL: [&str; 35] = [
     BY_USER,
     CLAIM,
     COUNT,
+    COUNT_WAITING,
     EVENTS,
     EXISTS,
     GET,

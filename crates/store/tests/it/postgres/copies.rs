@@ -8,6 +8,7 @@ use lango_core::{
 };
 use lango_core::{TaskRecord, UserId};
 use lango_store::PostgresStore;
+use lango_store::archive::{Removing as _, remove};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::{Arc, Mutex};
@@ -134,6 +135,45 @@ async fn nobody_writes_to_a_session_that_another_copy_holds() {
     // What was let go of here is let go of before anything else is asked.
     left.append(batch).await.unwrap();
     assert_eq!(log(&right, &session).await.len(), 6);
+}
+
+#[tokio::test]
+async fn a_session_that_was_taken_over_is_not_hidden_and_one_that_is_deleted_leaves_no_hold() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = create(&left, "s_1").await;
+    let _former = hold(&left, &session).await;
+    let ended = "UPDATE holds SET until = clock_timestamp() - interval '1 second'";
+    super::execute(&address, ended).await;
+    assert_lost(left.hide(&session, None).await.unwrap_err());
+    let taken = hold(&right, &session).await;
+    assert_lost(left.hide(&session, None).await.unwrap_err());
+    assert!(right.open(&session).await.is_ok());
+
+    assert!(right.hide(&session, None).await.unwrap());
+    assert!(!right.hide(&session, None).await.unwrap());
+    remove(&right, &session).await.unwrap();
+    assert_eq!(super::count(&address, "holds").await, 0);
+    drop(taken);
+
+    // Of what others left, that goes which nobody has any more.
+    let left_over = "INSERT INTO holds (session, holder, fence, until) VALUES
+        ('s_2', 'the dead', 1, '-infinity'),
+        ('s_3', 'the living', 2, clock_timestamp() + interval '1 hour');
+        INSERT INTO hold_line (session, holder, until) VALUES
+        ('s_2', 'the dead', clock_timestamp() - interval '2 days'),
+        ('s_3', 'the living', clock_timestamp() + interval '1 hour')";
+    super::execute(&address, left_over).await;
+    create(&right, "s_4").await;
+    right
+        .append(Sketch::of(&"s_4".into()).exchange("one", "1").batch())
+        .await
+        .unwrap();
+    right.wipe().await.unwrap();
+    let left_over = "SELECT count(*) FROM holds WHERE session IN ('s_3', 's_4')";
+    assert_eq!(super::number(&address, left_over).await, 2);
+    assert_eq!(super::count(&address, "holds").await, 2);
+    assert_eq!(super::count(&address, "hold_line").await, 1);
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ impl House for ServedApp {
     }
 
     fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {
-        Box::pin(async move { Ok(self.sessions.catalog.approvals(user).await?.waiting.len()) })
+        self.sessions.catalog.count_waiting(user)
     }
 
     fn trouble(&self, what: &dyn Display) {

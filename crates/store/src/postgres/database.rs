@@ -9,7 +9,7 @@ use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
 use super::pgvector;
-use super::statements::start::SET_UP;
+use super::statements::start::set_up;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
     Transaction,
@@ -71,9 +71,11 @@ impl Database {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
-        let set_up = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
+        let begin = set_up(patience);
+        let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let begin = begin.clone();
             Box::pin(async move {
-                let done = client.batch_execute(SET_UP).await;
+                let done = client.batch_execute(&begin).await;
                 done.map_err(HookError::Backend)
             })
         });
@@ -179,8 +181,7 @@ impl Database {
         match answer.await {
             Ok(rows) => Ok(rows?),
             Err(_) => {
-                // Whatever it is still at, it is no use to anybody else.
-                drop(Object::take(client));
+                self.discard(client);
                 Err(Failure::Silent)
             }
         }
@@ -213,8 +214,8 @@ impl Database {
     {
         let mut client = self.pool.get().await?;
         let done = run(&mut client, purpose, work).await;
-        if matches!(done, Err(Failure::Silent)) {
-            drop(Object::take(client));
+        if matches!(done, Err(Failure::Silent) | Ok((_, Err(Failure::Silent)))) {
+            self.discard(client);
         }
         match done? {
             (result, Ok(())) => Ok(result),
@@ -227,6 +228,13 @@ impl Database {
             }
             (_, Err(failure)) => Err(failure),
         }
+    }
+
+    /// Parts with a connection that gave no answer: whatever it is still at, it is no use to anybody else. And with those
+    /// that are not in use: where the way to the server was lost without a word, each would cost another try.
+    fn discard(&self, silent: Object) {
+        drop(Object::take(silent));
+        self.pool.retain(|_, _| false);
     }
 
     /// In the words that callers know.
@@ -293,5 +301,44 @@ impl Tries {
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSES[1]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_testkit::postgres;
+
+    /// A commit that the server is still at when patience ends.
+    #[tokio::test]
+    async fn a_connection_whose_commit_was_not_answered_is_not_used_again() {
+        const SLOW_COMMIT: &str = "CREATE TABLE slow (id INT);
+            CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_sleep(5); RETURN NULL; END';
+            CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION wait()";
+        let address = Address::parse(&postgres::empty()).unwrap();
+        let database = Database::at(address, 1, Duration::from_secs(15)).unwrap();
+        database.open().await.unwrap();
+        let client = database.pool.get().await.unwrap();
+        client.batch_execute(SLOW_COMMIT).await.unwrap();
+        drop(client);
+        let change = database.transaction(Purpose::Change, |transaction| {
+            Box::pin(async move {
+                transaction
+                    .execute("INSERT INTO slow VALUES (1)", &[])
+                    .await?;
+                // Nothing is under way but the commit, so that the clock jumps to where patience ends.
+                tokio::time::pause();
+                Ok(())
+            })
+        });
+        let change = change.await;
+        tokio::time::resume();
+        assert!(
+            matches!(change, Err(StoreError::Unreachable { .. })),
+            "{change:?}"
+        );
+        assert_eq!(database.pool.status().size, 0);
     }
 }

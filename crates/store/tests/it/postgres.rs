@@ -3,6 +3,7 @@
 mod contest;
 mod copies;
 mod faults;
+mod locks;
 mod pgvector;
 mod proxy;
 mod rows;

@@ -248,6 +248,11 @@ pub enum SessionsCommand {
         /// The session; the beginning of its id is enough.
         id: String,
     },
+    /// Give up a turn that was cut off or waits: what may have happened is unknown, what is asked for is denied
+    Close {
+        /// The session; the beginning of its id is enough.
+        id: String,
+    },
     /// Write sessions out as lines of JSON, with the hashes that prove them
     Export(ExportArguments),
     /// Take in sessions that were exported

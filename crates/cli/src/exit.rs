@@ -1,7 +1,7 @@
 //! How a command ends: the exit codes, and the one place where errors become one.
 
 use crate::config::{Problem, Problems};
-use lango_core::{Outcome, StoreError};
+use lango_core::{Outcome, SessionId, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
 use lango_mcp::{LoginError, PinError};
@@ -138,11 +138,29 @@ impl From<StoreError> for Failure {
                 (Exit::Usage, Some("`lango approvals` lists what is granted"))
             }
             StoreError::Exists { .. } => (Exit::Usage, None),
-            StoreError::Foreign { .. } | StoreError::TooNew { .. } => (
+            StoreError::Foreign { .. } => (
                 Exit::Config,
                 Some("set session.store to another file, such as `-c session.store=sqlite:PATH`"),
             ),
-            StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => (
+            StoreError::TooNew { .. } => (
+                Exit::Config,
+                Some("use the lango that wrote it, or a newer one"),
+            ),
+            StoreError::Unreadable { place, .. } if is_server(place) => (
+                Exit::Config,
+                Some("correct session.store; `lango doctor` tries it"),
+            ),
+            StoreError::ReadOnly { place, .. } if is_server(place) => (
+                Exit::Config,
+                Some("give its user the right to write there, or set session.store to another"),
+            ),
+            StoreError::Unreadable { .. } => (
+                Exit::Config,
+                Some(
+                    "put a backup in its place, or set session.store or LANGO_HOME to another place",
+                ),
+            ),
+            StoreError::ReadOnly { .. } => (
                 Exit::Config,
                 Some(
                     "set LANGO_HOME or session.store to another place, or store nothing with `lango run --ephemeral`",
@@ -150,7 +168,7 @@ impl From<StoreError> for Failure {
             ),
             StoreError::Full { .. } => (
                 Exit::Failed,
-                Some("what was stored before is safe; run it again when there is room"),
+                Some("what was stored before is safe; make room and try again"),
             ),
             StoreError::Busy { .. } => {
                 (Exit::Failed, Some("wait for it, or stop it where it runs"))
@@ -171,6 +189,35 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// Whether a place is a database on a server, and no file.
+fn is_server(place: &str) -> bool {
+    place.starts_with("postgres")
+}
+
+impl Failure {
+    /// What kept a turn from going on, once it was begun: it is in the log, and asking anew would do it twice.
+    pub fn in_turn(error: RunnerError, session: &SessionId) -> Self {
+        let is_outage = matches!(
+            error,
+            RunnerError::Store(
+                StoreError::Full { .. }
+                    | StoreError::ReadOnly { .. }
+                    | StoreError::Unreachable { .. }
+                    | StoreError::Lost { .. }
+                    | StoreError::Failed { .. }
+            )
+        );
+        let failure = Self::from(error);
+        match is_outage {
+            false => failure,
+            true => failure.next(format!(
+                "the turn is in session {session} as far as it was stored; do not ask anew. When the store can be \
+                 written again: lango sessions resume {session}. A call that may have run is put to you there"
+            )),
+        }
+    }
+}
+
 impl From<RunnerError> for Failure {
     fn from(error: RunnerError) -> Self {
         match error {
@@ -186,6 +233,21 @@ impl From<RunnerError> for Failure {
             RunnerError::Elsewhere { ref folder, .. } => {
                 let next = format!("cd {folder}");
                 Self::of(Exit::Usage, error, Some(&next))
+            }
+            RunnerError::BegunElsewhere {
+                ref session,
+                ref folder,
+            } => {
+                let next = format!(
+                    "cd {folder} && lango sessions resume {session}, or give the turn up: lango sessions close {session}"
+                );
+                Self::of(Exit::Usage, error, Some(&next))
+            }
+            RunnerError::AgentMissing { ref session, .. } => {
+                let next = format!(
+                    "`lango agents` shows who is there; to give the turn up: lango sessions close {session}"
+                );
+                Self::of(Exit::Config, error, Some(&next))
             }
             RunnerError::NotBegun => Self::of(Exit::Interrupted, error, None),
             RunnerError::NothingWaits

@@ -45,6 +45,12 @@ impl ServedApp {
         })
     }
 
+    /// Those whose questions are answered here.
+    pub fn users(&self) -> Vec<UserId> {
+        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.app.users()
+    }
+
     /// The store of the turns.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
@@ -69,7 +75,7 @@ impl House for ServedApp {
     }
 
     fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {
-        Box::pin(async move { Ok(self.sessions.catalog.approvals(user).await?.waiting.len()) })
+        self.sessions.catalog.count_waiting(user)
     }
 
     fn trouble(&self, what: &dyn Display) {

@@ -6,7 +6,7 @@
 use crate::exit::Failure;
 use crate::house::ServedApp;
 use crate::screen;
-use lango_core::{SessionId, StoreError, TurnId, UnfinishedTurn};
+use lango_core::{SessionId, StoreError, TurnId, UnfinishedTurn, UserId};
 use lango_engine::{RunnerError, Stop, TurnEnd};
 use lango_server::House;
 use std::collections::HashSet;
@@ -22,8 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 const AT_ONCE: usize = 256;
 const PAGE: usize = 64;
 
-/// How many turns that wait for a person are remembered, so that they are not replayed at every look.
-const MOST_PARKED: usize = 10_000;
+/// How many turns that are left alone are remembered, so that they are not replayed at every look.
+const MOST_LEFT: usize = 10_000;
 
 /// Goes on with what was cut off.
 pub struct Recovery {
@@ -31,12 +31,17 @@ pub struct Recovery {
     going_on: JoinSet<(TurnId, Fate)>,
     at_work: HashSet<TurnId>,
     parked: HashSet<TurnId>,
+    elsewhere: HashSet<TurnId>,
+    /// Those whose turns they are.
+    users: Vec<UserId>,
 }
 
 /// What became of a turn.
 enum Fate {
     /// It waited for a person all along.
     Parked,
+    /// It was begun in another folder, and goes on there.
+    Elsewhere,
     /// Anything else: if it has no outcome, it is found again.
     SeenTo,
 }
@@ -45,10 +50,12 @@ impl Recovery {
     /// In this house.
     pub fn new(house: Arc<ServedApp>) -> Self {
         Self {
+            users: house.users(),
             house,
             going_on: JoinSet::new(),
             at_work: HashSet::new(),
             parked: HashSet::new(),
+            elsewhere: HashSet::new(),
         }
     }
 
@@ -79,7 +86,9 @@ impl Recovery {
             after = page.last().map(|turn| turn.session.clone());
             for turn in page {
                 let is_parked = turn.is_waiting && self.parked.contains(&turn.turn);
-                if is_parked || self.at_work.contains(&turn.turn) {
+                let is_ours =
+                    self.users.contains(&turn.user) && !self.elsewhere.contains(&turn.turn);
+                if is_parked || !is_ours || self.at_work.contains(&turn.turn) {
                     continue;
                 }
                 if self.at_work.len() >= AT_ONCE {
@@ -96,12 +105,15 @@ impl Recovery {
 
     fn note(&mut self, turn: TurnId, fate: &Fate) {
         self.at_work.remove(&turn);
-        if let Fate::Parked = fate {
-            if self.parked.len() >= MOST_PARKED {
-                self.parked.clear();
-            }
-            self.parked.insert(turn);
+        let left = match fate {
+            Fate::Parked => &mut self.parked,
+            Fate::Elsewhere => &mut self.elsewhere,
+            Fate::SeenTo => return,
+        };
+        if left.len() >= MOST_LEFT {
+            left.clear();
         }
+        left.insert(turn);
     }
 }
 
@@ -112,6 +124,10 @@ async fn go_on(house: Arc<ServedApp>, turn: UnfinishedTurn) -> (TurnId, Fate) {
         Err(RunnerError::Store(
             StoreError::Busy { .. } | StoreError::Lost { .. } | StoreError::Conflict { .. },
         )) => Fate::SeenTo,
+        // It is for whoever is there, or for its owner to close.
+        Err(RunnerError::BegunElsewhere { .. }) => Fate::Elsewhere,
+        // Agents may come.
+        Err(RunnerError::AgentMissing { .. }) => Fate::SeenTo,
         Err(error) => {
             house.trouble(&error);
             Fate::SeenTo

@@ -81,6 +81,9 @@ pub trait SessionCatalog: Send + Sync {
     /// What waits for a user, and what they granted, the oldest first.
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
 
+    /// How many requests wait for a user.
+    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>>;
+
     /// Turns of all users that have no outcome, those that wait for a person included, in the order of their sessions.
     /// Those whose session is known to be held elsewhere are left out.
     fn unfinished(
@@ -243,7 +246,7 @@ pub enum StoreError {
     },
     /// It is not held here any more: it was too long without word from the database, and somebody else may be at it.
     #[error(
-        "session `{id}` is not held here any more; what was under way goes on where it is held now"
+        "session `{id}` is not held here any more; what was under way goes on where it is held now, or once it is opened again"
     )]
     Lost {
         /// The session.
@@ -317,7 +320,7 @@ pub enum StoreError {
 
 fn in_line(waiting: &Option<usize>) -> String {
     match waiting {
-        Some(waiting) => format!(", and {waiting} wait for it already"),
-        None => String::new(),
+        Some(waiting) => format!(", and {waiting} wait for it already; try again later"),
+        None => "; wait until it ends, or cancel it".to_owned(),
     }
 }

@@ -188,6 +188,22 @@ pub enum RunnerError {
         /// What was said.
         answer: &'static str,
     },
+    /// The last turn was cut off where other files are.
+    #[error("a turn of session `{session}` was cut off in `{folder}`, and can only go on there")]
+    BegunElsewhere {
+        /// The session.
+        session: SessionId,
+        /// Where.
+        folder: Text,
+    },
+    /// An agent that is at work in the last turn is not among the agents here.
+    #[error("a turn of session `{session}` cannot go on: the agent `{agent}` is not there")]
+    AgentMissing {
+        /// The session.
+        session: SessionId,
+        /// Who.
+        agent: AgentName,
+    },
     /// It was stopped while it waited in line.
     #[error("stopped before it began; nothing was stored")]
     NotBegun,
@@ -246,7 +262,7 @@ async fn drive(
     let mut under_way = FuturesUnordered::new();
     let mut keys = HashSet::new();
     let mut news = remote::News::default();
-    let mut at_work = remote::AtWork::default();
+    let mut at_work = remote::AtWork::of(turn);
     let mut batch = first;
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
         let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());

@@ -79,7 +79,7 @@ impl Desk {
                     return reports.rejected(words).await.map(said);
                 }
                 Ok(_) => {}
-                Err(error) => return self.tell_not_run(&error.into(), reports).await,
+                Err(error) => return self.tell_not_run(&job, &error.into(), reports).await,
             },
             Start::Again => {}
         }
@@ -147,9 +147,24 @@ impl Desk {
             Ok(TurnEnd::Finished(report)) => words::ending(&report, &streamed),
             Ok(TurnEnd::Waiting(waiting)) => vec![Report::AuthRequired(words::waiting(&waiting))],
             Err(RunnerError::NotBegun) => return self.tell_not_begun(job, reports).await,
-            Err(error) => return self.tell_not_run(&error, reports).await,
+            // The caller waits for an end, and here it cannot go on.
+            Err(RunnerError::BegunElsewhere { .. } | RunnerError::AgentMissing { .. }) => {
+                match self.close(conversation).await {
+                    Ok(ended) => ended,
+                    Err(error) => return self.tell_not_run(job, &error, reports).await,
+                }
+            }
+            Err(error) => return self.tell_not_run(job, &error, reports).await,
         };
         tell_all(reports, ended).await.map(said)
+    }
+
+    async fn close(&self, conversation: &mut Conversation) -> Result<Vec<Report>, RunnerError> {
+        let (nobody, _) = mpsc::channel(1);
+        Ok(match conversation.close(&nobody).await? {
+            Some(TurnEnd::Finished(report)) => words::ending(&report, ""),
+            _ => Vec::new(),
+        })
     }
 
     /// Tells of a task that was taken back while it waited in line. If somebody else has begun it, they have to end it.
@@ -162,9 +177,11 @@ impl Desk {
         }
     }
 
-    /// Tells of a turn that could not be run. What may pass is no end: the task is taken up again later.
+    /// Tells of a turn that could not be run. What may pass is no end, nor is what broke off a turn that was begun: the task
+    /// is taken up again later.
     async fn tell_not_run(
         &self,
+        job: &Job,
         error: &RunnerError,
         reports: &Reports,
     ) -> Result<Ended, ReportError> {
@@ -182,9 +199,21 @@ impl Desk {
                 )
                 .into(),
             ),
+            RunnerError::Store(_) if !self.is_unknown(job).await => {
+                self.house.trouble(error);
+                return Ok(Ended::Later);
+            }
             error => Report::Failed(self.said_outside(error).into()),
         };
         reports.tell(report).await.map(said)
+    }
+
+    /// Whether the log can be read and knows nothing of the turn of a task.
+    async fn is_unknown(&self, job: &Job) -> bool {
+        let session = Self::session_of(&job.user, &job.context);
+        let turn = TurnId::new(job.task.as_str());
+        let standing = self.house.runner().standing(&session, &turn).await;
+        matches!(standing, Ok(Standing::Unknown))
     }
 
     /// How the turn of a task stands by the log, if nobody is at work in its session.

@@ -2,7 +2,7 @@
 
 use crate::words;
 use a2a::Part;
-use lango_a2a::server::{Piece, Report, ReportError, Reports};
+use lango_a2a::server::{Piece, Report, ReportError, Reports, Words};
 use lango_core::EventBody;
 use lango_engine::Shown;
 use tokio::sync::mpsc;
@@ -55,9 +55,15 @@ impl<'a> Telling<'a> {
         match item {
             Shown::Stored(batch) => {
                 for event in batch.iter() {
-                    if let EventBody::AgentDelegated { agent, .. } = &event.body {
-                        let words = format!("{agent} is at work");
-                        self.reports.working(words).await?;
+                    match &event.body {
+                        EventBody::UserMessage { .. } => {
+                            self.reports.working(Words::none()).await?
+                        }
+                        EventBody::AgentDelegated { agent, .. } => {
+                            let words = format!("{agent} is at work");
+                            self.reports.working(words).await?;
+                        }
+                        _ => {}
                     }
                 }
                 Ok(())

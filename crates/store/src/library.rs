@@ -92,6 +92,21 @@ pub enum Stored<T> {
     OtherMaker(EmbeddingMaker),
 }
 
+/// How the nearest vectors are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VectorSearch {
+    /// By comparing all of them.
+    Plain {
+        /// Why, where the database could have an index.
+        why: Option<String>,
+    },
+    /// Through an index of the database's, where comparing all would take longer.
+    Indexed {
+        /// What has it, such as `pgvector 0.8.5`.
+        by: String,
+    },
+}
+
 /// A stored document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentRow {

@@ -213,6 +213,17 @@ impl SessionCatalog for MemoryStore {
         Box::pin(async move { Ok(self.approvals_of(&user)) })
     }
 
+    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
+        let user = user.clone();
+        Box::pin(async move {
+            let sessions = self.sessions();
+            let own = sessions
+                .values()
+                .filter(|session| session.summary.user == user);
+            Ok(own.map(|session| session.approvals.waiting.len()).sum())
+        })
+    }
+
     fn unfinished(
         &self,
         after: Option<&SessionId>,

@@ -23,6 +23,7 @@ mod library;
 mod memory;
 mod migrations;
 mod password;
+mod pgvector;
 #[cfg(test)]
 mod plans;
 mod rows;
@@ -61,6 +62,9 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// What it is opened for.
     pub use_as: UseAs,
+    /// How many vectors a search reads the signs of that are not in memory, where an index of the database's could tell the
+    /// nearest instead; 64 times as many if nothing has changed since they were last searched, because they are kept.
+    pub signs_read: u64,
 }
 
 impl Default for PostgresOptions {
@@ -69,6 +73,7 @@ impl Default for PostgresOptions {
             lease: Duration::from_secs(15),
             connections: 8,
             use_as: UseAs::Store,
+            signs_read: 20_000,
         }
     }
 }
@@ -102,12 +107,7 @@ impl PostgresStore {
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
-        let database = Database::at(
-            address.clone(),
-            options.connections,
-            options.lease,
-            options.use_as,
-        )?;
+        let database = Database::at(address.clone(), options)?;
         let database = Arc::new(database);
         let leases = Arc::new(Leases::new(new_name()?, options.lease));
         let holds = Holds {

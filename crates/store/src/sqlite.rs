@@ -212,6 +212,14 @@ impl SessionCatalog for SqliteStore {
         )
     }
 
+    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
+        let user = user.clone();
+        Box::pin(
+            self.readers
+                .read(move |reader| approvals::count_waiting(reader.connection, &user)),
+        )
+    }
+
     fn unfinished(
         &self,
         after: Option<&SessionId>,

@@ -19,9 +19,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The variable that names a server for all tests, such as `postgres://postgres@127.0.0.1:5432/postgres`.
 pub const SERVER: &str = "LANGO_TEST_POSTGRES";
 
+/// The variable that names the folder of the programs of a PostgreSQL with pgvector.
+pub const PGVECTOR: &str = "LANGO_TEST_PGVECTOR";
+
 /// The address of an empty schema of its own.
 pub fn empty() -> String {
     within(&server(), &name())
+}
+
+/// The same on a server with pgvector, which this process starts for all its tests.
+pub fn empty_with_pgvector() -> String {
+    static OWN: OnceLock<Cluster> = OnceLock::new();
+    let server = OWN.get_or_init(|| Cluster::with_pgvector(&[]));
+    within(&server.address(), &name())
 }
 
 /// The address of a schema on the server at `address`.

@@ -68,12 +68,20 @@ impl Asker {
                 let shown = Shown::Preview(preview.as_deref());
                 let columns = screen::columns();
                 screen::say(&request(first, shown, waiting.len() - 1, columns));
+                let can_wait = self == Self::Terminal;
                 let question = Question {
                     waiting: first.clone(),
                     folder: folder.into(),
-                    can_wait: self == Self::Terminal,
+                    can_wait,
                 };
-                ask_person(question).await
+                let reply = ask_person(question).await?;
+                // Leaving says nothing of what became of a call.
+                let is_left = matches!(reply, Reply::Stop) && first.request.asks == Asks::Fate;
+                Ok(if is_left && can_wait {
+                    Reply::Wait
+                } else {
+                    reply
+                })
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::markdown::sanitize;
 use crate::screen::{self, Layout};
 use lango_models::Offline;
 use lango_sandbox::{Network, Strength};
+use lango_store::VectorSearch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,17 @@ async fn examine(app: &App) -> Vec<Finding> {
             .into_iter()
             .map(|detail| well("warning", detail)),
     );
-    findings.push(examine_store(app).await);
+    let store = examine_store(app).await;
+    let has_opened = store.is_well;
+    findings.push(store);
+    if has_opened
+        && matches!(
+            app.loaded.settings.session.store,
+            StoreLocation::Postgres(_)
+        )
+    {
+        findings.push(examine_vectors(app).await);
+    }
     findings
 }
 
@@ -131,6 +142,25 @@ async fn examine_store(app: &App) -> Finding {
             is_well: false,
             detail: failure.to_string(),
         },
+    }
+}
+
+/// How a server finds the nearest vectors.
+async fn examine_vectors(app: &App) -> Finding {
+    let found = match app.past_keeper() {
+        Ok(store) => store.vector_search().await.map_err(Failure::from),
+        Err(failure) => Err(failure),
+    };
+    let (is_well, detail) = match found {
+        Ok(VectorSearch::Indexed { by }) => (true, by),
+        Ok(VectorSearch::Plain { why: None }) => (true, "plain".to_owned()),
+        Ok(VectorSearch::Plain { why: Some(why) }) => (true, format!("plain ({why})")),
+        Err(failure) => (false, failure.to_string()),
+    };
+    Finding {
+        name: "vectors",
+        is_well,
+        detail,
     }
 }
 

@@ -7,8 +7,15 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, Transcript, age};
 use crate::sessions::Sessions;
-use lango_core::{Clock, Page, SessionId};
-use lango_engine::SystemClock;
+use lango_core::{Clock, Model, Page, SessionId, UnfinishedTurn};
+use lango_engine::{SystemClock, TurnEnd};
+use lango_models::Offline;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// How many sessions without an outcome a list looks at.
+const MOST_UNFINISHED: usize = 1_000;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
@@ -27,12 +34,37 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
             let id = app.find_session(&sessions, &id).await?;
             show(&sessions, &id, jsonl).await?;
         }
+        SessionsCommand::Close { id } => {
+            let id = app.find_session(&sessions, &id).await?;
+            close(&app, &sessions, &id).await?;
+        }
         SessionsCommand::Resume { id } => {
             let id = app.find_session(&sessions, &id).await?;
             return chat::resume(&mut app, &sessions, id).await;
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Closes the last turn, which needs no model.
+async fn close(app: &App, sessions: &Sessions, id: &SessionId) -> Result<(), Failure> {
+    let model: Arc<dyn Model> = Arc::new(Offline);
+    let mut conversation = app.runner(sessions, &model)?.open(id.clone()).await?;
+    let (nobody, _) = mpsc::channel(1);
+    let said = match conversation.close(&nobody).await? {
+        Some(TurnEnd::Finished(report)) => report
+            .answer
+            .map_or_else(|| "closed".to_owned(), |words| words.to_string()),
+        _ => "its last turn has an outcome; there is nothing to close".to_owned(),
+    };
+    Ok(screen::print(&sanitize(&said))?)
+}
+
+/// Sessions whose last turn has no outcome, and whether a person is asked for something.
+async fn unfinished(sessions: &Sessions) -> Result<HashMap<SessionId, bool>, Failure> {
+    let turns = sessions.catalog.unfinished(None, MOST_UNFINISHED).await?;
+    let turn = |turn: UnfinishedTurn| (turn.session, turn.is_waiting);
+    Ok(turns.into_iter().map(turn).collect())
 }
 
 async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Result<(), Failure> {
@@ -48,11 +80,17 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
         return Ok(screen::print("no sessions yet; `lango` starts one")?);
     }
     let now = SystemClock.now();
+    let unfinished = unfinished(sessions).await?;
     for summary in shown {
+        let open = match unfinished.get(&summary.id) {
+            Some(true) => "  (waits for an answer)",
+            Some(false) => "  (not finished)",
+            None => "",
+        };
         let age = age(summary.updated, now);
         let turns = screen::count(summary.turns, "turn");
         screen::print(&format!(
-            "{:<16}{age:>10}  {turns:>9}  {}",
+            "{:<16}{age:>10}  {turns:>9}  {}{open}",
             summary.id,
             sanitize(&summary.title)
         ))?;
@@ -64,6 +102,17 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
 }
 
 async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Failure> {
+    show_events(sessions, id, jsonl).await?;
+    if sessions.store.open(id).await?.unfinished.is_some() {
+        screen::say(&format!(
+            "its last turn has no outcome yet: it is under way, waits for an answer (`lango approvals`), or was cut off\n  \
+             next: lango sessions resume {id}, or give it up: lango sessions close {id}"
+        ));
+    }
+    Ok(())
+}
+
+async fn show_events(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Failure> {
     const AT_ONCE: usize = 500;
     let mut transcript = Transcript::new();
     let mut from = 1;

@@ -7,8 +7,8 @@ use crate::args::StoreCommand;
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker};
-use lango_store::SqliteStore;
 use lango_store::archive::Wiped;
+use lango_store::{SqliteStore, VectorSearch};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -38,7 +38,7 @@ fn file(app: &App) -> Result<SqliteStore, Failure> {
 
 async fn compact(app: &App) -> Result<(), Failure> {
     let store = app.past_keeper()?;
-    Ok(screen::print(match store.wipe().await? {
+    screen::print(match store.wipe().await? {
         Wiped::Clean => {
             "the database was written anew; nothing of what was deleted is left in its file"
         }
@@ -48,7 +48,12 @@ async fn compact(app: &App) -> Result<(), Failure> {
         Wiped::LeftToServer => {
             "the database's server was told to take back the space of what was deleted"
         }
-    })?)
+    })?;
+    // Said before, because it may take long.
+    if let VectorSearch::Indexed { by } = store.index_vectors().await? {
+        screen::print(&format!("all vectors are in the index of {by}"))?;
+    }
+    Ok(())
 }
 
 async fn back_up(app: &App, to: PathBuf) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ use super::ask::{Asker, Reply};
 use crate::exit::Failure;
 use lango_core::{Answer, AnsweredBy, ApprovalId, Waiting};
 use lango_engine::{Conversation, RunnerError, Shown, Stop, TurnEnd};
+use std::cell::Cell;
 use std::io::ErrorKind;
 use tokio::sync::mpsc;
 
@@ -77,7 +78,8 @@ async fn go(
     show: &mut impl FnMut(Shown) -> std::io::Result<()>,
 ) -> Result<TurnEnd, Failure> {
     let stop = Stop::new();
-    let (sender, mut shown) = mpsc::channel(64);
+    let (sender, shown) = mpsc::channel(64);
+    let is_begun = Cell::new(!matches!(go, Go::Ask(_)));
     let run = async {
         // The sender is dropped with the turn, which ends the showing.
         let sender = sender;
@@ -92,14 +94,19 @@ async fn go(
         }
     };
     // The receiver is dropped when showing fails, so that the turn goes on to its end and waits for nobody.
-    let showing = async move {
+    let showing = async {
+        let mut shown = shown;
         while let Some(item) = shown.recv().await {
+            is_begun.set(is_begun.get() || matches!(item, Shown::Stored(_)));
             show(item)?;
         }
         Ok::<(), std::io::Error>(())
     };
     let (end, showing) = tokio::join!(run, showing);
-    let end = end?;
+    let end = end.map_err(|error| match is_begun.get() {
+        true => Failure::in_turn(error, conversation.session()),
+        false => error.into(),
+    })?;
     match showing {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(end),

@@ -23,7 +23,7 @@ fn a_folder_in_place_of_the_database_is_said_to_be_one() {
     lango.home_file("lango.db/inside", "kept");
     let path = lango.database().display().to_string();
     for command in commands() {
-        let names = [&*path, "it is a folder", "session.store", "--ephemeral"];
+        let names = [&*path, "it is a folder", "session.store", "LANGO_HOME"];
         lango.run(command).refused(3, &names);
     }
     assert_eq!(lango.stored_files().len(), 1);
@@ -57,7 +57,7 @@ fn a_database_of_a_newer_lango_is_left_byte_for_byte() {
     let connection = Connection::open(lango.database()).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     connection.close().unwrap();
-    left_as_it_is(&lango, &["newer lango", "schema 99", "session.store"]);
+    left_as_it_is(&lango, &["newer lango", "schema 99", "a newer one"]);
 }
 
 #[track_caller]
@@ -83,7 +83,7 @@ fn a_full_disk_is_said_to_be_full_and_what_was_stored_stays() {
     let question = "a long question ".repeat(4000);
     for arguments in [&["run"][..], &["run", "--session", &session]] {
         let ran = lango.piped(arguments, &question);
-        ran.refused(1, &["no room left", "lango.db", "run it again"]);
+        ran.refused(1, &["no room left", "lango.db", "make room"]);
     }
     fs::remove_file(ballast).unwrap();
     assert_eq!(lango.events(&session), stored);
@@ -99,7 +99,7 @@ fn a_disk_that_is_full_from_the_start_is_said_to_be_full() {
     disk.fill();
     let lango = Lango::with_home(disk.path());
     let ran = lango.run(&["run", "hello"]);
-    ran.refused(1, &["no room left", "lango.db", "run it again"]);
+    ran.refused(1, &["no room left", "lango.db", "make room"]);
     lango.run(&["run", "--ephemeral", "hello"]).ok();
 }
 

@@ -94,9 +94,8 @@ fn a_turn_that_is_interrupted_is_recorded_as_cancelled_and_exits_with_130() {
     assert!(again.ok().stdout.contains("notes.md"));
 }
 
-#[test]
-fn a_turn_whose_process_was_killed_goes_on_before_the_next_one() {
-    let lango = Lango::new();
+/// A session whose second turn was cut off, because its process was killed.
+fn killed(lango: &Lango) -> String {
     lango.many_files();
     let session = lango.session("hello");
     let question = "list the files in many/";
@@ -106,18 +105,54 @@ fn a_turn_whose_process_was_killed_goes_on_before_the_next_one() {
     let mut events = events.map(|line| line.unwrap());
     assert!(events.any(|event| event.contains("\"agent.delegated\"")));
     // The list is so long that there is time to take the database away before it is complete.
-    let connection = hold(&lango);
+    let connection = hold(lango);
     child.kill().unwrap();
     child.wait().unwrap();
     release(connection);
+    session
+}
+
+fn outcomes(lango: &Lango, session: &str) -> Vec<String> {
+    let events = lango.events(session);
+    let ends = of_type(&events, "turn.finished").into_iter();
+    ends.map(|end| text(&end["outcome"]).to_owned()).collect()
+}
+
+#[test]
+fn a_turn_whose_process_was_killed_goes_on_before_the_next_one() {
+    let lango = Lango::new();
+    let session = killed(&lango);
+    let listed = lango.run(&["sessions", "list"]).ok().stdout;
+    assert!(listed.contains("(not finished)"), "{listed}");
+    let shown = lango.run(&["sessions", "show", &session]).ok().stderr;
+    assert!(shown.contains("lango sessions resume"), "{shown}");
     let summary = lango.run(&["run", "--json", "--session", &session, "hello"]);
     assert_eq!(summary.ok().json()["outcome"], "answered");
+    assert_eq!(outcomes(&lango, &session), ["answered"; 3]);
     let events = lango.events(&session);
-    let ends = of_type(&events, "turn.finished").into_iter();
-    let outcomes: Vec<&str> = ends.map(|end| text(&end["outcome"])).collect();
-    assert_eq!(outcomes, ["answered", "answered", "answered"]);
     let numbers = events.iter().map(|event| event["seq"].as_u64().unwrap());
     assert!(numbers.eq(1..=events.len() as u64));
+    let listed = lango.run(&["sessions", "list"]).ok().stdout;
+    assert!(!listed.contains("finished"), "{listed}");
+}
+
+#[test]
+fn a_turn_that_was_cut_off_goes_on_in_its_own_folder_or_is_closed() {
+    let lango = Lango::new();
+    let session = killed(&lango);
+    let before = lango.events(&session);
+    let elsewhere = Lango::with_home(lango.home());
+    let folder = lango.workspace().display().to_string();
+    let next = format!("lango sessions close {session}");
+    let ran = elsewhere.run(&["run", "--session", &session, "hello"]);
+    ran.refused(2, &[&folder, &next]);
+    assert_eq!(lango.events(&session), before);
+    let closed = elsewhere.run(&["sessions", "close", &session]).ok();
+    assert!(closed.stdout.contains("closed"), "{closed:#?}");
+    assert_eq!(outcomes(&lango, &session), ["answered", "interrupted"]);
+    elsewhere.run(&["run", "--session", &session, "hello"]).ok();
+    let again = lango.run(&["sessions", "close", &session]).ok();
+    assert!(again.stdout.contains("nothing to close"), "{again:#?}");
 }
 
 #[test]

@@ -97,7 +97,8 @@ fn a_turn_that_runs_out_of_room_says_so_and_goes_on_when_there_is_room() {
     let ran = run(&lango, &flags, &["--json", "hello"]).ok().json();
     let session = crate::lango::text(&ran["session"]);
     let full = run(&lango, &flags, &["--session", session, "list the files"]);
-    says(&full.exits(1), &["no room left", "lango.db"]);
+    let next = format!("lango sessions resume {session}");
+    says(&full.exits(1), &["no room left", "lango.db", &next]);
     // Nothing of what was said before is lost, and it is still so when it is tried again.
     let again = run(&lango, &flags, &["--session", session, "and now?"]);
     says(&again.exits(1), &["no room left"]);

@@ -308,6 +308,57 @@ fn sessions_in_postgresql_are_exported_imported_verified_and_deleted() {
 }
 
 #[test]
+fn what_a_server_has_for_vectors_is_said_and_brought_up_to_date() {
+    let lango = Lango::new();
+    let server = format!(
+        "session.store={}",
+        lango_testkit::postgres::empty_with_pgvector()
+    );
+    let vectors = || {
+        let found = lango.run(&with(&server, &["doctor", "--json"])).json();
+        let found = found.as_array().unwrap().clone();
+        let line = found.into_iter().find(|line| line["name"] == "vectors");
+        line.unwrap()["detail"].as_str().unwrap().to_owned()
+    };
+    let detail = vectors();
+    assert!(detail.starts_with("plain (pgvector 0."), "{detail}");
+    assert!(
+        detail.ends_with("is of use from 20000 vectors on)"),
+        "{detail}"
+    );
+    // Vectors that came from elsewhere, too many for a start to index them.
+    let address = server.strip_prefix("session.store=").unwrap().to_owned();
+    let many = r#"INSERT INTO library_maker VALUES (1, '{"provider": "p", "model": "m", "dimensions": 4, "version": 1}');
+        INSERT INTO library_collections ("user", name, vectors) VALUES ('ada', 'c', 4000000);
+        INSERT INTO library_vectors SELECT (1::bigint << 32) + n, decode(substr(md5(n::text), 1, 8), 'hex')
+          FROM generate_series(1, 500) AS n"#;
+    execute(&address, many);
+    let detail = vectors();
+    assert!(detail.contains("`lango store compact`"), "{detail}");
+    let ran = lango.run(&with(&server, &["store", "compact"])).ok();
+    assert!(
+        ran.stdout.contains("in the index of pgvector 0."),
+        "{ran:#?}"
+    );
+    let detail = vectors();
+    assert!(detail.starts_with("pgvector 0."), "{detail}");
+}
+
+/// Runs statements on the server at an address.
+fn execute(address: &str, statements: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let connected = tokio_postgres::connect(address, tokio_postgres::NoTls);
+        let (client, connection) = connected.await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(statements).await.unwrap();
+    });
+}
+
+#[test]
 fn a_move_to_postgresql_that_is_killed_goes_on_where_it_was() {
     let lango = Lango::new();
     let session = lango.session("hello");

@@ -3,7 +3,7 @@
 
 use super::conversation::{Conversation, LeftOver, Origin, Place, check_input};
 use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
-use crate::turn::Input;
+use crate::turn::{Input, Turn};
 use lango_core::{Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 const QUIET_IN_LINE: Duration = Duration::from_millis(200);
 
 impl Conversation {
-    /// Goes on with the last turn, if it has no outcome: until it ends, or until only a person can go on. One that cannot
-    /// go on here, because it was begun in another folder or its agents are gone, is closed as interrupted.
+    /// Goes on with the last turn, if it has no outcome: until it ends, or until only a person can go on. One that was begun
+    /// in another folder, or whose agents are not there, does not go on here; it can be [closed](Self::close).
     pub async fn resume(
         &mut self,
         stop: &Stop,
@@ -60,6 +60,23 @@ impl Conversation {
         runner.standing(&self.session, turn).await
     }
 
+    /// Closes the last turn as interrupted, if it has no outcome: what was under way with an effect is unknown, what it asks
+    /// for is denied.
+    pub async fn close(
+        &mut self,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<Option<TurnEnd>, RunnerError> {
+        let stop = Stop::new();
+        let hold = self.take_hold(&stop, shown).await?;
+        self.read().await?;
+        if self.left.is_none() {
+            return Ok(None);
+        }
+        self.go_on(Some(Input::Interrupted), &hold, &stop, shown)
+            .await
+            .map(Some)
+    }
+
     /// Ends a turn that waits for a person or was cut off: what it asks for is denied, and nothing more is begun.
     pub async fn take_back(
         &mut self,
@@ -80,7 +97,7 @@ impl Conversation {
         if first.first().is_none_or(|first| first.turn != *turn) {
             return Err(RunnerError::NothingWaits);
         }
-        self.go_on(vec![Input::Cancelled], &hold, &stop, shown)
+        self.go_on(Some(Input::Cancelled), &hold, &stop, shown)
             .await
     }
 
@@ -118,7 +135,7 @@ impl Conversation {
             answer,
             by,
         };
-        self.go_on(vec![input], &hold, stop, shown).await
+        self.go_on(Some(input), &hold, stop, shown).await
     }
 
     /// Stops the turn that waits: what it asks for is denied.
@@ -127,9 +144,14 @@ impl Conversation {
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         let stop = Stop::new();
+        let meant = self.left.as_ref().map(|left| left.first_seq);
         let hold = self.take_hold(&stop, shown).await?;
         self.read().await?;
-        self.go_on(vec![Input::Cancelled], &hold, &stop, shown)
+        // It may have gone on elsewhere meanwhile, and what waits now is another one.
+        if self.left.as_ref().map(|left| left.first_seq) != meant {
+            return Err(RunnerError::NothingWaits);
+        }
+        self.go_on(Some(Input::Cancelled), &hold, &stop, shown)
             .await
     }
 
@@ -194,14 +216,29 @@ impl Conversation {
         match &self.left {
             None => Ok(None),
             Some(left) if left.is_parked => Ok(Some(TurnEnd::Waiting(left.waiting.clone()))),
-            Some(_) => self.go_on(Vec::new(), hold, stop, shown).await.map(Some),
+            Some(_) => self.go_on(None, hold, stop, shown).await.map(Some),
         }
     }
 
-    /// Replays the turn that is left, gives it what came, and runs it until it ends or only a person can go on.
+    fn check_that_it_can_go_on(
+        &self,
+        turn: &Turn,
+        begun_in: Option<Text>,
+    ) -> Result<(), RunnerError> {
+        let session = self.session.clone();
+        if let Some(folder) = begun_in.filter(|folder| folder != self.parts.rules.folder()) {
+            return Err(RunnerError::BegunElsewhere { session, folder });
+        }
+        match turn.missing_agent().cloned() {
+            Some(agent) => Err(RunnerError::AgentMissing { session, agent }),
+            None => Ok(()),
+        }
+    }
+
+    /// Replays the turn that is left, gives it what came, if anything did, and runs it until it ends or only a person can go on.
     async fn go_on(
         &mut self,
-        inputs: Vec<Input>,
+        input: Option<Input>,
         hold: &Hold,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
@@ -211,19 +248,26 @@ impl Conversation {
         };
         self.place = Place::Stale;
         let (mut turn, folder) = self.replay(first_seq).await?;
-        let is_here = folder.is_none_or(|folder| folder == *self.parts.rules.folder());
-        let mut before = Vec::new();
-        if is_here && turn.agents_are_there() {
-            before.push(Input::Resumed);
-        } else if inputs.is_empty() {
-            before = remote::hear(&self.parts, &turn).await;
-            before.push(Input::Interrupted);
-        }
+        let mut to_stop = None;
+        let before = match &input {
+            Some(Input::Cancelled) => {
+                to_stop = Some(remote::AtWork::of(&turn));
+                Vec::new()
+            }
+            Some(Input::Interrupted) => remote::hear(&self.parts, &turn).await,
+            _ => {
+                self.check_that_it_can_go_on(&turn, folder)?;
+                vec![Input::Resumed]
+            }
+        };
         let now = self.parts.clock.now();
-        let inputs = before.into_iter().chain(inputs);
+        let inputs = before.into_iter().chain(input);
         let events: Vec<Event> = inputs.flat_map(|input| turn.accept(input, now)).collect();
         let first = append(&self.parts, events, shown).await?;
         let end = self.drive(&mut turn, first, hold, stop, shown).await?;
+        if let Some(at_work) = to_stop {
+            at_work.cancel(&self.parts).await;
+        }
         self.next_seq = turn.next_seq();
         Ok(match end {
             TurnEnd::Waiting(waiting) => self.park(first_seq, waiting),

@@ -52,12 +52,24 @@ impl News {
 }
 
 /// Tasks that remote agents took and have not answered.
-#[derive(Default)]
 pub(super) struct AtWork {
     tasks: HashMap<FrameId, (AgentName, RemoteThread)>,
 }
 
 impl AtWork {
+    /// Those that the log of a turn tells of.
+    pub fn of(turn: &Turn) -> Self {
+        let steps = turn.ready().into_iter().filter_map(|step| match step {
+            Step::CallRemote(step) => step
+                .accepted
+                .map(|thread| (step.frame, (step.agent, thread))),
+            Step::CallModel(_) | Step::CallTool(_) => None,
+        });
+        Self {
+            tasks: steps.collect(),
+        }
+    }
+
     /// Notes what a step tells.
     pub fn note(&mut self, input: &Input) {
         match input {

@@ -132,9 +132,7 @@ impl Turn {
         agent: &AgentName,
         asked: ApprovalRequest,
     ) {
-        let holder = self.tree.agent(agent.as_str());
-        let tool = holder.and_then(|agent| agent.tool(asked.tool.as_str()));
-        let Some(spec) = tool.map(|tool| Arc::clone(&tool.spec)) else {
+        let Some(spec) = self.spec_of(agent, &asked.tool) else {
             let detail = format!("not run: the tool `{}` is not there any more", asked.tool);
             return self.refuse(frame, agent, &asked.call, detail);
         };
@@ -212,7 +210,13 @@ impl Turn {
         self.emit(frame.clone(), agent.clone(), body);
     }
 
-    fn refuse(&mut self, frame: &FrameId, agent: &AgentName, call: &CallId, detail: String) {
+    pub(super) fn refuse(
+        &mut self,
+        frame: &FrameId,
+        agent: &AgentName,
+        call: &CallId,
+        detail: String,
+    ) {
         let body = EventBody::ToolReturned {
             call: call.clone(),
             status: CallStatus::Denied,
@@ -226,7 +230,8 @@ impl Turn {
         let (session, turn) = (self.session.as_str(), self.id.as_str());
         let digest = match asks {
             Asks::Permission => digest([session, turn, call.as_str()]),
-            Asks::Fate => digest([session, turn, &format!("fate {call}")]),
+            // It can be asked again after it was run again.
+            Asks::Fate => digest([session, turn, &format!("fate {call} {}", self.next_seq)]),
         };
         ApprovalId::new(format!("p_{}", &digest[..8]))
     }

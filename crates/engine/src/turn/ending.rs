@@ -3,6 +3,7 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
+use super::state::Deed;
 use lango_core::{CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Usage};
 use std::fmt::Write;
 
@@ -90,14 +91,16 @@ impl Turn {
             None,
             "stopped by the user".to_owned(),
         );
-        self.finish(Outcome::Cancelled, None);
+        let answer = self.say_deeds("The request was stopped before it was answered.");
+        self.finish(Outcome::Cancelled, answer);
     }
 
     pub(super) fn interrupt(&mut self) {
         self.stop_calls("the process ended before a result was stored");
         let detail = "the process ended in the middle of the turn".to_owned();
         self.correct(&FrameId::root(), Fault::Interrupted, None, detail);
-        self.finish(Outcome::Interrupted, None);
+        let answer = self.say_deeds("The process ended before the request was answered.");
+        self.finish(Outcome::Interrupted, answer);
     }
 
     /// Closes every call that was started or asked for. Of a started one with effect nobody can know whether it happened.
@@ -136,6 +139,15 @@ impl Turn {
         }
     }
 
+    /// Says what a request that is not answered has changed until it ended, if anything: whoever reads on, a person or a
+    /// model, must not take it for undone.
+    fn say_deeds(&mut self, cause: &str) -> Option<u64> {
+        let deeds = self.state.deeds.iter();
+        let has_deeds = deeds.filter_map(told).next().is_some();
+        let cause = format!("{cause} It is not to be done any more, unless it is asked for again.");
+        has_deeds.then(|| self.say(&cause))
+    }
+
     /// Stores lango's own words: the cause, and what was done until then.
     fn say(&mut self, cause: &str) -> u64 {
         let mut text = cause.to_owned();
@@ -160,6 +172,15 @@ impl Turn {
                 self.state.tool_calls
             );
         }
+        let deeds: Vec<String> = self.state.deeds.iter().filter_map(told).collect();
+        if !deeds.is_empty() {
+            let hidden = deeds.len().saturating_sub(MOST_TOLD);
+            text.push_str("\n\nWhat may have changed something:\n");
+            if hidden > 0 {
+                let _ = writeln!(text, "- {hidden} earlier calls");
+            }
+            text.push_str(deeds[hidden..].concat().trim_end());
+        }
         let body = EventBody::AgentMessage {
             text: text.into(),
             calls: Vec::new(),
@@ -173,9 +194,28 @@ impl Turn {
     }
 }
 
+/// How many calls are told of.
+const MOST_TOLD: usize = 20;
+
+/// A line about a call that changed something, or may have.
+fn told(deed: &Deed) -> Option<String> {
+    let end = match deed.status {
+        Some(CallStatus::Denied) => return None,
+        Some(CallStatus::Ok) => "done",
+        Some(CallStatus::Unknown) => "nobody knows whether it happened",
+        Some(CallStatus::Error) | None => "not completed",
+    };
+    let arguments = shortened(&deed.arguments.to_string(), 200);
+    let Deed { agent, tool, .. } = deed;
+    Some(format!("- {agent} used {tool} {arguments}: {end}\n"))
+}
+
 fn beginning(text: &str) -> String {
-    const MOST: usize = 2000;
-    let mut beginning: String = text.chars().take(MOST).collect();
+    shortened(text, 2000)
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    let mut beginning: String = text.chars().take(most).collect();
     if beginning.len() < text.len() {
         beginning.push('…');
     }

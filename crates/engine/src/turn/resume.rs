@@ -6,11 +6,12 @@
 
 use super::Turn;
 use super::frame::{Frame, Slot, SlotState};
-use crate::gate::call_digest;
+use crate::gate::{Decision, call_digest};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, EventBody, Fault, FrameId,
-    Text,
+    AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, Effect, EventBody, Fault,
+    FrameId, Risk, Text, ToolName, ToolSpec,
 };
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What the model is told of a call that nobody knows the fate of.
@@ -20,22 +21,25 @@ impl Turn {
     /// How often in a row a turn is taken up again without getting any further. It may be what ends the process.
     const RESUMES_IN_A_ROW: u32 = 5;
 
-    /// Whether everybody who is at work in it is in the tree.
-    pub fn agents_are_there(&self) -> bool {
-        let is_there = |frame: &Frame| {
+    /// Somebody who is at work in it and is not in the tree.
+    pub fn missing_agent(&self) -> Option<&AgentName> {
+        let is_missing = |frame: &&Frame| {
             let agent = frame.agent.as_str();
             match frame.remote {
-                true => self.tree.sub_agent(agent).is_some_and(|agent| agent.remote),
-                false => self.tree.agent(agent).is_some(),
+                true => !self.tree.sub_agent(agent).is_some_and(|agent| agent.remote),
+                false => self.tree.agent(agent).is_none(),
             }
         };
-        self.open_frames().all(is_there)
+        self.open_frames()
+            .find(is_missing)
+            .map(|frame| &frame.agent)
     }
 
     /// Takes the turn up again. To one that only waited for a person nothing happened.
     pub(super) fn resume(&mut self) {
         let is_at_work =
             |frame: &&Frame| frame.remote || frame.awaits_model() || !frame.startable().is_empty();
+        self.judge_again();
         if self.is_parked() {
             return;
         }
@@ -76,7 +80,8 @@ impl Turn {
         lost
     }
 
-    /// The question what became of a call that may have had its effect.
+    /// The question what became of a call that may have had its effect, or that may not be repeated without a person: by
+    /// what the tool is now, and by the rules that hold now.
     fn fate_of(&self, frame: &Frame, slot: &Slot) -> Option<ApprovalRequest> {
         let SlotState::Running {
             tool,
@@ -86,10 +91,17 @@ impl Turn {
         else {
             return None;
         };
-        let agent = self.tree.agent(frame.agent.as_str());
-        let spec = agent.and_then(|agent| agent.tool(tool.as_str()));
-        let risk = spec.map(|tool| tool.spec.risk_of(arguments));
-        slot.has_effect().then(|| ApprovalRequest {
+        let spec = self.spec_of(&frame.agent, tool);
+        let risk = spec.as_ref().map(|spec| spec.risk_of(arguments));
+        let is_repeatable = spec.is_some_and(|spec| {
+            let decision = self.rules.decide(&frame.agent, &spec, arguments);
+            spec.effect != Effect::Effect && !matches!(decision, Decision::Deny { .. })
+        });
+        let effect = match is_repeatable {
+            true => *effect,
+            false => Effect::Effect,
+        };
+        (effect == Effect::Effect).then(|| ApprovalRequest {
             id: self.approval_id(&slot.call.id, Asks::Fate),
             agent: frame.agent.clone(),
             call: slot.call.id.clone(),
@@ -97,8 +109,8 @@ impl Turn {
             arguments: Arc::clone(arguments),
             digest: call_digest(&frame.agent, tool, arguments),
             folder: Text::clone(self.rules.folder()),
-            effect: *effect,
-            risk: risk.unwrap_or(lango_core::Risk::Dangerous),
+            effect,
+            risk: risk.unwrap_or(Risk::Dangerous),
             asks: Asks::Fate,
             reason: "the process ended while it ran, and nobody knows whether it happened".into(),
             pattern: None,
@@ -116,7 +128,13 @@ impl Turn {
     ) {
         self.note_answer(frame, &asked.id, answer, by);
         let (status, output) = match answer {
-            Answer::Retry => return self.start_asked(frame, agent, asked.clone()),
+            Answer::Retry => match self.why_not(agent, &asked.tool, &asked.arguments) {
+                None => return self.start_asked(frame, agent, asked.clone()),
+                Some(why) => (
+                    CallStatus::Unknown,
+                    format!("{UNKNOWN}; it was not run again: {why}").into(),
+                ),
+            },
             Answer::Happened { text } => {
                 let told =
                     "the process ended before a result was stored; the user says what became of it";
@@ -130,6 +148,45 @@ impl Turn {
             output,
         };
         self.emit(frame.clone(), agent.clone(), body);
+    }
+
+    /// Judges calls anew that were stored and not begun, because they wait behind others: the rules may have become stricter.
+    fn judge_again(&mut self) {
+        let mut stored = Vec::new();
+        for frame in self.open_frames() {
+            let begun = frame.startable();
+            let is_begun = |slot: &Slot| begun.iter().any(|begun| begun.call.id == slot.call.id);
+            for slot in frame.slots().iter().filter(|slot| !is_begun(slot)) {
+                if let SlotState::Running {
+                    tool, arguments, ..
+                } = &slot.state
+                {
+                    let call = (slot.call.id.clone(), tool.clone(), Arc::clone(arguments));
+                    stored.push((frame.id.clone(), frame.agent.clone(), call));
+                }
+            }
+        }
+        for (frame, agent, (call, tool, arguments)) in stored {
+            if let Some(why) = self.why_not(&agent, &tool, &arguments) {
+                self.refuse(&frame, &agent, &call, format!("not run: {why}"));
+            }
+        }
+    }
+
+    /// Why a call cannot be run any more.
+    fn why_not(&self, agent: &AgentName, tool: &ToolName, arguments: &Value) -> Option<String> {
+        let Some(spec) = self.spec_of(agent, tool) else {
+            return Some(format!("the tool `{tool}` is not there any more"));
+        };
+        match self.rules.decide(agent, &spec, arguments) {
+            Decision::Deny { reason } => Some(format!("{reason} forbids it")),
+            Decision::Run | Decision::Ask { .. } => None,
+        }
+    }
+
+    pub(super) fn spec_of(&self, agent: &AgentName, tool: &ToolName) -> Option<Arc<ToolSpec>> {
+        let agent = self.tree.agent(agent.as_str())?;
+        Some(Arc::clone(&agent.tool(tool.as_str())?.spec))
     }
 
     fn open_frames(&self) -> impl Iterator<Item = &Frame> {

@@ -7,8 +7,9 @@ use crate::rejection;
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
     Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text,
-    Timestamp, TurnSettings, Usage,
+    Timestamp, ToolName, TurnSettings, Usage,
 };
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(super) struct State {
     /// Model calls whose replies were lost with their process. They count towards the limit, and nowhere else.
     pub lost_model_calls: u32,
     pub tool_calls: u32,
+    /// Calls that may have changed something, in the order in which they were begun.
+    pub deeds: Vec<Deed>,
     /// Calls that a person is asked about now.
     pub asked: u32,
     /// What was said in this turn to the calls that were asked about, by their digests.
@@ -53,6 +56,17 @@ pub(super) struct State {
     events: u32,
 }
 
+/// A call that may have changed something.
+#[derive(Debug, PartialEq)]
+pub(super) struct Deed {
+    call: CallId,
+    pub agent: AgentName,
+    pub tool: ToolName,
+    pub arguments: Arc<Value>,
+    /// How it ended, once it has.
+    pub status: Option<CallStatus>,
+}
+
 impl State {
     pub fn new(root: AgentName, limits: Limits) -> Self {
         Self {
@@ -68,6 +82,7 @@ impl State {
             model_calls: 0,
             lost_model_calls: 0,
             tool_calls: 0,
+            deeds: Vec::new(),
             asked: 0,
             answers: HashMap::new(),
             rounds: 0,
@@ -153,6 +168,14 @@ impl State {
                 self.tool_calls += u32::from(!self.is_asked_for_its_fate(&event.frame, call));
                 if *effect != Effect::Pure {
                     self.forget_answers_but(|| call_digest(&event.author, tool, arguments));
+                    self.deeds.retain(|deed| deed.call != *call);
+                    self.deeds.push(Deed {
+                        call: call.clone(),
+                        agent: event.author.clone(),
+                        tool: tool.clone(),
+                        arguments: Arc::clone(arguments),
+                        status: None,
+                    });
                 }
                 let running = SlotState::Running {
                     tool: tool.clone(),
@@ -167,6 +190,10 @@ impl State {
                 output,
             } => {
                 let failed = *status != CallStatus::Ok;
+                let deed = self.deeds.iter_mut().find(|deed| deed.call == *call);
+                if let Some(deed) = deed {
+                    deed.status = Some(*status);
+                }
                 if *status == CallStatus::Denied {
                     self.count_faulty_reply(&event.frame);
                 }

@@ -1,11 +1,12 @@
 //! Going on with a turn whose process is gone: what is repeated, what is asked about, and what survives with the turn.
 
 use crate::bench::{Bench, local, log, turn};
+use crate::support::rule;
 use lango_core::{
     Answer, AnsweredBy, Asks, CallStatus, Effect, Event, EventBody, Fault, NewSession, Outcome,
     SessionId, SessionStore, Timestamp, Tool, Waiting,
 };
-use lango_engine::{Conversation, RunnerError, Stop, TurnEnd, TurnReport};
+use lango_engine::{Action, Conversation, Rules, RunnerError, Stop, TurnEnd, TurnReport};
 use lango_store::MemoryStore;
 use lango_testkit::model::{ScriptedModel, call, delegate, say};
 use lango_testkit::tool::CountingTool;
@@ -213,7 +214,13 @@ async fn a_retry_that_is_cut_off_is_asked_about_again() {
     let TurnEnd::Waiting(again) = resume(&mut conversation).await else {
         panic!("it has to be asked about");
     };
-    assert_eq!(again[0].request.id, waiting[0].request.id);
+    let (sender, _shown) = mpsc::channel(9);
+    let (old, by, stop) = (&waiting[0].request.id, AnsweredBy::Person, Stop::new());
+    let late = conversation.answer(old, Answer::Skip, by, &stop, &sender);
+    assert!(
+        matches!(late.await, Err(RunnerError::NotWaiting { .. })),
+        "an answer to the first question is none to the second"
+    );
     assert_eq!(tool.runs(), 1);
     finished(answer(&mut conversation, &again[0], Answer::Skip).await);
     assert_eq!(tool.runs(), 1);
@@ -253,7 +260,7 @@ async fn stopping_a_turn_with_a_call_of_unknown_fate_leaves_it_unknown() {
 }
 
 #[tokio::test]
-async fn a_turn_of_another_folder_or_of_agents_that_are_gone_is_closed_as_interrupted() {
+async fn a_turn_of_another_folder_or_of_agents_that_are_gone_is_left_as_it_is_until_it_is_closed() {
     let whole = whole_turn(Effect::Effect).await;
     for (folder, with_tools) in [("/elsewhere", true), ("/work", false)] {
         let (tool, tools) = tools(Effect::Effect);
@@ -262,10 +269,88 @@ async fn a_turn_of_another_folder_or_of_agents_that_are_gone_is_closed_as_interr
         let bench = Bench { folder, ..bench };
         let runner = bench.runner(ScriptedModel::replies([]));
         let mut conversation = runner.open(id.clone()).await.unwrap();
-        let report = finished(resume(&mut conversation).await);
+        let before = log(&bench, &id).await;
+        let (sender, _shown) = mpsc::channel(1000);
+        let stop = Stop::new();
+        let resumed = conversation.resume(&stop, &sender).await.unwrap_err();
+        let next = conversation.turn("next", &stop, &sender).await.unwrap_err();
+        for error in [resumed, next] {
+            assert!(matches!(
+                error,
+                RunnerError::BegunElsewhere { .. } | RunnerError::AgentMissing { .. }
+            ));
+        }
+        assert_eq!(log(&bench, &id).await, before);
+        let closed = conversation.close(&sender).await.unwrap();
+        let report = finished(closed.expect("there is something to close"));
         assert_eq!(report.outcome, Outcome::Interrupted);
         assert_eq!(tool.runs(), 0);
         assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
+        assert!(conversation.close(&sender).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_the_log_calls_repeatable_and_the_tool_does_not_is_asked_about() {
+    for claimed in [Effect::Pure, Effect::Idempotent] {
+        let whole = whole_turn(claimed).await;
+        let (tool, tools) = tools(Effect::Effect);
+        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(id).await.unwrap();
+        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+            panic!("it has to be asked about");
+        };
+        assert_eq!(waiting[0].request.asks, Asks::Fate);
+        assert_eq!(tool.runs(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_a_rule_forbids_by_now_is_not_repeated_and_stays_unknown() {
+    for effect in [Effect::Pure, Effect::Effect] {
+        let whole = whole_turn(effect).await;
+        let (tool, tools) = tools(effect);
+        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
+        let bench = Bench {
+            rules: Rules::new(vec![rule(Action::Deny, "fs_do")]),
+            ..bench
+        };
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+            panic!("it has to be asked about");
+        };
+        finished(answer(&mut conversation, &waiting[0], Answer::Retry).await);
+        assert_eq!(tool.runs(), 0);
+        let results = results(&log(&bench, &id).await);
+        assert_eq!(results[0].0, CallStatus::Unknown);
+        assert!(results[0].1.contains("forbids it"), "{results:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_turn_is_told_what_a_stopped_one_did_and_what_nobody_knows() {
+    let whole = whole_turn(Effect::Effect).await;
+    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+    let after = whole.iter().position(is_result).unwrap() + 1;
+    for (events, words) in [
+        (about_to_run(&whole), "nobody knows whether it happened"),
+        (&whole[..after], "operator used fs_do {}: done"),
+    ] {
+        let (bench, id) = left_with(tools(Effect::Effect).1, events).await;
+        let model = ScriptedModel::from_fn(move |request| {
+            let told = format!("{:?}", request.messages);
+            assert!(told.contains(words), "{told}");
+            say("I know")
+        });
+        let mut conversation = bench.runner(model).open(id).await.unwrap();
+        let (sender, _shown) = mpsc::channel(1000);
+        let closed = conversation.close(&sender).await.unwrap();
+        let report = finished(closed.expect("there is something to close"));
+        assert!(report.answer.is_some_and(|answer| answer.contains(words)));
+        let (report, _) = turn(&mut conversation, "go on").await;
+        assert_eq!(report.answer.as_deref(), Some("I know"));
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod model2vec;
 #[path = "../../../store/tests/it/place.rs"]
+#[allow(dead_code, reason = "the tests of the store use the rest")]
 mod place;
 
 #[path = "."]

@@ -11,11 +11,16 @@ pub(crate) const LOOKED_AT_FINELY: usize = 384;
 /// How much memory the signs that are kept take at most, in bytes.
 const MOST_KEPT: usize = 64 * 1024 * 1024;
 
+/// Of how many collections it is kept which generation was searched.
+const MOST_SEEN: usize = 10_000;
+
 /// The signs of the collections that were searched, kept until their vectors change: reading them takes longer than
 /// comparing them. Beyond a bound nothing is kept.
 #[derive(Default)]
 pub(crate) struct BitsInMemory {
     kept: Mutex<Kept>,
+    /// The generations of collections that were searched without their signs.
+    seen: Mutex<HashMap<CollectionId, i64>>,
 }
 
 /// The signs of collections, each with its generation.
@@ -40,6 +45,15 @@ impl BitsInMemory {
         if bits.size() <= MOST_KEPT {
             kept.insert(collection, (generation, Arc::clone(bits)));
         }
+    }
+
+    /// Whether a collection is searched for the first time at this generation.
+    pub(crate) fn is_news(&self, collection: CollectionId, generation: i64) -> bool {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_SEEN {
+            seen.clear();
+        }
+        seen.insert(collection, generation) != Some(generation)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -6,7 +6,7 @@
 
 use super::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, Piece, Ranked,
-    Removal, Stored, Wanted,
+    Removal, Stored, VectorSearch, Wanted,
 };
 use crate::database::Answer;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
@@ -79,6 +79,13 @@ pub trait LibraryRows: Send + Sync {
         vector: Vec<f32>,
         most: usize,
     ) -> Answer<'_, Stored<Vec<(i64, f64)>>>;
+
+    /// How those are found.
+    fn vector_search(&self) -> Answer<'_, VectorSearch>;
+
+    /// Makes the index for them, if there can be one and is none, however long that takes; others go on meanwhile. Says how
+    /// they are found then.
+    fn index_vectors(&self) -> Answer<'_, VectorSearch>;
 
     /// Chunks by their keys, in that order, without those that are gone.
     fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<Found>>;

@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::keeper::EVENTS;
 use super::leases::{Lease, Leases};
 use super::statements::append::{APPEND_FREE, APPEND_HELD, APPEND_HIDDEN};
+use super::statements::holds::SUCCEEDED;
 use super::statements::{LOG_END, REQUESTS};
 use super::text::{Words, words};
 use crate::archive::LogRow;
@@ -39,13 +40,16 @@ pub(super) struct Appender {
 }
 
 impl Appender {
-    /// Stores a batch, once, or says why not.
-    pub(super) async fn append(self, events: Batch) -> Result<(), StoreError> {
+    /// Stores a batch, once, or says why not. The lease is the one that this copy had on the session when it was asked.
+    pub(super) async fn append(
+        self,
+        events: Batch,
+        lease: Option<Arc<Lease>>,
+    ) -> Result<(), StoreError> {
         let Some((session, first_seq)) = target_of(&events)? else {
             return Ok(());
         };
         self.database.open().await?;
-        let lease = self.leases.of(session);
         let lease = lease.as_deref();
         let stored = self.store(session, first_seq, &events, lease).await;
         match stored {
@@ -54,11 +58,35 @@ impl Appender {
                 self.leases.tell(EVENTS, session.as_str());
                 Ok(())
             }
-            // While the database was away the session may have been taken over.
-            Err(failure) if failure.may_pass() && lease.is_some_and(|lease| !lease.is_had()) => {
-                Err(lost(session))
+            Err(failure) => match lease.filter(|lease| lease.has_run_out()) {
+                Some(lease) => Err(self.said_without_lease(failure, lease).await),
+                None => Err(self.database.said(failure)),
+            },
+        }
+    }
+
+    /// Why nothing was stored under a lease that ran out because there was no word from the database: that is the reason,
+    /// unless somebody else has taken the session since.
+    async fn said_without_lease(&self, failure: Failure, lease: &Lease) -> StoreError {
+        let said = self.database.said(failure);
+        let detail = match &said {
+            StoreError::Unreachable { detail, .. } => detail.clone(),
+            StoreError::Lost { .. } => {
+                let values: Values<'_> = &[&Words(lease.session.as_str()), &lease.fence];
+                match self.database.query(SUCCEEDED, values).await {
+                    Ok(rows) if !rows.is_empty() => return said,
+                    Ok(_) => "there was no word from it for too long".to_owned(),
+                    Err(error) => return error,
+                }
             }
-            Err(failure) => Err(self.database.said(failure)),
+            _ => return said,
+        };
+        let (session, length) = (&lease.session, self.leases.length);
+        StoreError::Unreachable {
+            place: self.database.place().to_owned(),
+            detail: format!(
+                "{detail}; session `{session}` was not renewed for {length:?} and is not held here any more"
+            ),
         }
     }
 

@@ -4,10 +4,12 @@
 //! Whatever is asked is asked again when the connection breaks or the server restarts, for a bounded time. Whoever asks for
 //! a change learns whether an earlier try may have been carried out, and sees to it that nothing happens twice.
 
+use super::PostgresOptions;
 use super::address::Address;
 use super::failure::Failure;
 use super::migrations;
-use super::statements::start::SET_UP;
+use super::pgvector;
+use super::statements::start::set_up;
 use super::tables;
 use crate::tables::UseAs;
 use deadpool_postgres::{
@@ -41,6 +43,8 @@ pub(super) struct Database {
     /// For how long what fails is tried again.
     patience: Duration,
     use_as: UseAs,
+    /// Beyond how many vectors an index for them is of use.
+    pub(super) signs_read: u64,
 }
 
 /// The answer to a statement.
@@ -63,25 +67,23 @@ pub(super) enum Purpose {
 }
 
 impl Database {
-    /// The database at an address, with so many connections at most.
-    pub(super) fn at(
-        address: Address,
-        connections: usize,
-        patience: Duration,
-        use_as: UseAs,
-    ) -> Result<Self, StoreError> {
+    /// The database at an address.
+    pub(super) fn at(address: Address, options: PostgresOptions) -> Result<Self, StoreError> {
+        let patience = options.lease;
         let method = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
-        let set_up = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
+        let begin = set_up(patience);
+        let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let begin = begin.clone();
             Box::pin(async move {
-                let done = client.batch_execute(SET_UP).await;
+                let done = client.batch_execute(&begin).await;
                 done.map_err(HookError::Backend)
             })
         });
         let pool = Pool::builder(manager)
-            .max_size(connections.max(1))
+            .max_size(options.connections.max(1))
             // The one that was used last knows the statements best.
             .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
@@ -98,7 +100,8 @@ impl Database {
             pool,
             is_open: OnceCell::new(),
             patience,
-            use_as,
+            use_as: options.use_as,
+            signs_read: options.signs_read,
         })
     }
 
@@ -120,10 +123,10 @@ impl Database {
                 let opened = async {
                     let mut client = self.pool.get().await?;
                     migrations::migrate(&mut client, self.place()).await?;
-                    match self.use_as {
-                        UseAs::Store => self.must_be_whole(&client).await,
-                        UseAs::Destination => Ok(()),
+                    if self.use_as == UseAs::Store {
+                        self.must_be_whole(&client).await?;
                     }
+                    pgvector::prepare(&mut client, self.signs_read).await
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),
@@ -156,6 +159,11 @@ impl Database {
             }
             (error, _) => error,
         }
+    }
+
+    /// A connection for what takes longer than a try may.
+    pub(super) async fn connection(&self) -> Result<Object, Failure> {
+        Ok(self.pool.get().await?)
     }
 
     /// The rows of a statement that changes nothing, or that may be carried out twice.
@@ -206,8 +214,7 @@ impl Database {
         match answer.await {
             Ok(rows) => Ok(rows?),
             Err(_) => {
-                // Whatever it is still at, it is no use to anybody else.
-                drop(Object::take(client));
+                self.discard(client);
                 Err(Failure::Silent)
             }
         }
@@ -240,8 +247,8 @@ impl Database {
     {
         let mut client = self.pool.get().await?;
         let done = run(&mut client, purpose, work).await;
-        if matches!(done, Err(Failure::Silent)) {
-            drop(Object::take(client));
+        if matches!(done, Err(Failure::Silent) | Ok((_, Err(Failure::Silent)))) {
+            self.discard(client);
         }
         match done? {
             (result, Ok(())) => Ok(result),
@@ -254,6 +261,13 @@ impl Database {
             }
             (_, Err(failure)) => Err(failure),
         }
+    }
+
+    /// Parts with a connection that gave no answer: whatever it is still at, it is no use to anybody else. And with those
+    /// that are not in use: where the way to the server was lost without a word, each would cost another try.
+    fn discard(&self, silent: Object) {
+        drop(Object::take(silent));
+        self.pool.retain(|_, _| false);
     }
 
     /// In the words that callers know.
@@ -320,5 +334,48 @@ impl Tries {
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSES[1]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_testkit::postgres;
+
+    /// A commit that the server is still at when patience ends.
+    #[tokio::test]
+    async fn a_connection_whose_commit_was_not_answered_is_not_used_again() {
+        const SLOW_COMMIT: &str = "CREATE TABLE slow (id INT);
+            CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_sleep(5); RETURN NULL; END';
+            CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION wait()";
+        let address = Address::parse(&postgres::empty()).unwrap();
+        let options = PostgresOptions {
+            connections: 1,
+            ..PostgresOptions::default()
+        };
+        let database = Database::at(address, options).unwrap();
+        database.open().await.unwrap();
+        let client = database.pool.get().await.unwrap();
+        client.batch_execute(SLOW_COMMIT).await.unwrap();
+        drop(client);
+        let change = database.transaction(Purpose::Change, |transaction| {
+            Box::pin(async move {
+                transaction
+                    .execute("INSERT INTO slow VALUES (1)", &[])
+                    .await?;
+                // Nothing is under way but the commit, so that the clock jumps to where patience ends.
+                tokio::time::pause();
+                Ok(())
+            })
+        });
+        let change = change.await;
+        tokio::time::resume();
+        assert!(
+            matches!(change, Err(StoreError::Unreachable { .. })),
+            "{change:?}"
+        );
+        assert_eq!(database.pool.status().size, 0);
     }
 }

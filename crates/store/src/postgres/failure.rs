@@ -64,6 +64,14 @@ impl Failure {
         }
     }
 
+    /// Whether somebody else has locked what was asked for.
+    pub(super) fn is_locked(&self) -> bool {
+        let Self::Postgres(error) = self else {
+            return false;
+        };
+        error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    }
+
     /// Which rule of the schema was broken, if that is what happened.
     pub(super) fn broken_rule(&self) -> Option<&str> {
         let Self::Postgres(error) = self else {
@@ -146,8 +154,8 @@ fn kind(error: &Error) -> Kind {
         "28000" | "28P01" | "3D000" => Kind::Refused,
         "42501" | "25006" => Kind::ReadOnly,
         "53100" => Kind::Full,
-        // Too many connections, shutting down or starting up.
-        "53300" | "57P01" | "57P02" | "57P03" | "57P05" => Kind::Away,
+        // Too many connections, shutting down or starting up, or we were silent in a transaction for too long.
+        "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Kind::Away,
         "40001" | "40P01" | "55P03" | "57014" => Kind::Undone,
         code if code.starts_with("08") => Kind::Away,
         _ => Kind::Other,

@@ -4,11 +4,11 @@
 //! that the session was let go of is a hint to look; looking now and then is what can be relied on, for a copy that died
 //! says nothing.
 
-use super::database::{Database, Purpose};
+use super::database::{Database, Values};
 use super::failure::Failure;
 use super::keeper::Keeper;
 use super::leases::{Claim, LeaseHold, Leases, Ticket, now};
-use super::statements::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK};
+use super::statements::holds::{CLAIM, IS_NEXT, JOIN_LINE};
 use super::text::Words;
 use crate::line::{Lines, Place};
 use lango_core::{Held as _, Hold, Patience, SessionId, StoreError};
@@ -122,21 +122,15 @@ impl Holds {
         let join = tokio::spawn(async move {
             let gone = leases.tickets_gone(&session);
             let length = leases.length.as_secs_f64();
-            let joined = database.transaction(Purpose::RepeatableChange, |transaction| {
-                let (session, leases, gone) = (session.clone(), Arc::clone(&leases), gone.clone());
-                Box::pin(async move {
-                    let (name, holder) = (Words(session.as_str()), Words(&leases.holder));
-                    let lock = transaction.prepare_cached(LOCK).await?;
-                    let join = transaction.prepare_cached(JOIN_LINE).await?;
-                    transaction.execute(&lock, &[&name]).await?;
-                    let row = transaction
-                        .query_one(&join, &[&name, &holder, &length, &gone, &most])
-                        .await?;
-                    let waiting: i64 = row.try_get(1)?;
-                    Ok::<_, Failure>((row.try_get::<_, Option<i64>>(0)?, waiting))
-                })
+            let (name, holder) = (Words(session.as_str()), Words(&leases.holder));
+            let values: Values<'_> = &[&name, &holder, &length, &gone, &most];
+            let rows = database.query(JOIN_LINE, values).await?;
+            let joined = rows.first().map(|row| -> Result<_, Failure> {
+                let waiting: i64 = row.try_get(1)?;
+                Ok((row.try_get::<_, Option<i64>>(0)?, waiting))
             });
-            let (number, waiting) = joined.await?;
+            let joined = joined.unwrap_or_else(|| Err(Failure::other("a line was not answered")));
+            let (number, waiting) = joined.map_err(|failure| database.said(failure))?;
             let waiting = usize::try_from(waiting).unwrap_or(usize::MAX);
             let number = number.ok_or_else(|| busy(&session, Some(waiting)))?;
             leases.wait_with(number);

@@ -7,13 +7,13 @@
 use super::address::Address;
 use super::database::Values;
 use super::failure::Failure;
-use super::leases::{Leases, now};
-use super::statements::holds::{LISTEN, NOTIFY, RELEASE, RENEW, WHO_WE_ARE};
-use super::statements::start::SET_UP;
+use super::leases::{Lease, Leases, now};
+use super::statements::holds::{LISTEN, NOTIFY, RELEASE, RENEW, RENEW_ALONE, WHO_WE_ARE};
+use super::statements::start::set_up;
 use super::text::Words;
 use super::tls::Encrypted;
 use lango_core::{Change, SessionId, StoreError, Text};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub(super) const HOLDS: &str = "lango_holds";
 /// How many notifications can wait to be looked at; what comes beyond that is only known to have been something.
 const HEARD: usize = 1024;
 
-/// How long to wait between two tries to connect.
+/// How long to wait between two tries to connect, or to get at what is locked.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How long the end of the program waits for the last words.
@@ -55,10 +55,10 @@ impl Keeper {
         }
     }
 
-    /// Starts the thread, unless it runs.
+    /// Starts the thread, unless it runs. One that ended before its time left everything that it saw to.
     pub(super) fn start(&self) -> Result<(), StoreError> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_some() {
+        if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
         }
         let failed = |error: std::io::Error| StoreError::Failed {
@@ -132,6 +132,7 @@ struct Line<'a> {
     /// Who we are to the server, which tells us our own words too.
     own: i32,
     renew: Statement,
+    renew_alone: Statement,
     release: Statement,
     notify: Statement,
 }
@@ -143,7 +144,7 @@ impl<'a> Line<'a> {
             let (sender, heard) = mpsc::channel(HEARD);
             let is_behind = Arc::new(AtomicBool::new(false));
             tokio::spawn(listen(connection, sender, Arc::clone(&is_behind)));
-            client.batch_execute(SET_UP).await?;
+            client.batch_execute(&set_up(leases.length)).await?;
             client.batch_execute(LISTEN).await?;
             let own = client.query_one(WHO_WE_ARE, &[]).await?.try_get(0)?;
             Ok(Self {
@@ -152,6 +153,7 @@ impl<'a> Line<'a> {
                 is_behind,
                 own,
                 renew: client.prepare(RENEW).await?,
+                renew_alone: client.prepare(RENEW_ALONE).await?,
                 release: client.prepare(RELEASE).await?,
                 notify: client.prepare(NOTIFY).await?,
                 client,
@@ -167,7 +169,7 @@ impl<'a> Line<'a> {
         let mut renewal = interval(self.leases.length / 3);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.let_go().await?;
+            let is_left = self.let_go().await?;
             self.tell().await?;
             if self.leases.is_closing() && self.leases.gone().is_empty() {
                 return Ok(());
@@ -178,6 +180,7 @@ impl<'a> Line<'a> {
             tokio::select! {
                 () = self.leases.wake.notified() => {}
                 _ = renewal.tick() => self.renew().await?,
+                () = tokio::time::sleep(PAUSE), if is_left || self.leases.is_renewal_due() => {}
                 heard = self.heard.recv() => match heard {
                     Some(said) => self.hear(&said),
                     None => return Err(Failure::Silent),
@@ -186,6 +189,7 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Renews everything; what somebody has locked is waited for, each alone and not for long, and soon tried again.
     async fn renew(&self) -> Result<(), Failure> {
         let asked = now();
         let (leases, tickets) = self.leases.to_renew();
@@ -199,16 +203,48 @@ impl<'a> Line<'a> {
             let values: Values<'_> = &[&sessions, &fences, &length, &tickets];
             Ok(self.client.query(&self.renew, values).await?)
         });
-        let still: Result<HashSet<i64>, _> =
-            renewed.await?.iter().map(|row| row.try_get(0)).collect();
-        self.leases.renewed(&leases, &still?, asked);
+        let ours: Result<HashMap<i64, bool>, tokio_postgres::Error> = renewed
+            .await?
+            .iter()
+            .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+            .collect();
+        let locked = self.leases.renewed(leases, &ours?, asked);
+        // All of them together take no more than a part of a lease.
+        let share =
+            self.leases.length / 10 / u32::try_from(locked.len()).unwrap_or(u32::MAX).max(1);
+        for lease in locked {
+            self.renew_alone(lease, share).await?;
+        }
         Ok(())
     }
 
-    async fn let_go(&self) -> Result<(), Failure> {
-        let gone = self.leases.gone();
+    async fn renew_alone(&self, lease: Arc<Lease>, patience: Duration) -> Result<(), Failure> {
+        let asked = now();
+        let (session, length) = (Words(lease.session.as_str()), self.leases.length);
+        // Zero would be no bound.
+        let patience = format!("{}ms", patience.as_millis().max(1));
+        let renewed = bounded(self.leases, async {
+            let values: Values<'_> = &[&session, &lease.fence, &length.as_secs_f64(), &patience];
+            Ok(self.client.query_opt(&self.renew_alone, values).await?)
+        });
+        let is_ours = match renewed.await {
+            Ok(row) => row.is_some(),
+            Err(failure) if failure.is_locked() => {
+                self.leases.renew_soon();
+                return Ok(());
+            }
+            Err(failure) => return Err(failure),
+        };
+        let renewed = HashMap::from_iter(is_ours.then_some((lease.fence, true)));
+        self.leases.renewed(vec![lease], &renewed, asked);
+        Ok(())
+    }
+
+    /// Lets go of what was given up; says whether something is left because somebody has locked it.
+    async fn let_go(&self) -> Result<bool, Failure> {
+        let mut gone = self.leases.gone();
         if gone.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let holds = gone
             .iter()
@@ -218,16 +254,18 @@ impl<'a> Line<'a> {
             .map(|(session, fence)| (Words(session), fence))
             .unzip();
         let tickets: Vec<i64> = gone.iter().filter_map(|gone| gone.ticket).collect();
-        bounded(self.leases, async {
+        let left = bounded(self.leases, async {
             let values: Values<'_> = &[&sessions, &fences, &tickets];
-            Ok(self.client.execute(&self.release, values).await?)
-        })
-        .await?;
+            Ok(self.client.query(&self.release, values).await?)
+        });
+        let left: Result<HashSet<i64>, _> = left.await?.iter().map(|row| row.try_get(0)).collect();
+        let left = left?;
+        gone.retain(|gone| gone.fence.is_none_or(|fence| !left.contains(&fence)));
         for gone in &gone {
             self.leases.tell(HOLDS, gone.session.as_str());
         }
         self.leases.settle(&gone);
-        Ok(())
+        Ok(!left.is_empty())
     }
 
     async fn tell(&self) -> Result<(), Failure> {
@@ -283,11 +321,32 @@ async fn listen(
     }
 }
 
-/// What takes longer than a lease is of no use any more.
+/// What is not answered after a part of a lease is given up, so that there is time for another connection.
 async fn bounded<T>(
     leases: &Leases,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let done = timeout(leases.length, work).await;
+    let most = (leases.length / 3).max(Duration::from_secs(1));
+    let done = timeout(most, work).await;
     done.unwrap_or(Err(Failure::Silent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_that_panicked_is_started_again() {
+        let leases = Arc::new(Leases::new("us".to_owned(), Duration::from_secs(15)));
+        let address = Address::parse("postgres://us@127.0.0.1:1/none").unwrap();
+        let keeper = Keeper::new(leases, address);
+        let panicked = thread::spawn(|| panic!("the keeper trips"));
+        while !panicked.is_finished() {
+            thread::yield_now();
+        }
+        *keeper.thread.lock().unwrap() = Some(panicked);
+        keeper.start().unwrap();
+        let thread = keeper.thread.lock().unwrap();
+        assert!(!thread.as_ref().unwrap().is_finished());
+    }
 }

@@ -20,9 +20,15 @@ const BEHIND: usize = 1024;
 /// A moment since the machine was started, with the time that it slept.
 pub(super) type Moment = Duration;
 
+/// The clock that goes on while the machine sleeps. On other systems, macOS among them, it is the only steady one.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "openbsd"))]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
 /// What it is now.
 pub(super) fn now() -> Moment {
-    let now = clock_gettime(ClockId::Boottime);
+    let now = clock_gettime(CLOCK);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
     let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or_default();
     Duration::new(seconds, nanoseconds)
@@ -47,6 +53,11 @@ impl Lease {
     /// Whether it is still ours.
     pub(super) fn is_had(&self) -> bool {
         matches!(*self.end.borrow(), End::At(end) if now() < end)
+    }
+
+    /// Whether it ended because it was not renewed in time, and not because the database said so.
+    pub(super) fn has_run_out(&self) -> bool {
+        matches!(*self.end.borrow(), End::At(end) if now() >= end)
     }
 
     /// Resolves when it is not.
@@ -75,7 +86,14 @@ impl Lease {
     }
 
     fn lose(&self) {
-        self.end.send_replace(End::Lost);
+        self.end.send_if_modified(|end| match end {
+            // What ran out is known to have.
+            End::At(end) if now() >= *end => false,
+            _ => {
+                *end = End::Lost;
+                true
+            }
+        });
     }
 }
 
@@ -283,15 +301,31 @@ impl Leases {
         (held, state.tickets.iter().copied().collect())
     }
 
-    /// What came of it: these are still ours, as of when they were asked for.
-    pub(super) fn renewed(&self, leases: &[Arc<Lease>], still: &HashSet<i64>, asked: Moment) {
-        for lease in leases {
-            if still.contains(&lease.fence) {
+    /// What came of it: those that are still ours, and whether they were renewed as of when that was asked for. Gives
+    /// those that were not.
+    pub(super) fn renewed(
+        &self,
+        mut leases: Vec<Arc<Lease>>,
+        ours: &HashMap<i64, bool>,
+        asked: Moment,
+    ) -> Vec<Arc<Lease>> {
+        leases.retain(|lease| match ours.get(&lease.fence) {
+            Some(true) => {
                 lease.renew(asked + self.length);
-            } else {
-                lease.lose();
+                false
             }
-        }
+            Some(false) => true,
+            None => {
+                lease.lose();
+                false
+            }
+        });
+        leases
+    }
+
+    /// Something is to be renewed before its time.
+    pub(super) fn renew_soon(&self) {
+        self.state().is_renewal_due = true;
     }
 
     /// What is to be told, which is then told or lost.

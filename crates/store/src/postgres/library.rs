@@ -15,10 +15,11 @@ mod writing;
 
 use super::PostgresStore;
 use super::failure::Failure;
+use super::pgvector;
 use crate::database::Answer;
 use crate::library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows, Piece,
-    Ranked, Removal, Stored, Wanted,
+    Ranked, Removal, Stored, VectorSearch, Wanted,
 };
 use deadpool_postgres::Transaction;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
@@ -175,6 +176,7 @@ impl LibraryRows for PostgresStore {
     ) -> Answer<'_, Stored<Vec<(i64, f64)>>> {
         let given = nearest::Asked {
             memory: self.bits.clone(),
+            signs_read: self.database.signs_read,
             collections,
             maker,
             vector,
@@ -183,6 +185,16 @@ impl LibraryRows for PostgresStore {
         self.look(given, |transaction, asked| {
             Box::pin(nearest::search(transaction, asked))
         })
+    }
+
+    fn vector_search(&self) -> Answer<'_, VectorSearch> {
+        self.look(self.database.signs_read, |transaction, signs_read| {
+            Box::pin(pgvector::described(&**transaction, *signs_read))
+        })
+    }
+
+    fn index_vectors(&self) -> Answer<'_, VectorSearch> {
+        Box::pin(pgvector::make(&self.database))
     }
 
     fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<Found>> {

@@ -6,8 +6,8 @@ use super::database::Values;
 use super::failure::Failure;
 use super::rows::{self, bound, limit};
 use super::statements::{
-    APPROVALS, EVENTS, EXISTS, GRANTS, HEAD, INSERT_SESSION, IS_NEW, REMOTE_THREAD, REVOKE,
-    SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS, UNFINISHED,
+    APPROVALS, COUNT_WAITING, EVENTS, EXISTS, GRANTS, HEAD, INSERT_SESSION, IS_NEW, REMOTE_THREAD,
+    REVOKE, SESSIONS, SESSIONS_WITH_PREFIX, TURN_EVENTS, UNFINISHED,
 };
 use super::text::{Words, optional_words};
 use crate::archive::must_be_kept;
@@ -75,10 +75,14 @@ impl SessionStore for PostgresStore {
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
         let appender = self.appender();
+        // As of when it was asked for: whoever gives the session up meanwhile must not be taken for nobody.
+        let lease = events
+            .first()
+            .and_then(|event| self.leases().of(&event.session));
         Box::pin(async move {
             self.holds.keeper.start()?;
             // In a task of its own, so that what was begun is ended though nobody waits for it.
-            let append = tokio::spawn(appender.append(events));
+            let append = tokio::spawn(appender.append(events, lease));
             append.await.map_err(|error| StoreError::Failed {
                 detail: format!("the runtime ended while events were appended: {error}"),
             })?
@@ -200,6 +204,16 @@ impl SessionCatalog for PostgresStore {
                 .query(APPROVALS, &[&Words(user.as_str())])
                 .await?;
             approvals(&rows).map_err(|failure| self.database.said(failure))
+        })
+    }
+
+    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
+        let user = user.clone();
+        Box::pin(async move {
+            let values: Values<'_> = &[&Words(user.as_str())];
+            let rows = self.database.query(COUNT_WAITING, values).await?;
+            let count = self.values(&rows, |row| rows::unsigned(row, 0))?.pop();
+            Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(usize::MAX))
         })
     }
 

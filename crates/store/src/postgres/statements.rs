@@ -87,6 +87,10 @@ pub(super) const GRANTS: &str = r#"SELECT session, id, turn, time, request, patt
 pub(super) const APPROVALS: &str = r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
       WHERE "user" = $1 ORDER BY time, id"#;
 
+/// How much waits for a user.
+pub(super) const COUNT_WAITING: &str =
+    r#"SELECT count(*) FROM approvals WHERE "user" = $1 AND pattern IS NULL"#;
+
 /// Where a conversation with a remote agent stands.
 pub(super) const REMOTE_THREAD: &str =
     "SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2";

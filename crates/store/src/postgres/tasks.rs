@@ -17,6 +17,9 @@ use lango_core::{
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+/// How often a new task is tried to be kept.
+const OPENINGS: usize = 3;
+
 impl TaskStore for PostgresStore {
     fn keep_new<'a>(
         &'a self,
@@ -28,18 +31,30 @@ impl TaskStore for PostgresStore {
             let mut values = columns.values();
             let message = Words(message);
             values.push(&message);
-            let written = self.database.query(OPEN, &values).await?;
-            if written.is_empty() {
+            for _ in 0..OPENINGS {
+                if !self.database.query(OPEN, &values).await?.is_empty() {
+                    self.tell(TASKS, &task.id);
+                    return Ok(Opened::New);
+                }
                 let owner = Words(task.user.as_str());
                 let rows = self.database.query(OPENED_BY, &[&owner, &message]).await?;
-                let known = self.values(&rows, |row| text(row, 0))?.pop();
-                // An earlier try was carried out if it is this very one that is known.
-                if let Some(known) = known.filter(|known| *known != task.id) {
-                    return Ok(Opened::Known(known));
+                match self.values(&rows, |row| text(row, 0))?.pop() {
+                    // An earlier try was carried out if it is this very one that is known.
+                    Some(known) if known == task.id => {
+                        self.tell(TASKS, &task.id);
+                        return Ok(Opened::New);
+                    }
+                    Some(known) => return Ok(Opened::Known(known)),
+                    // The one that was in the way was deleted in between.
+                    None => {}
                 }
             }
-            self.tell(TASKS, &task.id);
-            Ok(Opened::New)
+            Err(StoreError::Failed {
+                detail: format!(
+                    "the task `{}` was not kept: tasks of its message come and go; send it again",
+                    task.id
+                ),
+            })
         })
     }
 

@@ -2,7 +2,9 @@
 
 use super::failure::Failure;
 use super::rows::unsigned;
-use super::statements::{APPROVALS, DELETE_APPROVAL, GRANT, GRANTS, INSERT_APPROVAL, REVOKE};
+use super::statements::{
+    APPROVALS, COUNT_WAITING, DELETE_APPROVAL, GRANT, GRANTS, INSERT_APPROVAL, REVOKE,
+};
 use crate::stored::damaged;
 use lango_core::{
     ApprovalId, ApprovalRequest, Approvals, Event, EventBody, Grant, SessionId, StoreError, Text,
@@ -75,6 +77,13 @@ pub(super) fn grants(
 /// What waits for a user, and what they granted.
 pub(super) fn all(connection: &Connection, user: &UserId) -> Result<Approvals, Failure> {
     read(connection, APPROVALS, params![user.as_str()])
+}
+
+/// How much waits for a user.
+pub(super) fn count_waiting(connection: &Connection, user: &UserId) -> Result<usize, Failure> {
+    let mut statement = connection.prepare_cached(COUNT_WAITING)?;
+    let count: i64 = statement.query_row(params![user.as_str()], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 fn read(connection: &Connection, query: &str, values: impl Params) -> Result<Approvals, Failure> {

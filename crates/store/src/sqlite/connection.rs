@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, place_of};
 use super::migrations;
-use super::place::{self, APPLICATION_ID, Found};
+use super::place::{self, APPLICATION_ID};
 use lango_core::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
@@ -13,8 +13,16 @@ use std::time::{Duration, Instant};
 /// How long a connection waits for another process before it gives up.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long the writer waits for another process once the database is open: one that writes the whole file anew, so that
+/// nothing of what was deleted is left in it, may take a while, and no turn is to break off because of it.
+pub(super) const WRITER_PATIENCE: Duration = Duration::from_secs(120);
+
 /// How long it waits between two tries where SQLite does not wait by itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
+
+/// Whose the file is, and how many tables it has, as of one moment.
+const WHOSE: &str =
+    "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id";
 
 /// How many prepared statements a connection keeps; more than there are.
 const STATEMENTS: usize = 96;
@@ -34,7 +42,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn try_open(path: &Path) -> Result<Connection, Failure> {
-    let found = place::prepare(path)?;
+    place::prepare(path)?;
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if connection.is_readonly(MAIN_DB)? {
         let detail = "it can be read but not written".to_owned();
@@ -45,7 +53,7 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
         .into());
     }
     migrations::refuse_newer(&connection, path)?;
-    set_up(&connection, found)?;
+    set_up(&connection, path)?;
     migrations::migrate(&mut connection)?;
     Ok(connection)
 }
@@ -72,8 +80,15 @@ fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn set_up(connection: &Connection, found: Found) -> Result<(), Failure> {
-    if found == Found::Fresh {
+fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
+    // What this connection sees counts: a process that died while it made the file may have left a page that says it is
+    // ours, and a journal that takes it back.
+    let (id, tables): (i32, i64) =
+        connection.query_row(WHOSE, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if id != APPLICATION_ID {
+        if tables > 0 {
+            return Err(place::foreign(path).into());
+        }
         // Before the write-ahead log is turned on, so that the file itself says whose it is from its first page on.
         connection.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
     }

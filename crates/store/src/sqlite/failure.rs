@@ -94,8 +94,10 @@ pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::CannotOpen) => {
             StoreError::Unreadable { place, detail }
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Failed {
-            detail: format!("`{place}` is held by another process; try again"),
+        // It may pass, as the loss of a connection may.
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Unreachable {
+            place,
+            detail: "another process has been writing to it for too long".to_owned(),
         },
         _ => StoreError::Failed { detail },
     }

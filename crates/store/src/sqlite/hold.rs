@@ -159,8 +159,12 @@ fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
     };
     match file.try_lock() {
         Ok(()) => {
-            drop(LockedFile { path, file, kind });
-            Ok(false)
+            if is_at(&file, &path) {
+                drop(LockedFile { path, file, kind });
+                return Ok(false);
+            }
+            // It was removed before we had it; one that is there now is somebody's.
+            path.try_exists()
         }
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
@@ -200,9 +204,7 @@ impl LockedFile {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             // Whoever had it before may have removed the file between our opening and our locking it.
-            let is_there =
-                fs::metadata(&path).and_then(|there| Ok(there.ino() == file.metadata()?.ino()));
-            if is_there.unwrap_or(false) {
+            if is_at(&file, &path) {
                 return Ok(Some(Self { path, file, kind }));
             }
         }
@@ -221,6 +223,15 @@ impl Drop for LockedFile {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// Whether this is the file at the path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let is_same = fs::metadata(path).and_then(|there| {
+        let own = file.metadata()?;
+        Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
+    });
+    is_same.unwrap_or(false)
 }
 
 fn make_folder_of(path: &Path) -> io::Result<()> {

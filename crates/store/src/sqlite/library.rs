@@ -14,7 +14,7 @@ use super::failure::Failure;
 use crate::database::Answer;
 use crate::library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows, Piece,
-    Ranked, Removal, Stored, Wanted,
+    Ranked, Removal, Stored, VectorSearch, Wanted,
 };
 use lango_core::{EmbeddingMaker, SessionId, UserId};
 use rusqlite::Connection;
@@ -175,6 +175,14 @@ impl LibraryRows for SqliteStore {
             };
             nearest::search(reader.connection, &memory, asked)
         }))
+    }
+
+    fn vector_search(&self) -> Answer<'_, VectorSearch> {
+        Box::pin(async { Ok(VectorSearch::Plain { why: None }) })
+    }
+
+    fn index_vectors(&self) -> Answer<'_, VectorSearch> {
+        self.vector_search()
     }
 
     fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<Found>> {

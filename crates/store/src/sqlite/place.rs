@@ -18,39 +18,36 @@ pub(super) const APPLICATION_ID: i32 = 0x6c61_6e67;
 const OWNER_ONLY: u32 = 0o600;
 const OWNER_ONLY_FOLDER: u32 = 0o700;
 
-/// What stands where the database should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// An empty file, which may have been made just now.
-    Fresh,
-    /// A database of lango.
-    Ours,
-}
-
-/// The path from the root, so that no later change of folder or reading as an address can give it another meaning.
+/// The path from the root, so that no later change of folder or reading as an address can give it another meaning. Links
+/// are followed as far as they lead, because whoever comes by another name has to find the same locks beside it.
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
-    std::path::absolute(path).map_err(|error| unreadable(path, error.to_string()))
+    let path = std::path::absolute(path).map_err(|error| unreadable(path, error.to_string()))?;
+    for there in path.ancestors() {
+        if let Ok(real) = fs::canonicalize(there) {
+            return Ok(match path.strip_prefix(there) {
+                Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+                _ => real,
+            });
+        }
+    }
+    Ok(path)
 }
 
 /// Finds the database or makes an empty file for it, and sees to it that only the owner can read it.
-pub(super) fn prepare(path: &Path) -> Result<Found, StoreError> {
-    let found = match fs::metadata(path) {
+pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
+    match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             create(path).map_err(|error| creation_error(path, &error))?;
-            Found::Fresh
         }
         Err(error) => return Err(unreadable(path, error.to_string())),
         Ok(file) if file.is_dir() => return Err(unreadable(path, "it is a folder")),
-        Ok(file) if file.len() == 0 => Found::Fresh,
-        Ok(_) => {
-            recognise(path)?;
-            Found::Ours
-        }
-    };
+        Ok(file) if file.len() == 0 => {}
+        Ok(_) => recognise(path)?,
+    }
     for suffix in ["", "-wal", "-shm"] {
         close_to_others(&beside(path, suffix)).map_err(|error| creation_error(path, &error))?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The file that SQLite keeps beside the database under this suffix.
@@ -89,18 +86,25 @@ fn close_to_others(path: &Path) -> io::Result<()> {
 }
 
 fn recognise(path: &Path) -> Result<(), StoreError> {
-    let detail = match application_id(path) {
-        Ok(APPLICATION_ID) => return Ok(()),
-        Ok(_) => "it is the SQLite database of another program",
+    match application_id(path) {
+        Ok(APPLICATION_ID) => Ok(()),
+        Ok(_) => Err(foreign(path)),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            "it is not a SQLite database"
+            Err(StoreError::Foreign {
+                place: place_of(path),
+                detail: "it is not a SQLite database".to_owned(),
+            })
         }
-        Err(error) => return Err(sqlite_error(path, &error)),
-    };
-    Err(StoreError::Foreign {
+        Err(error) => Err(sqlite_error(path, &error)),
+    }
+}
+
+/// A database that is not ours.
+pub(super) fn foreign(path: &Path) -> StoreError {
+    StoreError::Foreign {
         place: place_of(path),
-        detail: detail.to_owned(),
-    })
+        detail: "it is the SQLite database of another program".to_owned(),
+    }
 }
 
 fn application_id(path: &Path) -> rusqlite::Result<i32> {

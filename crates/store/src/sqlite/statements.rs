@@ -77,6 +77,10 @@ pub(super) const APPROVALS: &str =
     "SELECT session, id, turn, time, request, pattern, folder FROM approvals
       WHERE user = ?1 ORDER BY time, id";
 
+/// How much waits for a user.
+pub(super) const COUNT_WAITING: &str =
+    "SELECT count(*) FROM approvals WHERE user = ?1 AND pattern IS NULL";
+
 /// Notes where a conversation with a remote agent stands.
 pub(super) const SET_REMOTE_THREAD: &str =
     "INSERT INTO remote_threads (session, agent, context, task) VALUES (?1, ?2, ?3, ?4)
@@ -143,7 +147,7 @@ pub(super) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 24] = [
+    const ALL: [&str; 25] = [
         IS_SEEN,
         UNFINISHED,
         TURN_EVENTS,
@@ -156,6 +160,7 @@ pub(super) mod tests {
         REVOKE,
         GRANTS,
         APPROVALS,
+        COUNT_WAITING,
         INSERT_SESSION,
         SESSION,
         UPDATE_SESSION,

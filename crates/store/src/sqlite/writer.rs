@@ -4,7 +4,7 @@
 //! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
 //! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
 
-use super::connection::{execute, open_writer};
+use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
 use super::{log, tables};
 use crate::tables::UseAs;
@@ -59,6 +59,9 @@ impl Running {
             UseAs::Store => open_whole(path)?,
             UseAs::Destination => open_writer(path)?,
         };
+        connection
+            .busy_timeout(WRITER_PATIENCE)
+            .map_err(|error| sqlite_error(path, &error))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()

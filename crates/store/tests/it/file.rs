@@ -1,11 +1,11 @@
 //! The file: who can read it, and what is done about a file that is not what it should be.
 
 use super::{append, create, log, open, refusal};
-use lango_core::{SessionId, SessionStore, StoreError};
+use lango_core::{Patience, SessionId, SessionStore, StoreError};
 use lango_testkit::session_store_contract::Sketch;
 use rusqlite::Connection;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
@@ -64,6 +64,34 @@ async fn an_empty_file_becomes_a_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     fs::write(&path, "").unwrap();
+    create(&open(&path), "s_1").await;
+    assert!(open(&path).open(&SessionId::from("s_1")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_session_is_held_once_by_whatever_name_the_file_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link) = (folder.path().join("lango.db"), folder.path().join("link"));
+    let store = open(&path);
+    let session = create(&store, "s_1").await;
+    symlink(&path, &link).unwrap();
+    let _hold = store.hold(&session, Patience::Refuse).await.unwrap();
+    let refused = open(&link).hold(&session, Patience::Refuse).await;
+    assert!(matches!(refused, Err(StoreError::Busy { .. })));
+}
+
+#[tokio::test]
+async fn a_file_whose_maker_died_over_its_first_page_becomes_a_database_that_opens_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let dying = folder.path().join("dying.db");
+    let maker = Connection::open(&dying).unwrap();
+    let write = |sql| maker.execute_batch(sql).unwrap();
+    let journal = folder.path().join("lango.db-journal");
+    write("BEGIN; PRAGMA application_id = 0x6c616e67");
+    fs::copy(folder.path().join("dying.db-journal"), journal).unwrap();
+    write("COMMIT");
+    fs::copy(&dying, &path).unwrap();
     create(&open(&path), "s_1").await;
     assert!(open(&path).open(&SessionId::from("s_1")).await.is_ok());
 }

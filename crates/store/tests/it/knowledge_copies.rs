@@ -230,6 +230,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
             }
         })
         .await;
+        watching.index_vectors().await.unwrap();
         // What it had in memory is not what is there any more.
         for number in half..half + 30 {
             let text = format!("common w{number}");

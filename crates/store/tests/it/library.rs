@@ -60,6 +60,8 @@ async fn fill(store: &Arc<dyn Database>, user: &UserId, chunks: u64) -> lango_st
     };
     let stored = library.write(vec![piece], Some(maker())).await.unwrap();
     assert_eq!(stored, Stored::Done(()));
+    // Where there can be an index, it finds the same.
+    library.index_vectors().await.unwrap();
     collection
 }
 

@@ -39,6 +39,15 @@ mod on_postgres {
     const KIND: crate::place::Kind = crate::place::Kind::Postgres;
 }
 
+#[path = "."]
+mod on_pgvector {
+    mod graph;
+    mod knowledge_copies;
+    mod library;
+
+    const KIND: crate::place::Kind = crate::place::Kind::Pgvector;
+}
+
 use lango_core::{Batch, Event, NewSession, Page, SessionId, SessionStore, Timestamp, UserId};
 use lango_store::SqliteStore;
 use place::ROOT;

@@ -1,6 +1,6 @@
 //! Where a test's database is. The same tests run over each kind that there is.
 
-use lango_store::{Database, database_at};
+use lango_store::{Database, PostgresOptions, PostgresStore, database_at};
 use lango_testkit::postgres;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -14,11 +14,14 @@ pub const ROOT: &str = "house-keeper";
 pub enum Kind {
     Sqlite,
     Postgres,
+    /// PostgreSQL with pgvector, whose index is asked whenever it can tell.
+    Pgvector,
 }
 
 /// An empty database, for one test.
 pub struct Place {
     _folder: TempDir,
+    kind: Kind,
     pub address: String,
 }
 
@@ -28,16 +31,21 @@ impl Place {
         let address = match kind {
             Kind::Sqlite => format!("sqlite:{}", folder.path().join("lango.db").display()),
             Kind::Postgres => postgres::empty(),
+            Kind::Pgvector => postgres::empty_with_pgvector(),
         };
         Self {
             _folder: folder,
+            kind,
             address,
         }
     }
 
     /// One more copy of lango over it.
     pub fn open(&self) -> Arc<dyn Database> {
-        open(&self.address)
+        match self.kind {
+            Kind::Sqlite | Kind::Postgres => open(&self.address),
+            Kind::Pgvector => Arc::new(reading(&self.address, 0)),
+        }
     }
 
     /// What the only column of a query gives, as text.
@@ -57,6 +65,15 @@ impl Place {
 /// A copy of lango over the database at an address.
 pub fn open(address: &str) -> Arc<dyn Database> {
     database_at(address, ROOT.into()).unwrap()
+}
+
+/// A copy over PostgreSQL that reads the signs of so many vectors before it asks an index.
+pub fn reading(address: &str, signs_read: u64) -> PostgresStore {
+    let options = PostgresOptions {
+        signs_read,
+        ..PostgresOptions::default()
+    };
+    PostgresStore::with(address, ROOT.into(), options).unwrap()
 }
 
 /// A test may be within a runtime, which does not wait; a thread of its own does.

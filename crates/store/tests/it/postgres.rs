@@ -3,6 +3,8 @@
 mod contest;
 mod copies;
 mod faults;
+mod locks;
+mod pgvector;
 mod proxy;
 mod rows;
 mod start;

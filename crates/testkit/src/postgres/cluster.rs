@@ -3,6 +3,7 @@
 //! It is the child of a small shell that waits for a pipe to close and then stops the server and removes the folder. The
 //! other end of the pipe is in the test's process, so that the server goes with it however that process ends.
 
+use super::PGVECTOR;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
@@ -28,6 +29,8 @@ kill -QUIT "$server"; wait "$server"
 pub struct Cluster {
     folder: PathBuf,
     port: u16,
+    /// Where its programs are.
+    programs: PathBuf,
     settings: Vec<String>,
     shell: Option<Child>,
 }
@@ -39,9 +42,22 @@ impl Cluster {
     ///
     /// Without PostgreSQL, with the way to get it.
     pub fn start(settings: &[&str]) -> Self {
+        Self::of(programs(), settings)
+    }
+
+    /// The same with the programs of a PostgreSQL that has the extension pgvector.
+    ///
+    /// # Panics
+    ///
+    /// Without one, with the way to get it.
+    pub fn with_pgvector(settings: &[&str]) -> Self {
+        Self::of(programs_with_pgvector(), settings)
+    }
+
+    fn of(programs: PathBuf, settings: &[&str]) -> Self {
         let folder = fresh_folder().expect("a temporary folder can be made");
         let data = folder.join("data");
-        let made = as_server(&mut Command::new(programs().join("initdb")))
+        let made = as_server(&mut Command::new(programs.join("initdb")))
             .args(["--username=postgres", "--auth=trust", "--encoding=UTF8"])
             .args(["--locale=C", "--no-sync", "--pgdata"])
             .arg(&data)
@@ -52,6 +68,7 @@ impl Cluster {
         let mut cluster = Self {
             folder,
             port: 0,
+            programs,
             settings: settings.iter().map(|&setting| setting.into()).collect(),
             shell: None,
         };
@@ -122,7 +139,7 @@ impl Cluster {
         command
             .args(["-c", SUPERVISE, "sh"])
             .arg(&self.folder)
-            .arg(programs().join("postgres"))
+            .arg(self.programs.join("postgres"))
             .arg("-D")
             .arg(self.folder.join("data"))
             .arg("-k")
@@ -212,6 +229,31 @@ pub fn programs() -> PathBuf {
             "this test needs PostgreSQL: install it (on Debian `apt-get install postgresql`), \
              or name a server for tests in LANGO_TEST_POSTGRES",
         )
+}
+
+/// The folder of the programs of a PostgreSQL that has pgvector: the one that [`PGVECTOR`] names, or else the newest.
+///
+/// # Panics
+///
+/// If there is none.
+fn programs_with_pgvector() -> PathBuf {
+    let programs = std::env::var_os(PGVECTOR).map_or_else(programs, PathBuf::from);
+    let shared = Command::new(programs.join("pg_config"))
+        .arg("--sharedir")
+        .output();
+    let has_it = shared.is_ok_and(|shared| {
+        let folder = String::from_utf8_lossy(&shared.stdout).trim().to_owned();
+        Path::new(&folder)
+            .join("extension/vector.control")
+            .is_file()
+    });
+    assert!(
+        has_it,
+        "this test needs pgvector, which the PostgreSQL in {} does not have: `scripts/test` gets one; or install it (on \
+         Debian 13 `apt-get install postgresql-17-pgvector`), or name the folder of programs that have it in {PGVECTOR}",
+        programs.display()
+    );
+    programs
 }
 
 /// PostgreSQL refuses to run as root; as root, tests run it as the user that its package makes.

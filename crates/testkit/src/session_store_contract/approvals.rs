@@ -128,8 +128,13 @@ async fn grants(subject: &Subject, session: &SessionId, folder: &str) -> Vec<Gra
 }
 
 async fn approvals(subject: &Subject, user: &str) -> Approvals {
-    let approvals = subject.catalog.approvals(&UserId::from(user)).await;
-    approvals.expect("approvals can be read")
+    let user = UserId::from(user);
+    let count = subject.catalog.count_waiting(&user).await;
+    let count = count.expect("what waits can be counted");
+    let approvals = subject.catalog.approvals(&user).await;
+    let approvals = approvals.expect("approvals can be read");
+    assert_eq!(count, approvals.waiting.len());
+    approvals
 }
 
 async fn revoke(subject: &Subject, user: &str, id: &str) -> Result<(), StoreError> {

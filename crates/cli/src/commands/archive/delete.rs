@@ -86,7 +86,11 @@ async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> 
         holds.push(store.hold(id, Patience::Refuse).await?);
     }
     let mut ticker = Ticker::new();
-    for (done, id) in ids.iter().enumerate() {
+    for (done, (id, held)) in ids.iter().zip(&holds).enumerate() {
+        // The sessions before took their time.
+        if !held.is_had() {
+            return Err(StoreError::Lost { id: id.clone() }.into());
+        }
         if !store.hide(id, None).await? {
             return Err(StoreError::NotFound { id: id.clone() }.into());
         }

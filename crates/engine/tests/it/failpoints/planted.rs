@@ -18,6 +18,14 @@ pub enum Planted {
 }
 
 impl Planted {
+    /// What passes for the effect of a call.
+    pub fn claimed(self, effect: Effect) -> Effect {
+        match self {
+            Self::SilentRetry => Effect::Idempotent,
+            Self::Nothing | Self::EarlyAcknowledgement => effect,
+        }
+    }
+
     pub fn in_front_of(self, store: Arc<dyn SessionStore>) -> Arc<dyn SessionStore> {
         match self {
             Self::Nothing => store,
@@ -71,10 +79,8 @@ impl SessionStore for Buggy {
         Box::pin(async move {
             let mut events = reading.await?;
             for event in &mut events {
-                if let EventBody::ToolCalled { effect, .. } = &mut event.body
-                    && self.bug == Planted::SilentRetry
-                {
-                    *effect = Effect::Idempotent;
+                if let EventBody::ToolCalled { effect, .. } = &mut event.body {
+                    *effect = self.bug.claimed(*effect);
                 }
             }
             Ok(events)

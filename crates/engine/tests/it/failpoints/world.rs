@@ -174,8 +174,9 @@ impl World {
             true => Rules::new(vec![rule(Action::Ask, TOOL)]),
             false => Rules::default(),
         };
-        let tools = vec![tool(TOOL, self.plan.effect), tool(OTHER_TOOL, Effect::Pure)];
-        let tree = tree(self.plan.effect, &tools);
+        let effect = self.planted.claimed(self.plan.effect);
+        let tools = vec![tool(TOOL, effect), tool(OTHER_TOOL, Effect::Pure)];
+        let tree = tree(effect, &tools);
         Runner::new(RunnerParts {
             gate: Gate::new(&tree, tools).unwrap(),
             tree,

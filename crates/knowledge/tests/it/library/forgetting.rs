@@ -10,7 +10,7 @@ use lango_knowledge::{Forgotten, LibraryError, Mode, NewEntry, NewLearning};
 fn rows_left(home: &Home, word: &str) -> Vec<String> {
     let places = match KIND {
         Kind::Sqlite => format!("library_places WHERE term = '{word}'"),
-        Kind::Postgres => format!("library_index WHERE terms @@ '{word}'"),
+        Kind::Postgres | Kind::Pgvector => format!("library_index WHERE terms @@ '{word}'"),
     };
     home.rows(&format!(
         "SELECT 'documents ' || count(*) FROM library_documents
@@ -70,7 +70,7 @@ async fn forgetting_one_leaves_its_neighbours_in_the_same_block() {
     // The bits of the one that is gone are gone as well, not only marked: half of those of a text are set.
     let blocks = match KIND {
         Kind::Sqlite => "SELECT hex(present) || ' ' || hex(substr(bits, 1, 128)) FROM library_bits",
-        Kind::Postgres => {
+        Kind::Postgres | Kind::Pgvector => {
             "SELECT encode(present, 'hex') || ' ' || encode(substr(bits, 1, 128), 'hex') FROM library_bits"
         }
     };

@@ -1,8 +1,9 @@
 //! Sessions that are to be gone: hidden first, then removed from every table a bounded part at a time.
 
 use super::statements::{
-    COLLECTION_OF_SESSION, CONTEXTS, DELETE_COLLECTION, DELETE_MANY, DELETE_OLD_TASKS,
-    DELETE_SESSION, DELETE_SMALL, DELETE_TASKS, DELETE_TURNS, EXPIRED, HIDDEN_USER, HIDE,
+    COLLECTION_OF_SESSION, CONTEXTS, DELETE_COLLECTION, DELETE_MANY, DELETE_OLD_HOLDS,
+    DELETE_OLD_LINES, DELETE_OLD_TASKS, DELETE_SESSION, DELETE_SMALL, DELETE_TASKS, DELETE_TURNS,
+    EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
 use crate::postgres::PostgresStore;
@@ -26,11 +27,20 @@ impl Removing for PostgresStore {
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = session.clone();
         let since = unused_since.map(|time| bound(time.0));
+        let fence = self.leases().of(&session).map(|lease| lease.fence);
         Box::pin(async move {
-            let values: Values<'_> = &[&Words(session.as_str()), &since];
-            let hidden = self.database.ask(HIDE, values).await?;
-            // An earlier try may have hidden it.
-            Ok(!hidden.rows.is_empty() || hidden.is_repeated)
+            let values: Values<'_> = &[&Words(session.as_str()), &since, &fence];
+            let answer = self.database.ask(HIDE, values).await?;
+            let found = self.values(&answer.rows, |row| {
+                Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
+            })?;
+            match found[..] {
+                [(true, _, _)] => Ok(true),
+                // An earlier try may have hidden it.
+                [(_, true, _)] => Ok(answer.is_repeated),
+                [(_, _, false)] => Err(StoreError::Lost { id: session }),
+                _ => Ok(false),
+            }
         })
     }
 
@@ -87,8 +97,22 @@ impl Removing for PostgresStore {
     }
 
     fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
-        // The server does it by itself, while others go on.
-        Box::pin(async { Ok(Wiped::LeftToServer) })
+        Box::pin(async {
+            while self.remove_old_holds().await? > 0 {}
+            // The rest the server does by itself, while others go on.
+            Ok(Wiped::LeftToServer)
+        })
+    }
+}
+
+impl PostgresStore {
+    fn remove_old_holds(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.repeatable_change(limit(REMOVED_AT_ONCE), |transaction, most| {
+            Box::pin(async move {
+                let holds = execute(transaction, DELETE_OLD_HOLDS, &[most]).await?;
+                Ok(holds + execute(transaction, DELETE_OLD_LINES, &[most]).await?)
+            })
+        })
     }
 }
 

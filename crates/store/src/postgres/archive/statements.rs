@@ -31,12 +31,21 @@ pub(super) const SHOW_APPROVALS: &str = r#"UPDATE approvals SET "user" = $2 WHER
 pub(super) const DELETE_GRANTS: &str =
     "DELETE FROM approvals WHERE session = $1 AND pattern IS NOT NULL";
 
-/// A session is hidden from now on; if a time is given, only one that was not used since and has no open turn.
-pub(super) const HIDE: &str = r#"UPDATE sessions SET "user" = chr(1) || '1' || "user"
-      WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
-        AND ($2::bigint IS NULL OR updated < $2 AND NOT EXISTS
-             (SELECT FROM turns WHERE turns.session = $1 AND turns.finished = 0))
-     RETURNING 1"#;
+/// A session is hidden from now on; if a time is given, only one that was not used since and has no open turn. If the number
+/// of a hold is given (`$3`), only as long as that is had, and nobody takes the session over meanwhile. Gives whether it was
+/// hidden now, whether it was before, and whether the hold is had.
+pub(super) const HIDE: &str = r#"WITH held AS MATERIALIZED (
+        SELECT 1 FROM holds WHERE session = $1 AND fence = $3 AND until > clock_timestamp() FOR NO KEY UPDATE),
+     hidden AS (
+        UPDATE sessions SET "user" = chr(1) || '1' || "user"
+         WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
+           AND ($3::bigint IS NULL OR EXISTS (SELECT FROM held))
+           AND ($2::bigint IS NULL OR updated < $2 AND NOT EXISTS
+                (SELECT FROM turns WHERE turns.session = $1 AND turns.finished = 0))
+        RETURNING 1)
+     SELECT EXISTS (SELECT FROM hidden),
+            EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1')),
+            $3::bigint IS NULL OR EXISTS (SELECT FROM held)"#;
 
 /// A user's sessions that were not used since and have no open turn, the oldest first.
 pub(super) const EXPIRED: &str = r#"SELECT id FROM sessions WHERE "user" = $1 AND updated < $2
@@ -57,11 +66,22 @@ pub(super) const COLLECTION_OF_SESSION: &str = r#"SELECT id, "user",
 pub(super) const DELETE_COLLECTION: &str = "DELETE FROM library_collections WHERE id = $1";
 
 /// What there are few of.
-pub(super) const DELETE_SMALL: [&str; 3] = [
+pub(super) const DELETE_SMALL: [&str; 5] = [
     "DELETE FROM approvals WHERE session = $1",
     "DELETE FROM remote_threads WHERE session = $1",
     "DELETE FROM watermarks WHERE session = $1",
+    "DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()",
+    // Whoever holds it is the one who deletes it. No number comes back: they are counted elsewhere.
+    "DELETE FROM holds WHERE session = $1",
 ];
+
+/// What is left of who held, or waited for, sessions that are not there, some of it. Rare enough to look through all.
+pub(super) const DELETE_OLD_HOLDS: &str =
+    "DELETE FROM holds WHERE until <= clock_timestamp() AND session = ANY (ARRAY(
+        SELECT session FROM holds WHERE until <= clock_timestamp()
+           AND NOT EXISTS (SELECT FROM sessions WHERE sessions.id = holds.session) LIMIT $1))";
+pub(super) const DELETE_OLD_LINES: &str = "DELETE FROM hold_line WHERE ticket = ANY (ARRAY(
+        SELECT ticket FROM hold_line WHERE until <= clock_timestamp() - interval '1 day' LIMIT $1))";
 
 /// What there may be many of, the first of them.
 pub(super) const DELETE_MANY: [&str; 3] = [

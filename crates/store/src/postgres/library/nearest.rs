@@ -2,6 +2,7 @@
 
 use super::super::asking::rows;
 use super::super::failure::Failure;
+use super::super::pgvector::{self, Within};
 use super::statements::{BLOCKS, GENERATIONS, VECTORS};
 use super::vectors::{maker, maker_in};
 use crate::library::nearest::{Bits, BitsInMemory, Coarse, LOOKED_AT_FINELY, Signs, nearest_first};
@@ -12,10 +13,16 @@ use lango_core::EmbeddingMaker;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
+/// How many times as many signs are read when they are likely to be of use again: comparing them in memory is faster than an
+/// index, and as many of 256 numbers are about what is kept there.
+const READ_TO_BE_KEPT: u64 = 64;
+
 /// What is looked for.
 pub(super) struct Asked {
     /// The signs that were read before.
     pub memory: Arc<BitsInMemory>,
+    /// How many vectors' signs are read at most, where an index could tell instead.
+    pub signs_read: u64,
     /// Where.
     pub collections: Vec<CollectionId>,
     /// Who made the vector.
@@ -45,6 +52,9 @@ pub(super) async fn search(
         Some(stored) if stored != asked.maker => return Ok(Stored::OtherMaker(stored)),
         Some(_) => {}
     }
+    if let Some(found) = by_index(transaction, asked, &ids, &collections).await? {
+        return Ok(Stored::Done(found));
+    }
     let wanted = Signs::of(&asked.vector);
     let mut all = Vec::with_capacity(collections.len());
     for row in &collections {
@@ -68,6 +78,34 @@ pub(super) async fn search(
     });
     let cosines = cosines.collect::<Result<_, Failure>>()?;
     Ok(Stored::Done(nearest_first(cosines, asked.most)))
+}
+
+/// What the database's index tells, if there is one, and reading signs would take longer.
+async fn by_index(
+    transaction: &Transaction<'_>,
+    asked: &Asked,
+    ids: &[i64],
+    collections: &[Row],
+) -> Result<Option<Vec<(i64, f64)>>, Failure> {
+    let (mut vectors, mut unread, mut has_changed) = (0_i64, 0_i64, false);
+    for row in collections {
+        let each: i64 = row.try_get(2)?;
+        let (collection, generation) = (CollectionId(row.try_get(0)?), row.try_get(1)?);
+        vectors += each;
+        if asked.memory.of(collection, generation).is_none() {
+            unread += each;
+            has_changed |= asked.memory.is_news(collection, generation);
+        }
+    }
+    let often = if has_changed { 1 } else { READ_TO_BE_KEPT };
+    if u64::try_from(unread).unwrap_or(0) <= asked.signs_read.saturating_mul(often) {
+        return Ok(None);
+    }
+    let within = Within {
+        collections: ids,
+        vectors,
+    };
+    pgvector::nearest(transaction, within, &asked.vector, asked.most).await
 }
 
 /// The signs of a collection, from memory if they are those of this transaction's moment. The row has its number, its

@@ -25,12 +25,11 @@ pub(in crate::postgres) const CLAIM: &str =
          WHERE ticket = ANY ($4::bigint[]) OR ticket = $5 AND EXISTS (SELECT FROM claimed))
      SELECT fence FROM claimed";
 
-/// Makes sure that nobody comes, or goes, at the same time.
-pub(in crate::postgres) const LOCK: &str =
-    "INSERT INTO holds (session, holder, fence, until) VALUES ($1, '', 0, '-infinity')
-     ON CONFLICT (session) DO UPDATE SET holder = holds.holder";
-
 /// Joins the line before a session (`$1`), if fewer than `$5` are in it. Gives the ticket, and how many were there.
+///
+/// It locks nothing that anybody else needs, and nothing for longer than itself: a copy that stops in the middle must not
+/// keep others from what they hold. Hence those who come at one moment do not see each other, and the line is longer by
+/// them; within a copy it never is.
 pub(in crate::postgres) const JOIN_LINE: &str = "WITH line AS MATERIALIZED (
         SELECT count(*) AS waiting FROM hold_line
          WHERE session = $1 AND until > clock_timestamp() AND ticket <> ALL ($4::bigint[])),
@@ -54,26 +53,58 @@ pub(in crate::postgres) const IS_NEXT: &str = "SELECT NOT EXISTS (SELECT FROM ho
                                             AND ticket <> ALL ($4::bigint[]))),
             EXISTS (SELECT FROM hold_line WHERE ticket = $3)";
 
-/// Renews holds (`$1` and their numbers `$2`) and tickets (`$4`). Gives the numbers of the holds that are still ours.
-pub(in crate::postgres) const RENEW: &str = "WITH renewed AS (
-        UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
+/// Renews holds (`$1` and their numbers `$2`) and tickets (`$4`), all but those that somebody has locked: one of them must
+/// not keep the others waiting. Gives the numbers of the holds that are still ours, and whether they were renewed.
+pub(in crate::postgres) const RENEW: &str = "WITH free AS MATERIALIZED (
+        SELECT session FROM holds
          WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
+           FOR NO KEY UPDATE SKIP LOCKED),
+     renewed AS (
+        UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
+         WHERE session = ANY (ARRAY(SELECT session FROM free)) AND fence = ANY ($2::bigint[])
+           AND until > clock_timestamp()
         RETURNING fence),
+     free_tickets AS MATERIALIZED (
+        SELECT ticket FROM hold_line WHERE ticket = ANY ($4::bigint[]) FOR NO KEY UPDATE SKIP LOCKED),
      waiting AS (
         UPDATE hold_line SET until = clock_timestamp() + make_interval(secs => $3)
-         WHERE ticket = ANY ($4::bigint[]))
-     SELECT fence FROM renewed";
+         WHERE ticket = ANY (ARRAY(SELECT ticket FROM free_tickets)))
+     SELECT fence, EXISTS (SELECT FROM renewed WHERE renewed.fence = holds.fence) FROM holds
+      WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[])
+        AND (until > clock_timestamp() OR EXISTS (SELECT FROM renewed WHERE renewed.fence = holds.fence))";
 
-/// Lets go of holds (`$1` and their numbers `$2`) and of tickets (`$3`); of holds first, as everybody does, so that no two
-/// wait for each other. It waits for no disk: a hold that comes back because the server fell over ends with its lease.
+/// Renews one hold (`$1` and its number `$2`), and waits for whoever has locked it for as long as `$4` says. Gives its
+/// number, if it is still ours.
+pub(in crate::postgres) const RENEW_ALONE: &str = "WITH patience AS MATERIALIZED (
+        SELECT set_config('lock_timeout', $4, true))
+     UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
+      WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
+        AND (SELECT count(*) FROM patience) > 0
+     RETURNING fence";
+
+/// Lets go of holds (`$1` and their numbers `$2`), all but those that somebody has locked, and of tickets (`$3`). Gives the
+/// numbers of the holds that are left. It waits for no disk: a hold that comes back because the server fell over ends with
+/// its lease.
 pub(in crate::postgres) const RELEASE: &str = "WITH quickly AS MATERIALIZED (
         SELECT set_config('synchronous_commit', 'off', true)),
-     released AS (
-        UPDATE holds SET until = '-infinity'
+     free AS MATERIALIZED (
+        SELECT session FROM holds
          WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[])
            AND (SELECT count(*) FROM quickly) > 0
-        RETURNING 1)
-     DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[]) AND (SELECT count(*) FROM released) >= 0";
+           FOR NO KEY UPDATE SKIP LOCKED),
+     released AS (
+        UPDATE holds SET until = '-infinity'
+         WHERE session = ANY (ARRAY(SELECT session FROM free)) AND fence = ANY ($2::bigint[])
+        RETURNING fence),
+     given_back AS (
+        DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[]) AND (SELECT count(*) FROM released) >= 0)
+     SELECT fence FROM holds
+      WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
+        AND NOT EXISTS (SELECT FROM released WHERE released.fence = holds.fence)";
+
+/// Whether somebody has taken a session (`$1`) since it was held under a number (`$2`).
+pub(in crate::postgres) const SUCCEEDED: &str =
+    "SELECT 1 FROM holds WHERE session = $1 AND fence <> $2";
 
 /// What a copy listens to, to be told sooner than it would look.
 pub(in crate::postgres) const LISTEN: &str =

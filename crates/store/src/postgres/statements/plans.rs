@@ -1,7 +1,7 @@
 //! How the server goes about the statements, in a database with many rows.
 
 use super::append::{APPEND_FREE, APPEND_HELD};
-use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, LOCK, RELEASE, RENEW};
+use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
 use super::tasks::{
     ASK_TO_CANCEL, BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, OPEN, OPENED_BY, OWNER, PUT, RUNNING,
     TO_CANCEL,
@@ -11,7 +11,7 @@ use crate::PostgresStore;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
-const ALL: [&str; 34] = [
+const ALL: [&str; 36] = [
     APPEND_FREE,
     APPEND_HELD,
     APPROVALS,
@@ -21,6 +21,7 @@ const ALL: [&str; 34] = [
     BY_USER,
     CLAIM,
     COUNT,
+    COUNT_WAITING,
     EVENTS,
     EXISTS,
     GET,
@@ -30,7 +31,6 @@ const ALL: [&str; 34] = [
     IS_NEW,
     IS_NEXT,
     JOIN_LINE,
-    LOCK,
     LOG_END,
     OPEN,
     OPENED_BY,
@@ -39,11 +39,13 @@ const ALL: [&str; 34] = [
     RELEASE,
     REMOTE_THREAD,
     RENEW,
+    RENEW_ALONE,
     REQUESTS,
     REVOKE,
     RUNNING,
     SESSIONS,
     SESSIONS_WITH_PREFIX,
+    SUCCEEDED,
     TO_CANCEL,
     TURN_EVENTS,
 ];

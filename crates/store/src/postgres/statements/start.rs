@@ -1,12 +1,19 @@
 //! The SQL that a connection begins with, and that brings a schema up to date.
 
+use std::time::Duration;
+
 /// What every connection begins with: bounds on what the server does for us, and commits that wait for the disk even where
-/// the server's own setting is laxer.
-pub(in crate::postgres) const SET_UP: &str = "SET statement_timeout = '30s';
-     SET idle_in_transaction_session_timeout = '60s';
-     SET jit = off;
-     SELECT set_config('synchronous_commit', 'on', false)
-      WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+/// the server's own setting is laxer. What a copy that stopped has locked is free again well before a lease ends.
+pub(in crate::postgres) fn set_up(lease: Duration) -> String {
+    let idle = (lease / 3).max(Duration::from_secs(1)).as_millis();
+    format!(
+        "SET statement_timeout = '30s';
+         SET idle_in_transaction_session_timeout = '{idle}ms';
+         SET jit = off;
+         SELECT set_config('synchronous_commit', 'on', false)
+          WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+    )
+}
 
 /// How text is encoded, the schema that names without one are looked for in (none if it does not exist), and the server's
 /// version.

@@ -3,11 +3,12 @@
 use super::{SHORT, at, copy, create, fence, log, says};
 use futures_util::StreamExt;
 use lango_core::{
-    Change, Changes, Hold, Patience, SessionCatalog, SessionId, SessionStore, StoreError,
+    Change, Changes, Hold, Opened, Patience, SessionCatalog, SessionId, SessionStore, StoreError,
     TaskStore, Timestamp,
 };
 use lango_core::{TaskRecord, UserId};
 use lango_store::PostgresStore;
+use lango_store::archive::{Removing as _, remove};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::{Arc, Mutex};
@@ -134,6 +135,100 @@ async fn nobody_writes_to_a_session_that_another_copy_holds() {
     // What was let go of here is let go of before anything else is asked.
     left.append(batch).await.unwrap();
     assert_eq!(log(&right, &session).await.len(), 6);
+}
+
+#[tokio::test]
+async fn a_session_that_was_taken_over_is_not_hidden_and_one_that_is_deleted_leaves_no_hold() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = create(&left, "s_1").await;
+    let _former = hold(&left, &session).await;
+    let ended = "UPDATE holds SET until = clock_timestamp() - interval '1 second'";
+    super::execute(&address, ended).await;
+    assert_lost(left.hide(&session, None).await.unwrap_err());
+    let taken = hold(&right, &session).await;
+    assert_lost(left.hide(&session, None).await.unwrap_err());
+    assert!(right.open(&session).await.is_ok());
+
+    assert!(right.hide(&session, None).await.unwrap());
+    assert!(!right.hide(&session, None).await.unwrap());
+    remove(&right, &session).await.unwrap();
+    assert_eq!(super::count(&address, "holds").await, 0);
+    drop(taken);
+
+    // Of what others left, that goes which nobody has any more.
+    let left_over = "INSERT INTO holds (session, holder, fence, until) VALUES
+        ('s_2', 'the dead', 1, '-infinity'),
+        ('s_3', 'the living', 2, clock_timestamp() + interval '1 hour');
+        INSERT INTO hold_line (session, holder, until) VALUES
+        ('s_2', 'the dead', clock_timestamp() - interval '2 days'),
+        ('s_3', 'the living', clock_timestamp() + interval '1 hour')";
+    super::execute(&address, left_over).await;
+    create(&right, "s_4").await;
+    right
+        .append(Sketch::of(&"s_4".into()).exchange("one", "1").batch())
+        .await
+        .unwrap();
+    right.wipe().await.unwrap();
+    let left_over = "SELECT count(*) FROM holds WHERE session IN ('s_3', 's_4')";
+    assert_eq!(super::number(&address, left_over).await, 2);
+    assert_eq!(super::count(&address, "holds").await, 2);
+    assert_eq!(super::count(&address, "hold_line").await, 1);
+}
+
+#[tokio::test]
+async fn an_append_under_a_hold_that_was_given_up_meanwhile_is_refused() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = create(&left, "s_1").await;
+    let held = hold(&left, &session).await;
+    let append = left.append(Sketch::of(&session).exchange("one", "1").batch());
+    drop(held);
+    // Somebody else had it in between, and may have looked at its log.
+    let between = right.hold(&session, WAIT).await;
+    drop(between.unwrap_or_else(|error| panic!("{error}")));
+    drop(right);
+    assert_lost(append.await.unwrap_err());
+    assert_eq!(log(&left, &session).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_new_task_is_kept_though_the_one_in_its_way_was_deleted_meanwhile() {
+    let address = postgres::empty();
+    let store = at(&address);
+    store.open_now().await.unwrap();
+    // Once nothing is inserted, and nothing is found afterwards.
+    super::execute(
+        &address,
+        "CREATE SEQUENCE tries MINVALUE -100 START 1;
+         CREATE FUNCTION in_the_way() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN IF nextval(''tries'') > 1 THEN RETURN NEW; END IF; RETURN NULL; END';
+         CREATE TRIGGER in_the_way BEFORE INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION in_the_way()",
+    )
+    .await;
+    let task = task("t_1");
+    let opened = store.keep_new(task.clone(), "m_1").await.unwrap();
+    assert_eq!(opened, Opened::New);
+    let kept = store.get(&task.user, &task.id).await.unwrap();
+    assert_eq!(kept, Some(task));
+    // A hundred times it is given up.
+    super::execute(&address, "ALTER SEQUENCE tries RESTART -100").await;
+    let refused = store.keep_new(self::task("t_2"), "m_2").await.unwrap_err();
+    assert!(matches!(refused, StoreError::Failed { .. }), "{refused}");
+}
+
+fn task(id: &str) -> TaskRecord {
+    TaskRecord {
+        id: id.into(),
+        user: UserId::from("ann"),
+        context: "c_1".into(),
+        state: "WORKING".into(),
+        is_running: true,
+        updated: Timestamp(1),
+        body: "{}".into(),
+        revision: 1,
+        attempts: 0,
+    }
 }
 
 #[tokio::test]
@@ -278,17 +373,7 @@ async fn what_one_copy_changes_another_is_told() {
     let _held = hold(&left, &session).await;
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     left.append(sketch.batch()).await.unwrap();
-    let mut task = TaskRecord {
-        id: super::unique("t").into(),
-        user: UserId::from("ann"),
-        context: "c_1".into(),
-        state: "WORKING".into(),
-        is_running: true,
-        updated: Timestamp(1),
-        body: "{}".into(),
-        revision: 1,
-        attempts: 0,
-    };
+    let mut task = task(&super::unique("t"));
     left.keep_new(task.clone(), "m_1").await.unwrap();
     let mut seen = Vec::new();
     let expected = [

@@ -187,6 +187,24 @@ async fn what_was_carried_out_though_its_answer_was_lost_is_not_done_again() {
 }
 
 #[tokio::test]
+async fn a_way_that_is_lost_without_a_word_costs_one_try_and_no_lease() {
+    let lease = Duration::from_secs(9);
+    let proxy = Proxy::to(&postgres::empty()).await;
+    let store = copy(&proxy.address, lease);
+    let session = create(&store, "s_1").await;
+    let held = store.hold(&session, Patience::Refuse).await;
+    let held = held.unwrap_or_else(|error| panic!("{error}"));
+    futures_util::future::join_all((0..8).map(|_| store.open(&session))).await;
+    let made = proxy.made.load(Ordering::Relaxed);
+    assert!(made > 6, "there are only {made} connections to lose");
+    proxy.silence();
+    let mut sketch = Sketch::of(&session).exchange("one", "1");
+    store.append(sketch.batch()).await.unwrap();
+    tokio::time::sleep(lease).await;
+    assert!(held.is_had());
+}
+
+#[tokio::test]
 async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     let mut cluster = Cluster::start(&[]);
     let store = copy(&cluster.address(), Duration::from_secs(2));
@@ -196,19 +214,23 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     store.append(sketch.batch()).await.unwrap();
     cluster.stop_immediately();
-    let away = store.append(sketch.exchange("two", "2").batch()).await;
-    let away = away.unwrap_err();
-    assert!(
-        matches!(
-            away,
-            StoreError::Unreachable { .. } | StoreError::Lost { .. }
-        ),
-        "{away}"
-    );
+    let second = sketch.exchange("two", "2").batch();
+    let away = store.append(second.clone()).await.unwrap_err();
+    assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     let away = store.open(&session).await.unwrap_err();
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     held.lost().await;
     assert!(!held.is_had());
     cluster.start_again();
     assert_eq!(log(&store, &session).await.len(), 3);
+
+    // Nobody has the session: it was the database that was away. Then somebody does.
+    let away = store.append(second.clone()).await.unwrap_err();
+    assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
+    assert!(away.to_string().contains("s_1"), "{away}");
+    let other = copy(&cluster.address(), Duration::from_secs(2));
+    let taken = other.hold(&session, Patience::Refuse).await;
+    assert!(taken.is_ok());
+    let lost = store.append(second).await.unwrap_err();
+    assert!(matches!(lost, StoreError::Lost { .. }), "{lost}");
 }

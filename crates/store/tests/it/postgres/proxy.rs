@@ -1,7 +1,10 @@
-//! A way to the server that loses an answer: what was asked is carried out, and nobody hears of it.
+//! A way to the server that loses an answer: what was asked is carried out, and nobody hears of it. Or that is lost without
+//! a word: whatever is sent arrives nowhere.
 
+use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -13,6 +16,10 @@ pub struct Proxy {
     pub loses: Arc<Mutex<Option<Vec<u8>>>>,
     /// How many answers were lost.
     pub lost: Arc<AtomicU64>,
+    /// How many connections were made.
+    pub made: Arc<AtomicU64>,
+    /// How many of them, the first ones, are silent.
+    pub silent: Arc<AtomicU64>,
 }
 
 impl Proxy {
@@ -26,16 +33,35 @@ impl Proxy {
             address: address.replace(server, &here),
             loses: Arc::default(),
             lost: Arc::default(),
+            made: Arc::default(),
+            silent: Arc::default(),
         };
         let (loses, lost) = (Arc::clone(&proxy.loses), Arc::clone(&proxy.lost));
+        let (made, silent) = (Arc::clone(&proxy.made), Arc::clone(&proxy.silent));
         let server = server.to_owned();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let there = TcpStream::connect(&server).await.unwrap();
-                tokio::spawn(pass(client, there, Arc::clone(&loses), Arc::clone(&lost)));
+                let number = made.fetch_add(1, Ordering::Relaxed);
+                let passing = pass(client, there, Arc::clone(&loses), Arc::clone(&lost));
+                let silent = Arc::clone(&silent);
+                tokio::spawn(async move {
+                    let mut passing = std::pin::pin!(passing);
+                    poll_fn(|context| match number < silent.load(Ordering::Relaxed) {
+                        true => Poll::Pending,
+                        false => passing.as_mut().poll(context),
+                    })
+                    .await;
+                });
             }
         });
         proxy
+    }
+
+    /// From now on nothing comes through the connections that there are, and none of them is closed.
+    pub fn silence(&self) {
+        let made = self.made.load(Ordering::Relaxed);
+        self.silent.store(made, Ordering::Relaxed);
     }
 
     /// The next answer to something that contains these words is lost.

@@ -318,7 +318,11 @@ mod tests {
             CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
             FOR EACH ROW EXECUTE FUNCTION wait()";
         let address = Address::parse(&postgres::empty()).unwrap();
-        let database = Database::at(address, 1, Duration::from_secs(15)).unwrap();
+        let options = PostgresOptions {
+            connections: 1,
+            ..PostgresOptions::default()
+        };
+        let database = Database::at(address, options).unwrap();
         database.open().await.unwrap();
         let client = database.pool.get().await.unwrap();
         client.batch_execute(SLOW_COMMIT).await.unwrap();

@@ -33,11 +33,17 @@ fn import(lango: &Lango, text: impl AsRef<[u8]>) -> Ran {
 /// A database with events of every kind that a turn with a tool, strange letters and a waiting call leave.
 fn filled() -> (Lango, [String; 3]) {
     let lango = Lango::new();
+    let [one, two] = ended(&lango);
+    let three = waiting(&lango);
+    (lango, [one, two, three])
+}
+
+/// Sessions whose turns are all at their ends.
+fn ended(lango: &Lango) -> [String; 2] {
     let one = lango.session("what files are here?");
     let two = lango.session("hello \u{202e}\u{9b} you \u{7f}\u{1}\n\tnext");
     lango.run(&["run", "--session", &two, "and \"then\"?"]).ok();
-    let three = waiting(&lango);
-    (lango, [one, two, three])
+    [one, two]
 }
 
 /// A session in which a call waits for the person.
@@ -79,45 +85,56 @@ fn an_export_is_the_events_as_they_are_shown_with_their_hashes() {
 
 #[test]
 fn what_is_exported_and_imported_is_the_same_to_the_byte_and_can_be_gone_on_with() {
-    let (lango, [one, two, three]) = filled();
+    let lango = Lango::new();
+    let sessions = ended(&lango);
     let file = lango.workspace().join("out.jsonl");
     let export = ["sessions", "export", "--all", "--output", "out.jsonl"];
     let ran = lango.run(&export).ok();
     assert_eq!(ran.stdout, "");
-    assert!(ran.stderr.contains("exported 3 sessions, "), "{ran:#?}");
+    assert!(ran.stderr.contains("exported 2 sessions, "), "{ran:#?}");
     let ran = lango
         .run(&in_other(&["sessions", "import", "out.jsonl"]))
         .ok();
-    assert!(ran.stderr.contains("imported 3 sessions, "), "{ran:#?}");
+    assert!(ran.stderr.contains("imported 2 sessions, "), "{ran:#?}");
     let again = lango.run(&in_other(&["sessions", "export", "--all"])).ok();
     assert_eq!(again.stdout, fs::read_to_string(file).unwrap());
     let ran = lango.run(&in_other(&["sessions", "verify", "--all"])).ok();
-    assert_eq!(ran.stdout.lines().count(), 3, "{ran:#?}");
+    assert_eq!(ran.stdout.lines().count(), 2, "{ran:#?}");
 
     let list = |more: &[&str]| {
         let arguments = [more, &["sessions", "list", "--json"]].concat();
         lango.run(&arguments).ok().json()
     };
     assert_eq!(list(&[]), list(&["-c", OTHER]));
-    let waits = |more: &[&str]| {
-        let arguments = [more, &["approvals", "list", "--json"]].concat();
-        lango.run(&arguments).ok().json()
-    };
-    assert_eq!(waits(&[]), waits(&["-c", OTHER]));
-    for session in [&one, &two] {
+    for session in &sessions {
         lango
             .run(&in_other(&["run", "--session", session, "hello"]))
             .ok();
     }
-    let id = waits(&["-c", OTHER])["waiting"][0]["id"].clone();
-    lango
-        .run(&in_other(&["approvals", "answer", text(&id), "yes"]))
-        .ok();
-    assert!(lango.workspace().join("notes/a.md").is_file());
-    let shown = ["sessions", "show", &three, "--jsonl"];
-    let events = lango.run(&in_other(&shown)).ok().json_lines();
-    assert_eq!(events.last().unwrap()["outcome"], "answered");
     lango.run(&in_other(&["sessions", "verify", "--all"])).ok();
+}
+
+#[test]
+fn a_turn_that_was_not_at_its_end_is_closed_where_it_is_imported() {
+    let lango = Lango::new();
+    let session = waiting(&lango);
+    let before = lango.events(&session);
+    let text = exported(&lango);
+    let ran = import(&lango, &text).ok();
+    assert!(
+        ran.stderr.contains("1 turn not at the end closed"),
+        "{ran:#?}"
+    );
+    let listed = lango.run(&in_other(&["approvals", "list", "--json"])).ok();
+    assert_eq!(listed.json()["waiting"], serde_json::json!([]));
+    let shown = ["sessions", "show", &session, "--jsonl"];
+    let events = lango.run(&in_other(&shown)).ok().json_lines();
+    assert_eq!(events[..before.len()], before);
+    assert_eq!(events.last().unwrap()["outcome"], "interrupted");
+    lango.run(&in_other(&["sessions", "verify", "--all"])).ok();
+    assert!(!lango.workspace().join("notes/a.md").exists());
+    let again = import(&lango, &text).ok();
+    assert!(again.stdout.contains("is here already"), "{again:#?}");
 }
 
 #[test]
@@ -127,14 +144,19 @@ fn what_is_here_already_is_skipped_if_it_is_the_same_and_refused_if_it_is_not() 
     let before = exported(&lango);
     let ran = lango.piped(&["sessions", "import", "-"], &before).ok();
     assert!(ran.stdout.contains("is here already, the same"), "{ran:#?}");
+    import(&lango, &before).ok();
     lango.run(&["run", "--session", &session, "again"]).ok();
     let after = exported(&lango);
-    let ran = lango.piped(&["sessions", "import", "-"], &before);
-    ran.refused(2, &["line 1", &session, "another one", "--skip-existing"]);
-    let skip = ["sessions", "import", "--skip-existing", "-"];
-    let ran = lango.piped(&skip, &before).ok();
-    assert!(ran.stdout.contains("left as it is"), "{ran:#?}");
+    let ran = lango.piped(&["sessions", "import", "-"], &before).ok();
+    assert!(ran.stdout.contains("is here already, the same"), "{ran:#?}");
     assert_eq!(exported(&lango), after);
+    let ran = import(&lango, &after);
+    ran.refused(2, &["line 1", &session, "another one", "--skip-existing"]);
+    let skip = in_other(&["sessions", "import", "--skip-existing", "-"]);
+    let ran = lango.piped(&skip, &after).ok();
+    assert!(ran.stdout.contains("left as it is"), "{ran:#?}");
+    let kept = lango.run(&in_other(&["sessions", "export", "--all"])).ok();
+    assert_eq!(kept.stdout, before);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Taking in sessions that were exported. The file is nobody's word: every line is checked before it is stored, and a session
 //! is seen when the last of its events is there. What a process that was killed left behind is replaced by the next try.
 
+mod closing;
 mod lines;
 
 use crate::app::App;
@@ -27,6 +28,7 @@ pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure
     };
     let mut lines = Lines::open(&arguments.file)?;
     let mut intake = Import {
+        app,
         store: &**store,
         skip_existing: arguments.skip_existing,
         report: Report::default(),
@@ -77,6 +79,7 @@ struct Report {
     same: u64,
     left: u64,
     grants: u64,
+    closed: u64,
     /// Whose sessions came that are not seen with this configuration, and how many of each.
     others: BTreeMap<UserId, u64>,
 }
@@ -103,6 +106,10 @@ impl Report {
                 "{} here already with another log, left as they are",
                 count(self.left, "session")
             ));
+        }
+        if self.closed > 0 {
+            let turns = count(self.closed, "turn");
+            parts.push(format!("{turns} not at the end closed as interrupted"));
         }
         if self.grants > 0 {
             let answers = count(self.grants, "answer");
@@ -155,6 +162,7 @@ enum Kind {
 }
 
 struct Import<'a> {
+    app: &'a App,
     store: &'a dyn Keeper,
     skip_existing: bool,
     report: Report,
@@ -195,15 +203,11 @@ impl Import<'_> {
                 self.store.begin(session).await?;
                 Kind::New
             }
-            Ok(there) => {
-                let is_same = (&there.user, there.created, there.events, &there.hash)
-                    == (&record.user, record.created, record.events, &record.hash);
-                match (is_same, self.skip_existing) {
-                    (true, _) => Kind::Same,
-                    (false, true) => Kind::Left,
-                    (false, false) => return Err(Wrong::Other(record.id)),
-                }
-            }
+            Ok(there) => match (self.begins_as(&there, &record).await?, self.skip_existing) {
+                (true, _) => Kind::Same,
+                (false, true) => Kind::Left,
+                (false, false) => return Err(Wrong::Other(record.id)),
+            },
             Err(error) => return Err(error.into()),
         };
         self.current = Some(Incoming {
@@ -215,6 +219,23 @@ impl Import<'_> {
             _hold: hold,
         });
         Ok(())
+    }
+
+    /// Whether what is here is what is read, or began as it and went on since.
+    async fn begins_as(&self, there: &SessionRecord, read: &SessionRecord) -> Result<bool, Wrong> {
+        if (&there.user, there.created) != (&read.user, read.created) || there.events < read.events
+        {
+            return Ok(false);
+        }
+        if there.events == read.events {
+            return Ok(there.hash == read.hash);
+        }
+        let last = Page {
+            from: read.events,
+            limit: 1,
+        };
+        let last = self.store.rows(&read.id, last).await?;
+        Ok(last.first().is_some_and(|last| last.hash == read.hash))
     }
 
     async fn take(&mut self, row: LogRow) -> Result<(), Wrong> {
@@ -284,6 +305,7 @@ impl Import<'_> {
             Kind::New => {
                 self.store.add(std::mem::take(&mut current.rows)).await?;
                 self.report.grants += self.store.finish(record.clone()).await?;
+                self.report.closed += u64::from(closing::close(self.app, &record.id).await?);
                 self.report.imported += 1;
                 if !self.own.contains(&record.user) {
                     *self.report.others.entry(record.user.clone()).or_default() += 1;

@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::exit::Failure;
-use lango_core::{Clock, Page, SessionId, SessionStore as _};
+use lango_core::{Clock, Page, SessionId};
 use lango_engine::{Input, LookBack, Rules, SystemClock, Turn, TurnStart};
 use std::sync::Arc;
 

@@ -11,6 +11,7 @@
 mod approvals;
 mod budget;
 mod calls;
+mod deeds;
 mod ending;
 mod frame;
 mod offer;

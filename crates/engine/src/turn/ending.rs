@@ -3,7 +3,6 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
-use super::state::Deed;
 use lango_core::{CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Usage};
 use std::fmt::Write;
 
@@ -142,10 +141,9 @@ impl Turn {
     /// Says what a request that is not answered has changed until it ended, if anything: whoever reads on, a person or a
     /// model, must not take it for undone.
     fn say_deeds(&mut self, cause: &str) -> Option<u64> {
-        let deeds = self.state.deeds.iter();
-        let has_deeds = deeds.filter_map(told).next().is_some();
+        self.state.deeds.told()?;
         let cause = format!("{cause} It is not to be done any more, unless it is asked for again.");
-        has_deeds.then(|| self.say(&cause))
+        Some(self.say(&cause))
     }
 
     /// Stores lango's own words: the cause, and what was done until then.
@@ -172,14 +170,8 @@ impl Turn {
                 self.state.tool_calls
             );
         }
-        let deeds: Vec<String> = self.state.deeds.iter().filter_map(told).collect();
-        if !deeds.is_empty() {
-            let hidden = deeds.len().saturating_sub(MOST_TOLD);
-            text.push_str("\n\nWhat may have changed something:\n");
-            if hidden > 0 {
-                let _ = writeln!(text, "- {hidden} earlier calls");
-            }
-            text.push_str(deeds[hidden..].concat().trim_end());
+        if let Some(deeds) = self.state.deeds.told() {
+            let _ = write!(text, "\n\n{deeds}");
         }
         let body = EventBody::AgentMessage {
             text: text.into(),
@@ -194,28 +186,9 @@ impl Turn {
     }
 }
 
-/// How many calls are told of.
-const MOST_TOLD: usize = 20;
-
-/// A line about a call that changed something, or may have.
-fn told(deed: &Deed) -> Option<String> {
-    let end = match deed.status {
-        Some(CallStatus::Denied) => return None,
-        Some(CallStatus::Ok) => "done",
-        Some(CallStatus::Unknown) => "nobody knows whether it happened",
-        Some(CallStatus::Error) | None => "not completed",
-    };
-    let arguments = shortened(&deed.arguments.to_string(), 200);
-    let Deed { agent, tool, .. } = deed;
-    Some(format!("- {agent} used {tool} {arguments}: {end}\n"))
-}
-
 fn beginning(text: &str) -> String {
-    shortened(text, 2000)
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    let mut beginning: String = text.chars().take(most).collect();
+    const MOST: usize = 2000;
+    let mut beginning: String = text.chars().take(MOST).collect();
     if beginning.len() < text.len() {
         beginning.push('…');
     }

@@ -1,5 +1,6 @@
 //! The state of a turn. It changes in one way only: by an event.
 
+use super::deeds::Deeds;
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::gate::call_digest;
 use crate::instruction::{self, Notice};
@@ -7,9 +8,8 @@ use crate::rejection;
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
     Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text,
-    Timestamp, ToolName, TurnSettings, Usage,
+    Timestamp, TurnSettings, Usage,
 };
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) struct State {
     pub lost_model_calls: u32,
     pub tool_calls: u32,
     /// Calls that may have changed something, in the order in which they were begun.
-    pub deeds: Vec<Deed>,
+    pub deeds: Deeds,
     /// Calls that a person is asked about now.
     pub asked: u32,
     /// What was said in this turn to the calls that were asked about, by their digests.
@@ -56,17 +56,6 @@ pub(super) struct State {
     events: u32,
 }
 
-/// A call that may have changed something.
-#[derive(Debug, PartialEq)]
-pub(super) struct Deed {
-    call: CallId,
-    pub agent: AgentName,
-    pub tool: ToolName,
-    pub arguments: Arc<Value>,
-    /// How it ended, once it has.
-    pub status: Option<CallStatus>,
-}
-
 impl State {
     pub fn new(root: AgentName, limits: Limits) -> Self {
         Self {
@@ -82,7 +71,7 @@ impl State {
             model_calls: 0,
             lost_model_calls: 0,
             tool_calls: 0,
-            deeds: Vec::new(),
+            deeds: Deeds::default(),
             asked: 0,
             answers: HashMap::new(),
             rounds: 0,
@@ -168,14 +157,8 @@ impl State {
                 self.tool_calls += u32::from(!self.is_asked_for_its_fate(&event.frame, call));
                 if *effect != Effect::Pure {
                     self.forget_answers_but(|| call_digest(&event.author, tool, arguments));
-                    self.deeds.retain(|deed| deed.call != *call);
-                    self.deeds.push(Deed {
-                        call: call.clone(),
-                        agent: event.author.clone(),
-                        tool: tool.clone(),
-                        arguments: Arc::clone(arguments),
-                        status: None,
-                    });
+                    let agent = event.author.clone();
+                    self.deeds.begin(call, agent, tool, arguments);
                 }
                 let running = SlotState::Running {
                     tool: tool.clone(),
@@ -190,10 +173,7 @@ impl State {
                 output,
             } => {
                 let failed = *status != CallStatus::Ok;
-                let deed = self.deeds.iter_mut().find(|deed| deed.call == *call);
-                if let Some(deed) = deed {
-                    deed.status = Some(*status);
-                }
+                self.deeds.end(call, *status);
                 if *status == CallStatus::Denied {
                     self.count_faulty_reply(&event.frame);
                 }

@@ -17,6 +17,7 @@ mod crash_laws;
 mod failpoints;
 mod homes;
 mod instruction;
+mod judged_anew;
 mod misbehaviour;
 mod partition;
 mod prompt_cost;

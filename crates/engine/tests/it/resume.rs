@@ -1,12 +1,11 @@
 //! Going on with a turn whose process is gone: what is repeated, what is asked about, and what survives with the turn.
 
 use crate::bench::{Bench, local, log, turn};
-use crate::support::rule;
 use lango_core::{
     Answer, AnsweredBy, Asks, CallStatus, Effect, Event, EventBody, Fault, NewSession, Outcome,
     SessionId, SessionStore, Timestamp, Tool, Waiting,
 };
-use lango_engine::{Action, Conversation, Rules, RunnerError, Stop, TurnEnd, TurnReport};
+use lango_engine::{Conversation, RunnerError, Stop, TurnEnd, TurnReport};
 use lango_store::MemoryStore;
 use lango_testkit::model::{ScriptedModel, call, delegate, say};
 use lango_testkit::tool::CountingTool;
@@ -15,7 +14,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// A turn of an operator that calls a tool once, as it is in the log when all went well.
-async fn whole_turn(effect: Effect) -> Vec<Event> {
+pub async fn whole_turn(effect: Effect) -> Vec<Event> {
     let bench = Bench::new(tools(effect).1);
     let script = [
         delegate("operator", "x"),
@@ -28,13 +27,13 @@ async fn whole_turn(effect: Effect) -> Vec<Event> {
     log(&bench, conversation.session()).await
 }
 
-fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
+pub fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
     let tool = Arc::new(CountingTool::new("fs_do").with_effect(effect));
     (Arc::clone(&tool), vec![tool])
 }
 
 /// A bench whose store holds this much of a log, and nobody who is at work on it.
-async fn left_with(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, SessionId) {
+pub async fn left_with(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, SessionId) {
     let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
     let id = events[0].session.clone();
     let new = NewSession {
@@ -51,13 +50,13 @@ async fn left_with(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, Sessi
     (bench, id)
 }
 
-async fn resume(conversation: &mut Conversation) -> TurnEnd {
+pub async fn resume(conversation: &mut Conversation) -> TurnEnd {
     let (sender, _shown) = mpsc::channel(1000);
     let end = conversation.resume(&Stop::new(), &sender).await.unwrap();
     end.expect("there is something to go on with")
 }
 
-async fn answer(conversation: &mut Conversation, waiting: &Waiting, answer: Answer) -> TurnEnd {
+pub async fn answer(conversation: &mut Conversation, waiting: &Waiting, answer: Answer) -> TurnEnd {
     let (sender, _shown) = mpsc::channel(1000);
     let (request, by) = (&waiting.request.id, AnsweredBy::Person);
     conversation
@@ -66,18 +65,18 @@ async fn answer(conversation: &mut Conversation, waiting: &Waiting, answer: Answ
         .unwrap()
 }
 
-fn finished(end: TurnEnd) -> TurnReport {
+pub fn finished(end: TurnEnd) -> TurnReport {
     end.finished().expect("it has an outcome")
 }
 
 /// Up to the moment when the tool is about to run.
-fn about_to_run(whole: &[Event]) -> &[Event] {
+pub fn about_to_run(whole: &[Event]) -> &[Event] {
     let is_call = |event: &Event| matches!(event.body, EventBody::ToolCalled { .. });
     let at = whole.iter().position(is_call).unwrap();
     &whole[..=at]
 }
 
-fn results(events: &[Event]) -> Vec<(CallStatus, String)> {
+pub fn results(events: &[Event]) -> Vec<(CallStatus, String)> {
     let result = |event: &Event| match &event.body {
         EventBody::ToolReturned { status, output, .. } => Some((*status, output.to_string())),
         _ => None,
@@ -257,101 +256,6 @@ async fn stopping_a_turn_with_a_call_of_unknown_fate_leaves_it_unknown() {
     assert_eq!(report.outcome, Outcome::Cancelled);
     assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
     assert_eq!(tool.runs(), 0);
-}
-
-#[tokio::test]
-async fn a_turn_of_another_folder_or_of_agents_that_are_gone_is_left_as_it_is_until_it_is_closed() {
-    let whole = whole_turn(Effect::Effect).await;
-    for (folder, with_tools) in [("/elsewhere", true), ("/work", false)] {
-        let (tool, tools) = tools(Effect::Effect);
-        let kept = if with_tools { tools } else { Vec::new() };
-        let (bench, id) = left_with(kept, about_to_run(&whole)).await;
-        let bench = Bench { folder, ..bench };
-        let runner = bench.runner(ScriptedModel::replies([]));
-        let mut conversation = runner.open(id.clone()).await.unwrap();
-        let before = log(&bench, &id).await;
-        let (sender, _shown) = mpsc::channel(1000);
-        let stop = Stop::new();
-        let resumed = conversation.resume(&stop, &sender).await.unwrap_err();
-        let next = conversation.turn("next", &stop, &sender).await.unwrap_err();
-        for error in [resumed, next] {
-            assert!(matches!(
-                error,
-                RunnerError::BegunElsewhere { .. } | RunnerError::AgentMissing { .. }
-            ));
-        }
-        assert_eq!(log(&bench, &id).await, before);
-        let closed = conversation.close(&sender).await.unwrap();
-        let report = finished(closed.expect("there is something to close"));
-        assert_eq!(report.outcome, Outcome::Interrupted);
-        assert_eq!(tool.runs(), 0);
-        assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
-        assert!(conversation.close(&sender).await.unwrap().is_none());
-    }
-}
-
-#[tokio::test]
-async fn a_call_that_the_log_calls_repeatable_and_the_tool_does_not_is_asked_about() {
-    for claimed in [Effect::Pure, Effect::Idempotent] {
-        let whole = whole_turn(claimed).await;
-        let (tool, tools) = tools(Effect::Effect);
-        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
-        let runner = bench.runner(ScriptedModel::replies([]));
-        let mut conversation = runner.open(id).await.unwrap();
-        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
-            panic!("it has to be asked about");
-        };
-        assert_eq!(waiting[0].request.asks, Asks::Fate);
-        assert_eq!(tool.runs(), 0);
-    }
-}
-
-#[tokio::test]
-async fn a_call_that_a_rule_forbids_by_now_is_not_repeated_and_stays_unknown() {
-    for effect in [Effect::Pure, Effect::Effect] {
-        let whole = whole_turn(effect).await;
-        let (tool, tools) = tools(effect);
-        let (bench, id) = left_with(tools, about_to_run(&whole)).await;
-        let bench = Bench {
-            rules: Rules::new(vec![rule(Action::Deny, "fs_do")]),
-            ..bench
-        };
-        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
-        let mut conversation = runner.open(id.clone()).await.unwrap();
-        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
-            panic!("it has to be asked about");
-        };
-        finished(answer(&mut conversation, &waiting[0], Answer::Retry).await);
-        assert_eq!(tool.runs(), 0);
-        let results = results(&log(&bench, &id).await);
-        assert_eq!(results[0].0, CallStatus::Unknown);
-        assert!(results[0].1.contains("forbids it"), "{results:?}");
-    }
-}
-
-#[tokio::test]
-async fn the_next_turn_is_told_what_a_stopped_one_did_and_what_nobody_knows() {
-    let whole = whole_turn(Effect::Effect).await;
-    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
-    let after = whole.iter().position(is_result).unwrap() + 1;
-    for (events, words) in [
-        (about_to_run(&whole), "nobody knows whether it happened"),
-        (&whole[..after], "operator used fs_do {}: done"),
-    ] {
-        let (bench, id) = left_with(tools(Effect::Effect).1, events).await;
-        let model = ScriptedModel::from_fn(move |request| {
-            let told = format!("{:?}", request.messages);
-            assert!(told.contains(words), "{told}");
-            say("I know")
-        });
-        let mut conversation = bench.runner(model).open(id).await.unwrap();
-        let (sender, _shown) = mpsc::channel(1000);
-        let closed = conversation.close(&sender).await.unwrap();
-        let report = finished(closed.expect("there is something to close"));
-        assert!(report.answer.is_some_and(|answer| answer.contains(words)));
-        let (report, _) = turn(&mut conversation, "go on").await;
-        assert_eq!(report.answer.as_deref(), Some("I know"));
-    }
 }
 
 #[tokio::test]

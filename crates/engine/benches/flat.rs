@@ -1,7 +1,7 @@
 //! Whether what is stored makes anything slower: `cargo bench -p lango-engine --bench flat`.
 //!
 //! The same work in a session with few, many and very many events, and in one among very many sessions, on SQLite and on
-//! PostgreSQL: CPU time of this process, CPU time of PostgreSQL's, wall time, and the pages that PostgreSQL touched. All four
+//! PostgreSQL: CPU time of this process, CPU time of PostgreSQL's, and wall time. All four
 //! take turns in short rounds and the best round counts, so that what the machine does meanwhile hits all of them alike.
 //!
 //! `-- short` stores a fiftieth. Ends with 1 if a turn on SQLite costs half as much again in one of them as in another.
@@ -13,7 +13,6 @@ use common::{Bench, Place};
 use lango_testkit::postgres::{Cluster, programs};
 use rustix::time::{ClockId, clock_gettime};
 use std::process::{Command, ExitCode};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// One piece of work.
@@ -118,18 +117,6 @@ fn on_postgres(extent: &Extent) {
         }
         println!();
     }
-    head("PostgreSQL, pages", extent);
-    let mut before = pages(&address, &mut benches, WORK[0].1);
-    for (name, work, times) in WORK {
-        let times = times / extent.shorter;
-        for bench in &mut benches {
-            (0..times).for_each(|_| work(bench));
-        }
-        let after = pages(&address, &mut benches, work);
-        let touched = [0, 1, 2, 3].map(|at| (after[at] - before[at]) / (times + 1) as f64);
-        row(name, touched);
-        before = after;
-    }
 }
 
 /// One of the figures.
@@ -172,27 +159,12 @@ fn measure(
     best
 }
 
-/// The pages that the server has looked at so far, in each database. A connection tells of its counts at the end of what it
-/// does, if a second has passed since it last told.
-fn pages(address: &str, benches: &mut [Bench; 4], work: Work) -> [f64; 4] {
-    thread::sleep(Duration::from_millis(1_100));
-    benches.iter_mut().for_each(work);
-    DATABASES.map(|name| {
-        let pages = psql(
-            address,
-            &format!("SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = '{name}'"),
-        );
-        pages.trim().parse().expect("a number")
-    })
-}
-
-/// What a statement says that is not lango's own.
-fn psql(address: &str, statement: &str) -> String {
+/// Has a statement carried out that is not lango's own.
+fn psql(address: &str, statement: &str) {
     let mut psql = Command::new(programs().join("psql"));
-    psql.args(["-X", "-A", "-t", "-c", statement, address]);
+    psql.args(["-X", "-q", "-c", statement, address]);
     let output = psql.output().expect("psql starts");
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).expect("text")
 }
 
 fn spent_here() -> Duration {

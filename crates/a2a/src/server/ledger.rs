@@ -27,7 +27,7 @@ pub(super) struct Update {
     /// As JSON, in the form of the protocol's stream.
     pub json: Text,
     pub state: TaskState,
-    /// Whether it is kept before it is shown: the state changed, or somebody is waited for.
+    /// Whether it is kept before it is shown: the state changed beyond being at work, or somebody is waited for.
     pub is_binding: bool,
 }
 
@@ -217,7 +217,9 @@ impl Ledger {
         metadata: HashMap<String, Value>,
         now: Timestamp,
     ) -> Update {
-        let is_binding = *self.state() != state || is_settled(&state);
+        // That work began binds nobody, and is written with what follows.
+        let begins = *self.state() == TaskState::Submitted && state == TaskState::Working;
+        let is_binding = (*self.state() != state && !begins) || is_settled(&state);
         self.updated = self.updated.max(now);
         self.task.status = TaskStatus {
             state: state.clone(),

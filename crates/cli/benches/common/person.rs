@@ -82,17 +82,14 @@ impl Person {
         let word = *self.random.pick(&["retry", "skip", "happened"]);
         let said = self.answers.said.entry(id.to_owned()).or_default();
         said.push(word.to_owned());
+        let because: &[&str] = match word {
+            "happened" => &["--because", "by chance"],
+            _ => &[],
+        };
         let mut answering = place
             .lango()
-            .args([
-                "approvals",
-                "answer",
-                id,
-                word,
-                "--because",
-                "by chance",
-                "-q",
-            ])
+            .args(["approvals", "answer", id, word, "-q"])
+            .args(because)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -1,12 +1,14 @@
 //! The command line.
 
 mod archive;
+mod examples;
 mod serve;
 
 pub use archive::{
     DeleteArguments, ExportArguments, ImportArguments, StoreCommand, VerifyArguments, WhichSessions,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use examples::read;
 use lango_knowledge::Mode;
 pub use serve::{Grace, ServeArguments};
 use std::ffi::OsString;
@@ -166,8 +168,7 @@ pub struct RunArguments {
 /// Arguments of `lango setup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5\n  \
-                        lango -c providers.mine.kind=openai -c providers.mine.baseUrl=http://127.0.0.1:8000/v1 setup --model mine/any"
+    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5"
 )]
 pub struct SetupArguments {
     /// The model, as provider/model; without it you are asked.
@@ -318,8 +319,7 @@ pub enum KnowledgeCommand {
 /// What can be done with MCP servers.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker\n  \
-                        lango -c 'mcp.servers.time.command=[\"mcp-server-time\"]' -c mcp.servers.time.agent=operator mcp test"
+    after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker"
 )]
 pub enum McpCommand {
     /// The servers, who holds their tools, and what changed; starts nothing

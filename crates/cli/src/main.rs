@@ -1,8 +1,6 @@
 //! The binary `lango`: reads the command line and hands over to the command. All it adds is the exit code.
 
-use clap::Parser;
 use clap::error::ErrorKind;
-use lango_cli::args::Arguments;
 use lango_cli::hands::SANDBOX_MARK;
 use std::process::ExitCode;
 
@@ -12,7 +10,7 @@ fn main() -> ExitCode {
         lango_sandbox::enter(typed);
     }
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
-    let arguments = Arguments::try_parse_from(typed).unwrap_or_else(|error| refuse(&error));
+    let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

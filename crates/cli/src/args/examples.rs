@@ -1,0 +1,143 @@
+//! Examples for commands below commands, and reading the command line with them in its help.
+
+use super::Arguments;
+use clap::{Command, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+
+/// The words of a command, and what can be typed.
+const EXAMPLES: &[(&[&str], &[&str])] = &[
+    (&["agents", "new"], &["lango agents new reviewer"]),
+    (&["sessions", "list"], &["lango sessions list --limit 5"]),
+    (
+        &["sessions", "show"],
+        &[
+            "lango sessions show s_1k2m",
+            "lango sessions show s_1k2m --jsonl",
+        ],
+    ),
+    (&["sessions", "resume"], &["lango sessions resume s_1k2m"]),
+    (&["sessions", "close"], &["lango sessions close s_1k2m"]),
+    (
+        &["store", "backup"],
+        &["lango store backup lango-backup.db"],
+    ),
+    (&["store", "compact"], &["lango store compact"]),
+    (
+        &["store", "move"],
+        &["lango store move sqlite:old.db postgres://lango@127.0.0.1/lango"],
+    ),
+    (
+        &["config", "show"],
+        &["lango config show", "lango config show --origin"],
+    ),
+    (&["config", "check"], &["lango config check"]),
+    (&["config", "trust"], &["lango config trust"]),
+    (&["approvals", "list"], &["lango approvals list --json"]),
+    (&["approvals", "show"], &["lango approvals show p_1a2b"]),
+    (
+        &["approvals", "answer"],
+        &[
+            "lango approvals answer p_1a2b yes",
+            "lango approvals answer p_1a2b no --because \"not on Fridays\"",
+            "lango approvals answer p_1a2b retry",
+            "lango approvals answer p_1a2b happened --because \"it is deployed\"",
+        ],
+    ),
+    (&["approvals", "revoke"], &["lango approvals revoke p_1a2b"]),
+    (
+        &["knowledge", "add"],
+        &["lango knowledge add docs/ notes.md --trust"],
+    ),
+    (
+        &["knowledge", "search"],
+        &["lango knowledge search \"how is it deployed\""],
+    ),
+    (&["knowledge", "list"], &["lango knowledge list"]),
+    (
+        &["knowledge", "forget"],
+        &["lango knowledge forget docs/old.md"],
+    ),
+    (&["knowledge", "reindex"], &["lango knowledge reindex"]),
+    (&["mcp", "list"], &["lango mcp list"]),
+    (&["mcp", "test"], &["lango mcp test", "lango mcp test git"]),
+    (&["mcp", "login"], &["lango mcp login tracker"]),
+    (&["mcp", "logout"], &["lango mcp logout tracker"]),
+    (&["mcp", "trust"], &["lango mcp trust git"]),
+    (&["skills"], &["lango skills", "lango skills --json"]),
+    (&["trash", "list"], &["lango trash list"]),
+    (&["trash", "restore"], &["lango trash restore zfb5dq"]),
+    (&["trash", "empty"], &["lango trash empty"]),
+    (&["models"], &["lango models"]),
+    (&["doctor"], &["lango doctor", "lango doctor --json"]),
+];
+
+/// Reads the command line.
+pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(typed)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+fn command() -> Command {
+    let mut command = Arguments::command();
+    for (path, lines) in EXAMPLES {
+        let help = format!("Examples:\n  {}", lines.join("\n  "));
+        command = with_help(command, path, &help);
+    }
+    command
+}
+
+fn with_help(command: Command, path: &[&str], help: &str) -> Command {
+    match path {
+        [] => command.after_help(help.to_owned()),
+        [name, rest @ ..] => command.mut_subcommand(*name, |below| with_help(below, rest, help)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a line as a shell would split it, as far as examples go.
+    fn words(line: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for letter in line.chars() {
+            match (letter, quote) {
+                (_, Some(open)) if letter == open => quote = None,
+                ('"' | '\'', None) => quote = Some(letter),
+                (' ', None) => words.push(std::mem::take(&mut word).into()),
+                _ => word.push(letter),
+            }
+        }
+        words.push(word.into());
+        words.retain(|word: &OsString| !word.is_empty());
+        words
+    }
+
+    fn check(command: &Command, name: &str) {
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        assert!(help.contains("Examples:\n  "), "`{name}` has no examples");
+        for line in help.lines().filter(|line| line.starts_with("  lango")) {
+            // What an example does is written after it, far off.
+            let typed = line.trim_start().split("   ").next().unwrap();
+            let is_piped = typed.contains([';', '|', '<', '>', '&']);
+            if !is_piped {
+                let typed = super::super::with_flags_first(words(typed));
+                let read = read(typed);
+                assert!(read.is_ok(), "`{name}`: {line}: {:?}", read.err());
+            }
+            assert!(line.len() < 78, "`{name}`: {line} breaks on a small screen");
+        }
+        for below in command.get_subcommands() {
+            if below.get_name() != "help" {
+                check(below, &format!("{name} {}", below.get_name()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_can_be_typed() {
+        check(&command(), "lango");
+    }
+}

@@ -100,6 +100,9 @@ impl Keeper {
     /// How often it is tried to begin while other copies change the task.
     const TRIES: usize = 4;
 
+    /// How often the same message can be meant anew.
+    const MEANT_ANEW: usize = 64;
+
     /// Begins a job, or says why not.
     pub async fn begin(&mut self, ledger: &mut Ledger, mut begin: Box<Begin>) {
         for _ in 0..Self::TRIES {
@@ -177,9 +180,21 @@ impl Keeper {
         Tried::Answered
     }
 
+    /// Keeps a new task, unless its message opened one before. One that the client went on with, and so knows of, is not sent
+    /// again because its answer was lost: it is meant anew.
     async fn open(&self, ledger: &mut Ledger, mark: &str) -> Result<Opened, StoreError> {
-        let record = ledger.record(&self.key.0);
-        let opened = self.shared.tasks.keep_new(record, mark).await?;
+        let (user, tasks) = (&self.key.0, &self.shared.tasks);
+        let mut opened = tasks.keep_new(ledger.record(user), mark).await?;
+        for _ in 0..Self::MEANT_ANEW {
+            let Opened::Known(id) = &opened else { break };
+            let known = tasks.get(user, id).await?;
+            let known = known.and_then(|it| Ledger::read(&it, self.shared.settings.limits).ok());
+            if !known.is_some_and(|known| known.has_follow_ups()) {
+                break;
+            }
+            let anew = format!("{mark}/{id}");
+            opened = tasks.keep_new(ledger.record(user), &anew).await?;
+        }
         ledger.revision = 1;
         Ok(opened)
     }

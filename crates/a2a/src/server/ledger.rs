@@ -113,6 +113,13 @@ impl Ledger {
         latest.find(|message| message.role == Role::User)
     }
 
+    /// Whether the client has said more than what opened it.
+    pub fn has_follow_ups(&self) -> bool {
+        let history = self.task.history.as_deref().unwrap_or_default();
+        let said = history.iter().filter(|message| message.role == Role::User);
+        said.count() > 1
+    }
+
     /// Whether the client has said this before, as far as the task remembers.
     pub fn has_heard(&self, message: &Message) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();

@@ -92,6 +92,7 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
             true => Network::Host,
             false => Network::None,
         },
+        allow_git_init: false,
     }
 }
 

@@ -5,7 +5,8 @@
 //! entries, the shallow ones for sure. The second reads only those folders that changed: a folder's change time cannot
 //! be set by a command. It never follows a link, as a command could have put one in a folder's place.
 
-use crate::{LaunchError, Policy, is_kept_name};
+use crate::protected::protection_of_entry;
+use crate::{LaunchError, Policy};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -95,7 +96,11 @@ impl Snapshot {
     pub(crate) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
         let named = self.entries.keys();
         named
-            .filter(|path| path.file_name().is_some_and(is_kept_name))
+            .filter(|path| {
+                let parent = path.parent().and_then(Path::file_name);
+                path.file_name()
+                    .is_some_and(|name| protection_of_entry(parent, name).is_some())
+            })
             .chain(&self.targets)
     }
 
@@ -198,7 +203,7 @@ fn read(path: &Path, policy: &Policy, seen: &mut usize) -> (Vec<PathBuf>, Vec<Pa
     };
     for entry in entries.flatten() {
         *seen += 1;
-        if is_kept_name(&entry.file_name()) {
+        if protection_of_entry(path.file_name(), &entry.file_name()).is_some() {
             kept.push(entry.path());
         } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             let path = entry.path();

@@ -51,6 +51,7 @@ mod nowhere;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
+mod protected;
 #[cfg(target_os = "linux")]
 mod report;
 #[cfg(unix)]
@@ -68,7 +69,8 @@ pub use inner::enter;
 pub use launcher::{Helper, Launcher};
 #[doc(hidden)]
 pub use layers::{Layer, Layers};
-pub use policy::{Access, Network, Policy, is_kept_name};
+pub use policy::{Access, Network, Policy};
+pub use protected::{GitEntries, Protection, protection_of_entry, protection_of_path};
 pub use strength::{Check, LimitsBy, SelfTest, Strength};
 
 /// Does the work of the inner helper, which there is on Linux alone. Never returns.

@@ -101,8 +101,10 @@ impl<'a> Spot<'a> {
         let path = self.shown.clone();
         match roots.access(&place).min(self.found.ceiling) {
             Access::Write => Ok(()),
-            Access::Read if roots.is_in_writable(&place) => Err(FileError::Kept { path }),
-            Access::Read => Err(FileError::ReadOnly { path }),
+            Access::Read | Access::Guarded if roots.is_in_writable(&place) => {
+                Err(FileError::Kept { path })
+            }
+            Access::Read | Access::Guarded => Err(FileError::ReadOnly { path }),
             Access::None => Err(FileError::Missing { path }),
         }
     }

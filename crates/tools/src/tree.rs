@@ -83,7 +83,7 @@ impl Contents {
             let path = below.join(&name);
             match folder.access(&name) {
                 Access::Write => {}
-                Access::Read => {
+                Access::Read | Access::Guarded => {
                     let path = show::name(path.as_os_str());
                     return Err(Obstacle::Kept { path });
                 }

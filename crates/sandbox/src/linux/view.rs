@@ -98,7 +98,7 @@ impl View {
         for path in policy.read.iter().chain(policy.writable()) {
             match policy.access(path) {
                 Access::None => {}
-                Access::Read => drop(items.insert(path.clone(), Show::Read)),
+                Access::Read | Access::Guarded => drop(items.insert(path.clone(), Show::Read)),
                 Access::Write => drop(items.insert(path.clone(), Show::Write)),
             }
         }

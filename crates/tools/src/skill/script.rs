@@ -115,7 +115,7 @@ fn opened_for(card: &SkillCard, policy: &Policy) -> Result<Policy, ToolError> {
             "the scripts of the skill `{}` cannot be run: its folder is one that is hidden from commands",
             card.name
         ))),
-        Access::Read | Access::Write => Ok(policy),
+        Access::Read | Access::Guarded | Access::Write => Ok(policy),
     }
 }
 

@@ -150,7 +150,7 @@ fn tree(root: &Path) -> Vec<(String, String)> {
                 .unwrap()
                 .to_owned();
             let inside = name.starts_with("workspace/");
-            let is_kept = path.iter().any(lango_sandbox::is_kept_name);
+            let is_kept = lango_sandbox::protection_of_path(&path).is_some();
             if entry.file_type().unwrap().is_dir() {
                 folders.push(path.clone());
             }

@@ -8,10 +8,13 @@ use crate::macos as platform;
 use crate::nowhere as platform;
 
 use crate::layers::Layers;
-use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
+use crate::{Child, CleanUpReport, Command, LaunchError, Policy, SelfTest, Strength};
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
 
 /// How to start this program again as the inner helper. Its `main` hands over to [`enter`](crate::enter).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Launcher {
     pub(crate) helper: Helper,
     pub(crate) strength: Strength,
     pub(crate) trash: Option<PathBuf>,
+    pub(crate) records: Option<PathBuf>,
+    running: Arc<watch::Sender<usize>>,
     own_folder: Option<PathBuf>,
     pub(crate) layers: Layers,
     /// The program that makes the outer layer.
@@ -42,6 +47,8 @@ impl Launcher {
             helper,
             strength: Strength::Full,
             trash: None,
+            records: None,
+            running: Arc::new(watch::Sender::new(0)),
             own_folder: None,
             layers: Layers::default(),
             outer_program: platform::find(),
@@ -57,6 +64,12 @@ impl Launcher {
     /// Where things go that commands made where nothing may be made. Without it they are deleted.
     pub fn with_trash(mut self, folder: PathBuf) -> Self {
         self.trash = Some(folder);
+        self
+    }
+
+    /// Where to record clean-ups that are due, so that [`recover`](Self::recover) finds them after a crash.
+    pub fn with_records(mut self, folder: PathBuf) -> Self {
+        self.records = Some(folder);
         self
     }
 
@@ -89,5 +102,34 @@ impl Launcher {
             let _ = folders.recursive(true).mode(0o700).create(folder);
         }
         platform::spawn(self, policy, command)
+    }
+
+    /// Finishes clean-ups that were interrupted by a crash, and reports them together with those that were finished while
+    /// lango was gone.
+    pub async fn recover(&self) -> Vec<CleanUpReport> {
+        platform::recover(self).await
+    }
+
+    /// Waits until every command that was started is gone and cleaned up after. Says whether that is so in the end.
+    pub async fn finish(&self, time: Duration) -> bool {
+        let mut running = self.running.subscribe();
+        let all_gone = running.wait_for(|running| *running == 0);
+        tokio::time::timeout(time, all_gone).await.is_ok()
+    }
+
+    /// Counts a command as running until the result is dropped.
+    pub(crate) fn running(&self) -> Running {
+        self.running.send_modify(|running| *running += 1);
+        Running(Arc::clone(&self.running))
+    }
+}
+
+/// A command that runs, or is being cleaned up after.
+#[derive(Debug)]
+pub(crate) struct Running(Arc<watch::Sender<usize>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.send_modify(|running| *running -= 1);
     }
 }

@@ -20,18 +20,46 @@ pub enum Protection {
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("protected_names.txt")));
 
-/// The protection of an entry by its own name and that of the directory it lies in.
-pub fn protection_of_entry(parent: Option<&OsStr>, name: &OsStr) -> Option<Protection> {
-    NAMES.find(parent, name)
-}
-
 /// The protection of a path relative to a writable directory: the strongest of all its components.
 pub fn protection_of_path(inside: &Path) -> Option<Protection> {
-    let parents = std::iter::once(None).chain(inside.iter().map(Some));
-    parents
-        .zip(inside.iter())
-        .filter_map(|(parent, name)| protection_of_entry(parent, name))
-        .max()
+    let mut place = Place::default();
+    let mut strongest = None;
+    for name in inside {
+        strongest = strongest.max(place.protection_of(name));
+        place.enter(name);
+    }
+    strongest
+}
+
+/// A directory, as far as it decides about the protection of its entries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place<'a> {
+    name: Option<&'a OsStr>,
+    is_vendored: bool,
+}
+
+impl<'a> Place<'a> {
+    /// The directory at a path relative to a writable directory.
+    pub(crate) fn of(inside: &'a Path) -> Self {
+        let mut place = Self::default();
+        inside.iter().for_each(|name| place.enter(name));
+        place
+    }
+
+    /// The protection of one of its entries.
+    pub(crate) fn protection_of(&self, name: &OsStr) -> Option<Protection> {
+        let found = NAMES.find(self.name, name)?;
+        let is_free = self.is_vendored && found == Protection::Guarded;
+        (!is_free).then_some(found)
+    }
+
+    fn enter(&mut self, name: &'a OsStr) {
+        self.name = Some(name);
+        self.is_vendored |= NAMES
+            .vendored
+            .iter()
+            .any(|vendored| name == vendored.as_str());
+    }
 }
 
 /// A regular expression for each name as a whole component of a path, in any case, for a sandbox that goes by paths.
@@ -93,6 +121,7 @@ struct Names {
     ends: Vec<(Vec<u8>, Protection)>,
     /// The first bytes that a protected name can have, unless it is matched by its end.
     first_bytes: [bool; 256],
+    vendored: Vec<String>,
 }
 
 impl Names {
@@ -102,6 +131,7 @@ impl Names {
             starts: Vec::new(),
             ends: Vec::new(),
             first_bytes: [false; 256],
+            vendored: Vec::new(),
         };
         for line in text.lines() {
             let Some((level, name)) = line.split_once(char::is_whitespace) else {
@@ -110,6 +140,10 @@ impl Names {
             let protection = match level {
                 "locked" => Protection::Locked,
                 "guarded" => Protection::Guarded,
+                "vendored" => {
+                    names.vendored.push(name.trim().to_owned());
+                    continue;
+                }
                 _ => continue,
             };
             names.add(&name.trim().to_ascii_lowercase(), protection);
@@ -190,9 +224,12 @@ mod tests {
             }
             let words: Vec<&str> = line.split_whitespace().collect();
             assert!(
-                words.len() == 2 && ["locked", "guarded"].contains(&words[0]),
+                words.len() == 2 && ["locked", "guarded", "vendored"].contains(&words[0]),
                 "{line}"
             );
+            if words[0] == "vendored" {
+                continue;
+            }
             assert!(words[1].matches('/').count() <= 1, "{line}");
             assert!(protection(&words[1].replace('*', "x")).is_some(), "{line}");
         }
@@ -213,6 +250,8 @@ mod tests {
             (".cargo/config.toml", Some(Guarded)),
             ("x/.Cargo/Config", Some(Guarded)),
             (".vscode/.git/config", Some(Locked)),
+            ("node_modules/x/.vscode/tasks.json", None),
+            ("node_modules/x/.git/config", Some(Locked)),
             (".cargo/registry", None),
             ("config.toml", None),
             (".gitignore", None),

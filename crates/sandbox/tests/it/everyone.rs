@@ -2,8 +2,8 @@
 
 mod attempts;
 mod battery;
+mod clean_up;
 mod cost;
-mod kept;
 mod layers;
 mod lifetime;
 mod limits;

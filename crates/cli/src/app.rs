@@ -93,6 +93,9 @@ impl App {
         let launcher = hands::launcher(&loaded.paths);
         let held = Held::find(&launcher, &loaded.paths.state).await;
         let launcher = launcher.with_strength(held.strength.clone());
+        for report in launcher.recover().await {
+            warn_of_clean_up(&report);
+        }
         let mut folders = loaded.paths.skills(workspace.path());
         folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
             path: path.clone(),
@@ -434,4 +437,11 @@ fn build_tree(
     tree.skipped
         .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
     Ok(tree)
+}
+
+/// Tells the user what was cleaned up after a command whose caller is gone.
+pub fn warn_of_clean_up(report: &lango_sandbox::CleanUpReport) {
+    for remark in report.remarks() {
+        crate::screen::say(&format!("warning: after a command: {remark}"));
+    }
 }

@@ -115,6 +115,7 @@ pub fn launcher(paths: &Paths) -> Launcher {
     };
     Launcher::new(helper)
         .with_trash(paths.trash())
+        .with_records(paths.clean_up_records())
         .with_own_folder(paths.trust_folder())
 }
 

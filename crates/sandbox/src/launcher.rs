@@ -12,9 +12,6 @@ use crate::{Child, CleanUpReport, Command, LaunchError, Policy, SelfTest, Streng
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::watch;
 
 /// How to start this program again as the inner helper. Its `main` hands over to [`enter`](crate::enter).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +30,6 @@ pub struct Launcher {
     pub(crate) strength: Strength,
     pub(crate) trash: Option<PathBuf>,
     pub(crate) records: Option<PathBuf>,
-    running: Arc<watch::Sender<usize>>,
     own_folder: Option<PathBuf>,
     pub(crate) layers: Layers,
     /// The program that makes the outer layer.
@@ -48,7 +44,6 @@ impl Launcher {
             strength: Strength::Full,
             trash: None,
             records: None,
-            running: Arc::new(watch::Sender::new(0)),
             own_folder: None,
             layers: Layers::default(),
             outer_program: platform::find(),
@@ -96,7 +91,10 @@ impl Launcher {
     ///
     /// It looks through the writable folders first, which takes a few milliseconds if they are large.
     pub fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, LaunchError> {
-        if let Some(folder) = &self.own_folder {
+        for folder in [&self.own_folder, &self.trash, &self.records]
+            .into_iter()
+            .flatten()
+        {
             // Where it cannot be made now, it cannot be made while the command runs either.
             let mut folders = std::fs::DirBuilder::new();
             let _ = folders.recursive(true).mode(0o700).create(folder);
@@ -108,28 +106,5 @@ impl Launcher {
     /// lango was gone.
     pub async fn recover(&self) -> Vec<CleanUpReport> {
         platform::recover(self).await
-    }
-
-    /// Waits until every command that was started is gone and cleaned up after. Says whether that is so in the end.
-    pub async fn finish(&self, time: Duration) -> bool {
-        let mut running = self.running.subscribe();
-        let all_gone = running.wait_for(|running| *running == 0);
-        tokio::time::timeout(time, all_gone).await.is_ok()
-    }
-
-    /// Counts a command as running until the result is dropped.
-    pub(crate) fn running(&self) -> Running {
-        self.running.send_modify(|running| *running += 1);
-        Running(Arc::clone(&self.running))
-    }
-}
-
-/// A command that runs, or is being cleaned up after.
-#[derive(Debug)]
-pub(crate) struct Running(Arc<watch::Sender<usize>>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
     }
 }

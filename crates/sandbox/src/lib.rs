@@ -57,6 +57,7 @@ mod policy;
 mod protected;
 #[cfg(target_os = "linux")]
 mod report;
+mod running;
 #[cfg(unix)]
 mod scratch;
 #[cfg(any(target_os = "macos", test))]
@@ -75,6 +76,7 @@ pub use launcher::{Helper, Launcher};
 pub use layers::{Layer, Layers};
 pub use policy::{Access, Network, Policy};
 pub use protected::{GitEntries, Protection, protection_of_path};
+pub use running::{add_unseen_report, unseen_reports, wait_for_clean_up};
 pub use strength::{Check, LimitsBy, SelfTest, Strength};
 
 /// Does the work of the inner helper, which there is on Linux alone. Never returns.

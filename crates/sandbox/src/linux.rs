@@ -21,6 +21,7 @@ use crate::inner::{LEAST_ABI_ALONE, kernel_abi};
 use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::Work;
+use crate::running::Running;
 use crate::scratch::Scratch;
 use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use cgroup::Group;
@@ -123,7 +124,7 @@ fn spawn_in(
     .run()?;
     let supervised = Supervised {
         launcher: launcher.clone(),
-        running: launcher.running(),
+        running: Running::new(),
         clean_up,
         group,
         scratch,

@@ -84,7 +84,7 @@ pub(crate) fn spawn(
     };
     let (sender, ended) = oneshot::channel();
     let (lifeline, cut) = oneshot::channel::<()>();
-    let running = launcher.running();
+    let running = crate::running::Running::new();
     runtime.spawn(async move {
         let outcome = keep(process, limits, cut).await;
         drop(scratch);

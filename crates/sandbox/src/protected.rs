@@ -114,9 +114,12 @@ impl GitEntries {
     }
 }
 
+/// What must be the name of the directory, if it matters, and the protection.
+type ExactName = (Option<Vec<u8>>, Protection);
+
 struct Names {
     /// By the last component in lower case; with the parent's name where the entry has one.
-    exact: HashMap<Vec<u8>, Vec<(Option<Vec<u8>>, Protection)>>,
+    exact: HashMap<Vec<u8>, Vec<ExactName>>,
     starts: Vec<(Vec<u8>, Protection)>,
     ends: Vec<(Vec<u8>, Protection)>,
     /// The first bytes that a protected name can have, unless it is matched by its end.

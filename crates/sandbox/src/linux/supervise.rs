@@ -4,8 +4,9 @@
 use super::cgroup::Group;
 use super::clean_up::{self, CleanUpStart};
 use super::start::Started;
-use crate::launcher::{Launcher, Running};
+use crate::launcher::Launcher;
 use crate::report::{Outcome, says_cleaning_up};
+use crate::running::Running;
 use crate::scratch::Scratch;
 use crate::{Child, CleanUpReport, Ended, Limits, Stopped};
 use std::time::Duration;
@@ -72,8 +73,9 @@ pub(super) fn supervise(
                 clean_up: finish(&launcher, clean_up, report).await,
             }),
         };
-        // Nobody listens if the caller has dropped the child.
-        let _ = sender.send(outcome);
+        if let Err(Ok(ended)) = sender.send(outcome) {
+            crate::add_unseen_report(ended.clean_up);
+        }
         drop(running);
     });
     child

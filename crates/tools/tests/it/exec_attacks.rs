@@ -207,7 +207,7 @@ fn what_a_command_may_not_make_is_taken_away_and_told() {
     assert!(bench.inside("sub").exists());
     let remark = text.lines().last().unwrap();
     assert!(
-        remark.starts_with("[taken away again, because commands may not make files"),
+        remark.ends_with("moved to the trash, because other programs act on files of such names]"),
         "{text}"
     );
     assert!(

@@ -96,6 +96,7 @@ pub fn caller() -> Caller {
         turn: "t_1".into(),
         agent: "operator".into(),
         call: "call_1".into(),
+        inspection: Default::default(),
     }
 }
 

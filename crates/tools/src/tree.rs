@@ -1,12 +1,13 @@
 //! What a folder holds down to its last file, and whether all of it may be changed.
 
 use crate::folder::Folder;
+use crate::guard::is_git_directory;
 use crate::kind::Kind;
 use crate::show;
 use lango_sandbox::Access;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many entries are looked at.
 pub(crate) const MOST_ENTRIES: u64 = 100_000;
@@ -26,6 +27,8 @@ pub(crate) struct Contents {
     pub(crate) bytes: u64,
     /// The first entries, folders with a slash.
     pub(crate) first: Vec<String>,
+    /// The first entry that other programs act on, relative to the folder.
+    pub(crate) guarded: Option<PathBuf>,
 }
 
 /// Why a folder is better left alone.
@@ -79,11 +82,16 @@ impl Contents {
         if depth > DEEPEST {
             return Err(Obstacle::TooDeep);
         }
-        for name in self.names(folder)? {
+        let names = self.names(folder)?;
+        if is_git_directory(names.iter().map(OsString::as_os_str)) {
+            self.note_guarded(&below.join("HEAD"));
+        }
+        for name in names {
             let path = below.join(&name);
             match folder.access(&name) {
                 Access::Write => {}
-                Access::Read | Access::Guarded => {
+                Access::Guarded => self.note_guarded(&path),
+                Access::Read => {
                     let path = show::name(path.as_os_str());
                     return Err(Obstacle::Kept { path });
                 }
@@ -101,6 +109,10 @@ impl Contents {
             }
         }
         Ok(())
+    }
+
+    fn note_guarded(&mut self, path: &Path) {
+        self.guarded.get_or_insert_with(|| path.to_owned());
     }
 
     /// The names in a folder, hidden ones too.

@@ -4,9 +4,13 @@
 //! nothing that begins another command, a path that goes up and a command in another folder fit only their very text, and in
 //! JSON a wildcard stays inside of its string. A pattern that narrows is taken wider: it is tried on every spelling of a path,
 //! on each command of a line, and on all the arguments.
+//!
+//! A grant comes from a pattern that lango offered, so it covers less than a rule: of commands the exact one, or the
+//! listed options of a [harmless](super::harmless) one; of calls that run a content, such as a script, that content.
 
-use super::pattern::{fits, literal};
-use lango_core::{Subject, ToolSpec};
+use super::harmless;
+use super::pattern::{fits, is_literal, literal};
+use lango_core::{Subject, Text, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +19,12 @@ use std::collections::BTreeMap;
 pub(crate) struct SubjectText {
     text: String,
     kind: Kind,
+    /// The words of a command, where they are certain.
+    words: Option<Vec<String>>,
 }
+
+/// Stands between a pattern and the digest of the content that a grant is bound to.
+const CONTENT: &str = " sha256:";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -33,32 +42,6 @@ enum Kind {
 /// Characters with which a shell line becomes more than one command, or writes somewhere.
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
-/// Programs whose second word says what they do: `git log *` is offered for `git log -3`.
-const WITH_SUB_COMMANDS: [&str; 16] = [
-    "git",
-    "cargo",
-    "npm",
-    "pnpm",
-    "yarn",
-    "pip",
-    "uv",
-    "go",
-    "docker",
-    "podman",
-    "kubectl",
-    "gh",
-    "apt",
-    "brew",
-    "systemctl",
-    "rustup",
-];
-
-/// Programs that only look, whatever they are told: `ls *` is offered for `ls -la`. For all others the very command is.
-const LOOKING: [&str; 20] = [
-    "ls", "cat", "head", "tail", "wc", "grep", "rg", "stat", "file", "du", "df", "date", "pwd",
-    "tree", "diff", "cmp", "which", "uname", "id", "whoami",
-];
-
 impl SubjectText {
     pub fn of(spec: &ToolSpec, arguments: &Value) -> Self {
         let (text, kind) = match spec.subject {
@@ -70,11 +53,21 @@ impl SubjectText {
             },
             Subject::Command => command(arguments),
         };
-        Self { text, kind }
+        let words = match kind {
+            Kind::ShellLine => harmless::plain_words(&text),
+            Kind::Words => argv(arguments),
+            Kind::Json | Kind::Path | Kind::Odd => None,
+        };
+        Self { text, kind, words }
     }
 
     /// Whether a pattern that allows fits.
     pub fn is_allowed_by(&self, pattern: &str) -> bool {
+        if let (Kind::ShellLine | Kind::Words, Some(command)) = (self.kind, harmless::form(pattern))
+        {
+            let words = self.words.as_deref();
+            return words.is_some_and(|words| harmless::is_harmless(command, words));
+        }
         match self.kind {
             Kind::Json if pattern == "*" => true,
             Kind::Json => fits(pattern, &self.text, |letter| letter != '"'),
@@ -86,9 +79,24 @@ impl SubjectText {
         }
     }
 
+    /// Whether a grant with this pattern covers the call, which would run this content.
+    pub fn is_granted_by(&self, subject: Subject, pattern: &str, content: Option<&Text>) -> bool {
+        let pattern = match content {
+            None => pattern,
+            Some(content) => match pattern.rsplit_once(CONTENT) {
+                Some((pattern, granted)) if *granted == **content => pattern,
+                _ => return false,
+            },
+        };
+        grant_problem(subject, pattern).is_none() && self.is_allowed_by(pattern)
+    }
+
     /// Whether a pattern that narrows fits: one of the spellings of the text, one command of the line, or the arguments as
     /// a whole. `folder` is what relative paths are relative to.
     pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
+        // Narrowing, `git log …` stands for every `git log`.
+        let wide = harmless::form(pattern).map(|command| format!("{command} *"));
+        let pattern = wide.as_deref().unwrap_or(pattern);
         let any = |text: &str| fits(pattern, text, |_| true);
         let holds_all_below = |path: &str| {
             let below = pattern.strip_suffix("/*");
@@ -106,38 +114,62 @@ impl SubjectText {
     }
 
     /// The pattern that is offered for an answer which shall hold for longer.
-    pub fn offered_pattern(&self) -> String {
+    pub fn offered_pattern(&self, content: Option<&Text>) -> String {
         let exactly = || literal(&self.text);
-        match self.kind {
+        let pattern = match self.kind {
             Kind::Json | Kind::Odd => exactly(),
             Kind::Path => match self.text.rsplit_once('/') {
                 Some((folder, _)) if !folder.is_empty() => format!("{}/*", literal(folder)),
                 _ => exactly(),
             },
-            Kind::ShellLine if self.text.contains(SHELL_CONTROL) => exactly(),
-            Kind::ShellLine | Kind::Words => self.command_pattern().unwrap_or_else(exactly),
-        }
-    }
-
-    /// A known program with any arguments.
-    fn command_pattern(&self) -> Option<String> {
-        let mut words = self.text.split(' ');
-        let program = words.next()?;
-        if LOOKING.contains(&program) {
-            return Some(format!("{program} *"));
-        }
-        let is_plain = |word: &&str| {
-            let mut letters = word.chars();
-            letters
-                .next()
-                .is_some_and(|first| first.is_ascii_lowercase())
-                && letters.all(|letter| letter.is_ascii_lowercase() || letter == '-')
+            Kind::ShellLine | Kind::Words => {
+                let words = self.words.as_deref();
+                words.and_then(harmless::offered).unwrap_or_else(exactly)
+            }
         };
-        let sub_command = words.next().filter(is_plain)?;
-        let runs_anything = ["run", "exec", "x", "dlx", "config", "eval"].contains(&sub_command);
-        let known = WITH_SUB_COMMANDS.contains(&program) && !runs_anything;
-        known.then(|| format!("{program} {sub_command} *"))
+        match content {
+            None => pattern,
+            Some(content) => format!("{pattern}{CONTENT}{content}"),
+        }
     }
+}
+
+/// Why a grant with this pattern covers nothing; none if it does.
+pub fn grant_problem(subject: Subject, pattern: &str) -> Option<&'static str> {
+    match (subject, harmless::form(pattern)) {
+        (Subject::Path | Subject::Arguments, _) => None,
+        (Subject::Command, Some(command))
+            if harmless::known_start(command).as_deref() == Some(command) =>
+        {
+            None
+        }
+        (Subject::Command, Some(_)) => Some(
+            "lango has no list of harmless options for this command, so a grant covers the exact command only",
+        ),
+        (Subject::Command, None) if is_literal(pattern) => None,
+        (Subject::Command, None) => Some(
+            "a wildcard also covers options that run programs or write files, so a grant for commands has none",
+        ),
+    }
+}
+
+/// What to write instead of a pattern that allows commands by a wildcard; none if it has no wildcard.
+pub fn narrower_command(pattern: &str) -> Option<String> {
+    if is_literal(pattern) || harmless::form(pattern).is_some() {
+        return None;
+    }
+    Some(match harmless::known_start(pattern) {
+        Some(command) => format!(
+            "`match = \"{command} …\"`, which covers the options that lango knows to be harmless"
+        ),
+        None => "the exact command, one rule for each".to_owned(),
+    })
+}
+
+/// The words of `argv`, if all of them are text.
+fn argv(arguments: &Value) -> Option<Vec<String>> {
+    let words = arguments["argv"].as_array()?.iter();
+    words.map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
 /// A command and where it runs. In another folder the same words can mean another program.
@@ -305,7 +337,7 @@ mod tests {
             json!({ "command": "./build.sh", "cwd": "downloads" }),
         );
         assert!(!elsewhere.is_allowed_by("./build.sh *") && !elsewhere.is_allowed_by("*"));
-        assert!(elsewhere.is_allowed_by(&elsewhere.offered_pattern()));
+        assert!(elsewhere.is_allowed_by(&elsewhere.offered_pattern(None)));
     }
 
     #[test]
@@ -383,10 +415,14 @@ mod tests {
     #[test]
     fn the_offered_pattern_is_no_wider_than_a_person_would_guess() {
         for (command, offered) in [
-            ("git log --oneline -3", "git log *"),
+            ("git log --oneline -3", "git log …"),
+            ("git log --output=Makefile", "git log --output=Makefile"),
+            ("git log …", r"git log \…"),
+            ("echo ...", r"echo \..."),
+            ("cargo check", "cargo check"),
             ("git -C x log", "git -C x log"),
             ("npm run build", "npm run build"),
-            ("ls -la", "ls *"),
+            ("ls -la", "ls …"),
             ("rm build", "rm build"),
             ("rm *", r"rm \*"),
             ("python3 -c 'x'", "python3 -c 'x'"),
@@ -394,13 +430,65 @@ mod tests {
             ("ls | wc", "ls | wc"),
             ("FOO=1 make *", r"FOO=1 make \*"),
         ] {
-            assert_eq!(line(command).offered_pattern(), offered);
+            assert_eq!(line(command).offered_pattern(None), offered);
         }
-        assert_eq!(path("notes/a.md").offered_pattern(), "notes/*");
-        assert_eq!(path("a.md").offered_pattern(), "a.md");
-        assert_eq!(path("/data").offered_pattern(), "/data");
+        assert_eq!(path("notes/a.md").offered_pattern(None), "notes/*");
+        assert_eq!(path("a.md").offered_pattern(None), "a.md");
+        assert_eq!(path("/data").offered_pattern(None), "/data");
         let plain = subject(Subject::Arguments, json!({ "b": "*", "a": 1 }));
-        assert_eq!(plain.offered_pattern(), r#"{"a":1,"b":"\*"}"#);
+        assert_eq!(plain.offered_pattern(None), r#"{"a":1,"b":"\*"}"#);
+    }
+
+    fn granted(text: &str, pattern: &str) -> bool {
+        line(text).is_granted_by(Subject::Command, pattern, None)
+    }
+
+    #[test]
+    fn a_grant_covers_the_listed_options_of_a_harmless_command_and_no_wildcard() {
+        assert!(granted("git log --oneline", "git log …"));
+        assert!(granted("git log --oneline", "git log ..."));
+        for pattern in ["git log *", "git log …", "git *", "*"] {
+            assert!(!granted("git log --output=Makefile", pattern), "{pattern}");
+            assert!(!granted("git log --outp=Makefile", pattern), "{pattern}");
+        }
+        assert!(!granted("git log", "git log *") && !granted("ls -la", "ls *"));
+        assert!(!granted("git log -3", "git …") && !granted("cargo check -q", "cargo check …"));
+        assert!(!granted("X=1 git log", "git log …"));
+        assert!(granted("git log --output=x", "git log --output=x"));
+        assert!(granted("ls *.rs", r"ls \*.rs") && !granted("ls a.rs", r"ls \*.rs"));
+        let words = |words: &[&str]| subject(Subject::Command, json!({ "argv": words }));
+        let log = words(&["git", "log", "--grep", "a; b"]);
+        assert!(log.is_granted_by(Subject::Command, "git log …", None));
+        let writing = words(&["git", "log", "--output=x"]);
+        assert!(!writing.is_granted_by(Subject::Command, "git log …", None));
+        let elsewhere = json!({ "command": "git log", "cwd": "docs" });
+        let elsewhere = subject(Subject::Command, elsewhere);
+        assert!(!elsewhere.is_granted_by(Subject::Command, "git log …", None));
+    }
+
+    #[test]
+    fn a_grant_for_a_content_does_not_cover_another_content() {
+        let call = subject(Subject::Arguments, json!({ "script": "a.sh" }));
+        let (one, other): (Text, Text) = ("1a".into(), "2b".into());
+        let pattern = call.offered_pattern(Some(&one));
+        assert_eq!(pattern, r#"{"script":"a.sh"} sha256:1a"#);
+        let covers =
+            |pattern: &str, content| call.is_granted_by(Subject::Arguments, pattern, content);
+        assert!(covers(&pattern, Some(&one)) && !covers(&pattern, Some(&other)));
+        assert!(!covers("*", Some(&one)) && !covers(r#"{"script":"a.sh"}"#, Some(&one)));
+        assert!(!covers("* sha256:*", Some(&one)) && covers("* sha256:1a", Some(&one)));
+    }
+
+    #[test]
+    fn a_rule_for_harmless_calls_allows_them_and_denies_all() {
+        assert!(line("git log -3").is_allowed_by("git log …"));
+        assert!(!line("git log --output=x").is_allowed_by("git log …"));
+        let writing = json!({ "command": "git log --output=x" });
+        assert!(narrowed(Subject::Command, writing, "git log …"));
+        assert!(narrower_command("git log *").is_some_and(|way| way.contains("git log …")));
+        assert!(narrower_command("npm *").is_some_and(|way| way.contains("exact command")));
+        assert_eq!(narrower_command("npm test"), None);
+        assert_eq!(narrower_command("git log …"), None);
     }
 
     #[test]

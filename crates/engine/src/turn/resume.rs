@@ -9,7 +9,7 @@ use super::frame::{Frame, Slot, SlotState};
 use crate::gate::{Decision, call_digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, Effect, EventBody, Fault,
-    FrameId, Risk, Text, ToolName, ToolSpec,
+    FrameId, Inspection, Risk, Text, ToolName, ToolSpec,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -87,6 +87,7 @@ impl Turn {
             tool,
             arguments,
             effect,
+            inspection,
         } = &slot.state
         else {
             return None;
@@ -94,7 +95,9 @@ impl Turn {
         let spec = self.spec_of(&frame.agent, tool);
         let risk = spec.as_ref().map(|spec| spec.risk_of(arguments));
         let is_repeatable = spec.is_some_and(|spec| {
-            let decision = self.rules.decide(&frame.agent, &spec, arguments);
+            let decision = self
+                .rules
+                .decide(&frame.agent, &spec, arguments, inspection);
             spec.effect != Effect::Effect && !matches!(decision, Decision::Deny { .. })
         });
         let effect = match is_repeatable {
@@ -107,7 +110,8 @@ impl Turn {
             call: slot.call.id.clone(),
             tool: tool.clone(),
             arguments: Arc::clone(arguments),
-            digest: call_digest(&frame.agent, tool, arguments),
+            inspection: inspection.clone(),
+            digest: call_digest(&frame.agent, tool, arguments, inspection),
             folder: Text::clone(self.rules.folder()),
             effect,
             risk: risk.unwrap_or(Risk::Dangerous),
@@ -178,7 +182,11 @@ impl Turn {
         let Some(spec) = self.spec_of(agent, tool) else {
             return Some(format!("the tool `{tool}` is not there any more"));
         };
-        match self.rules.decide(agent, &spec, arguments) {
+        // A denial does not depend on what the tool found out about the call.
+        let decision = self
+            .rules
+            .decide(agent, &spec, arguments, &Inspection::default());
+        match decision {
             Decision::Deny { reason } => Some(format!("{reason} forbids it")),
             Decision::Run | Decision::Ask { .. } => None,
         }

@@ -108,10 +108,16 @@ where
     }
 
     fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
-        let inspect = self.inspect.as_ref();
-        let started = inspect
-            .and_then(|inspect| Some(inspect(parse_arguments(&self.spec, &arguments).ok()?)));
-        started.unwrap_or_else(|| Box::pin(std::future::ready(Inspection::default())))
+        Box::pin(async move {
+            let Some(inspect) = self.inspect.as_ref() else {
+                return Inspection::default();
+            };
+            let started = parse_arguments(&self.spec, &arguments).map(inspect);
+            match started {
+                Ok(started) => started.await,
+                Err(_) => Inspection::default(),
+            }
+        })
     }
 
     fn preview<'a>(

@@ -5,6 +5,7 @@
 //! [`Rules`] for the policy. The second half holds the only handles to the tools' code, by the agent that may call them:
 //! an agent without tools has no entry, so there is nothing to call.
 
+mod grant;
 mod harmless;
 mod pattern;
 mod rules;
@@ -13,6 +14,7 @@ mod subject;
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
+pub use grant::{grant_problem, narrower_command};
 use lango_core::{
     AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Extent, Fault, Inspection, Text,
     Tool, ToolName,
@@ -24,7 +26,6 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-pub use subject::{grant_problem, narrower_command};
 
 /// Holds the tools' code and runs it for those who may.
 pub struct Gate {

@@ -145,6 +145,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
                 .iter()
                 .any(|waiting| waiting.request.asks == asks)
         };
+        screen::say("see all of it: lango approvals show ID");
         if is_asked(Asks::Permission) {
             screen::say("answer: lango approvals answer ID yes|session|always|no");
         }

@@ -16,13 +16,12 @@ fn command(line: &str) -> String {
 }
 
 /// Lets a command run and grants what is offered for it in this folder.
-fn grant_always(lango: &Lango, line: &str) -> String {
-    let (mut terminal, shown) = asked(lango, &command(line));
+fn grant_always(lango: &Lango, line: &str) {
+    let (mut terminal, _) = asked(lango, &command(line));
     terminal.press("p\r");
     terminal.wait_for("for calls like > ");
     terminal.press("\r");
     assert_eq!(terminal.end().0, Some(0));
-    shown
 }
 
 #[test]
@@ -56,10 +55,9 @@ fn a_grant_for_git_log_does_not_cover_an_option_that_writes_a_file() {
 #[test]
 fn a_command_that_is_not_known_to_be_harmless_is_granted_exactly() {
     let lango = Lango::new();
-    let shown = grant_always(&lango, "touch a.txt");
-    assert!(!shown.contains("touch *"), "{shown}");
-    lango.run(&["run", &command("touch a.txt")]).ok();
-    lango.run(&["run", &command("touch b.txt")]).exits(4);
+    grant_always(&lango, "git commit -m a");
+    lango.run(&["run", &command("git commit -m a")]).ok();
+    lango.run(&["run", &command("git commit -m b")]).exits(4);
 }
 
 #[test]
@@ -301,15 +299,12 @@ fn all_of_a_long_script_can_be_seen_page_by_page_before_it_is_answered() {
         "{shown}"
     );
     let page = terminal.say("v");
-    assert!(
-        page.contains("| echo line 1 ") && page.contains("more lines · Enter next page"),
-        "{page}"
-    );
+    assert!(page.contains("| echo line 1 "), "{page}");
+    assert!(!page.contains("| echo line 45 "), "{page}");
     let page = terminal.say("");
-    assert!(
-        page.contains("| echo line 45 ") && !page.contains("| echo line 100 "),
-        "{page}"
-    );
+    assert!(page.contains("more lines · Enter next page"), "{page}");
+    assert!(page.contains("| echo line 45 "), "{page}");
+    assert!(!page.contains("| echo line 100 "), "{page}");
     let rest = terminal.say("a");
     for line in [
         "| echo line 100 ",

@@ -8,8 +8,9 @@
 //! A grant comes from a pattern that lango offered, so it covers less than a rule: of commands the exact one, or the
 //! listed options of a [harmless](super::harmless) one; of calls that run a content, such as a script, that content.
 
+use super::grant::{self, grant_problem};
 use super::harmless;
-use super::pattern::{fits, is_literal, literal};
+use super::pattern::{fits, literal};
 use lango_core::{Subject, Text, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -22,9 +23,6 @@ pub(crate) struct SubjectText {
     /// The words of a command, where they are certain.
     words: Option<Vec<String>>,
 }
-
-/// Stands between a pattern and the digest of the content that a grant is bound to.
-const CONTENT: &str = " sha256:";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -81,12 +79,8 @@ impl SubjectText {
 
     /// Whether a grant with this pattern covers the call, which would run this content.
     pub fn is_granted_by(&self, subject: Subject, pattern: &str, content: Option<&Text>) -> bool {
-        let pattern = match content {
-            None => pattern,
-            Some(content) => match pattern.rsplit_once(CONTENT) {
-                Some((pattern, granted)) if *granted == **content => pattern,
-                _ => return false,
-            },
+        let Some(pattern) = grant::unbound(pattern, content) else {
+            return false;
         };
         grant_problem(subject, pattern).is_none() && self.is_allowed_by(pattern)
     }
@@ -127,43 +121,8 @@ impl SubjectText {
                 words.and_then(harmless::offered).unwrap_or_else(exactly)
             }
         };
-        match content {
-            None => pattern,
-            Some(content) => format!("{pattern}{CONTENT}{content}"),
-        }
+        grant::bound(pattern, content)
     }
-}
-
-/// Why a grant with this pattern covers nothing; none if it does.
-pub fn grant_problem(subject: Subject, pattern: &str) -> Option<&'static str> {
-    match (subject, harmless::form(pattern)) {
-        (Subject::Path | Subject::Arguments, _) => None,
-        (Subject::Command, Some(command))
-            if harmless::known_start(command).as_deref() == Some(command) =>
-        {
-            None
-        }
-        (Subject::Command, Some(_)) => Some(
-            "lango has no list of harmless options for this command, so a grant covers the exact command only",
-        ),
-        (Subject::Command, None) if is_literal(pattern) => None,
-        (Subject::Command, None) => Some(
-            "a wildcard also covers options that run programs or write files, so a grant for commands has none",
-        ),
-    }
-}
-
-/// What to write instead of a pattern that allows commands by a wildcard; none if it has no wildcard.
-pub fn narrower_command(pattern: &str) -> Option<String> {
-    if is_literal(pattern) || harmless::form(pattern).is_some() {
-        return None;
-    }
-    Some(match harmless::known_start(pattern) {
-        Some(command) => format!(
-            "`match = \"{command} …\"`, which covers the options that lango knows to be harmless"
-        ),
-        None => "the exact command, one rule for each".to_owned(),
-    })
 }
 
 /// The words of `argv`, if all of them are text.
@@ -437,58 +396,6 @@ mod tests {
         assert_eq!(path("/data").offered_pattern(None), "/data");
         let plain = subject(Subject::Arguments, json!({ "b": "*", "a": 1 }));
         assert_eq!(plain.offered_pattern(None), r#"{"a":1,"b":"\*"}"#);
-    }
-
-    fn granted(text: &str, pattern: &str) -> bool {
-        line(text).is_granted_by(Subject::Command, pattern, None)
-    }
-
-    #[test]
-    fn a_grant_covers_the_listed_options_of_a_harmless_command_and_no_wildcard() {
-        assert!(granted("git log --oneline", "git log …"));
-        assert!(granted("git log --oneline", "git log ..."));
-        for pattern in ["git log *", "git log …", "git *", "*"] {
-            assert!(!granted("git log --output=Makefile", pattern), "{pattern}");
-            assert!(!granted("git log --outp=Makefile", pattern), "{pattern}");
-        }
-        assert!(!granted("git log", "git log *") && !granted("ls -la", "ls *"));
-        assert!(!granted("git log -3", "git …") && !granted("cargo check -q", "cargo check …"));
-        assert!(!granted("X=1 git log", "git log …"));
-        assert!(granted("git log --output=x", "git log --output=x"));
-        assert!(granted("ls *.rs", r"ls \*.rs") && !granted("ls a.rs", r"ls \*.rs"));
-        let words = |words: &[&str]| subject(Subject::Command, json!({ "argv": words }));
-        let log = words(&["git", "log", "--grep", "a; b"]);
-        assert!(log.is_granted_by(Subject::Command, "git log …", None));
-        let writing = words(&["git", "log", "--output=x"]);
-        assert!(!writing.is_granted_by(Subject::Command, "git log …", None));
-        let elsewhere = json!({ "command": "git log", "cwd": "docs" });
-        let elsewhere = subject(Subject::Command, elsewhere);
-        assert!(!elsewhere.is_granted_by(Subject::Command, "git log …", None));
-    }
-
-    #[test]
-    fn a_grant_for_a_content_does_not_cover_another_content() {
-        let call = subject(Subject::Arguments, json!({ "script": "a.sh" }));
-        let (one, other): (Text, Text) = ("1a".into(), "2b".into());
-        let pattern = call.offered_pattern(Some(&one));
-        assert_eq!(pattern, r#"{"script":"a.sh"} sha256:1a"#);
-        let covers =
-            |pattern: &str, content| call.is_granted_by(Subject::Arguments, pattern, content);
-        assert!(covers(&pattern, Some(&one)) && !covers(&pattern, Some(&other)));
-        assert!(!covers("*", Some(&one)) && !covers(r#"{"script":"a.sh"}"#, Some(&one)));
-        assert!(!covers("* sha256:*", Some(&one)) && covers("* sha256:1a", Some(&one)));
-    }
-
-    #[test]
-    fn a_rule_for_harmless_calls_allows_them_and_denies_all() {
-        assert!(line("git log -3").is_allowed_by("git log …"));
-        assert!(!line("git log --output=x").is_allowed_by("git log …"));
-        let writing = json!({ "command": "git log --output=x" });
-        assert!(narrowed(Subject::Command, writing, "git log …"));
-        assert!(narrower_command("git log *").is_some_and(|way| way.contains("git log …")));
-        assert!(narrower_command("npm *").is_some_and(|way| way.contains("exact command")));
-        assert_eq!(narrower_command("npm test"), None);
-        assert_eq!(narrower_command("git log …"), None);
     }
 
     #[test]

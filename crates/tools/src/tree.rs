@@ -15,8 +15,8 @@ pub(crate) const MOST_ENTRIES: u64 = 100_000;
 /// How many folders lie within each other; each is a handle that is open.
 pub(crate) const DEEPEST: usize = 128;
 
-/// How many entries are named.
-const NAMED: usize = 10;
+/// How many entries are named where not all are.
+pub(crate) const NAMED: usize = 10;
 
 /// What there is.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Contents {
     pub(crate) first: Vec<String>,
     /// The first entry that other programs act on, relative to the folder.
     pub(crate) guarded: Option<PathBuf>,
+    /// How many entries are named.
+    named: usize,
 }
 
 /// Why a folder is better left alone.
@@ -56,9 +58,12 @@ impl Contents {
         }
     }
 
-    /// Looks through a folder; the first thing in it that may not be changed ends it.
-    pub(crate) fn of_folder(folder: &Folder<'_>) -> Result<Self, Obstacle> {
-        let mut contents = Self::default();
+    /// Looks through a folder and names some entries; the first thing in it that may not be changed ends it.
+    pub(crate) fn of_folder(folder: &Folder<'_>, named: usize) -> Result<Self, Obstacle> {
+        let mut contents = Self {
+            named,
+            ..Self::default()
+        };
         contents.add(folder, Path::new(""), 1)?;
         Ok(contents)
     }
@@ -129,7 +134,7 @@ impl Contents {
     }
 
     fn name(&mut self, path: &Path, end: &str) {
-        if self.first.len() < NAMED {
+        if self.first.len() < self.named {
             self.first
                 .push(format!("{}{end}", show::name(path.as_os_str())));
         }

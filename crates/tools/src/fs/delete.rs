@@ -6,7 +6,7 @@ use crate::guard::{expect_inspected, guarded_holder};
 use crate::kind::Kind;
 use crate::show;
 use crate::spot::Spot;
-use crate::tree::Contents;
+use crate::tree::{Contents, NAMED};
 use crate::{Trash, Workspace};
 use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ fn delete(
     arguments: DeleteArguments,
     inspection: &Inspection,
 ) -> Result<String, FileError> {
-    let doomed = Doomed::find(context, &arguments.path)?;
+    let doomed = Doomed::find(context, &arguments.path, Extent::Short)?;
     expect_inspected(doomed.guarded(&context.0).as_ref(), inspection)?;
     let item = context.1.put(&doomed.spot, &doomed.contents)?;
     Ok(format!(
@@ -58,19 +58,20 @@ fn guarded(
     context: &Context,
     arguments: DeleteArguments,
 ) -> Result<Option<GuardedTarget>, FileError> {
-    Ok(Doomed::find(context, &arguments.path)?.guarded(&context.0))
+    let doomed = Doomed::find(context, &arguments.path, Extent::Short)?;
+    Ok(doomed.guarded(&context.0))
 }
 
 fn preview(
     context: &Context,
     arguments: DeleteArguments,
-    _extent: Extent,
+    extent: Extent,
 ) -> Result<String, FileError> {
     let Doomed {
         spot,
         kind,
         contents,
-    } = Doomed::find(context, &arguments.path)?;
+    } = Doomed::find(context, &arguments.path, extent)?;
     let mut text = format!(
         "Deletes the {kind} {} ({})\n",
         spot.shown(),
@@ -106,7 +107,15 @@ impl<'a> Doomed<'a> {
         self.spot.guarded().or_else(holder)
     }
 
-    fn find((workspace, trash): &'a Context, path: &str) -> Result<Self, FileError> {
+    fn find(
+        (workspace, trash): &'a Context,
+        path: &str,
+        extent: Extent,
+    ) -> Result<Self, FileError> {
+        let named = match extent {
+            Extent::Short => NAMED,
+            Extent::Whole => usize::MAX,
+        };
         let place = workspace.locate(path)?;
         let spot = place.entry()?;
         let not_deleted = |reason: String| FileError::NotDeleted {
@@ -126,7 +135,7 @@ impl<'a> Doomed<'a> {
         let kind = Kind::from(metadata.file_type());
         let contents = match kind {
             Kind::File | Kind::Link => Contents::of_file(metadata.len()),
-            Kind::Folder => Contents::of_folder(&spot.open_folder()?)
+            Kind::Folder => Contents::of_folder(&spot.open_folder()?, named)
                 .map_err(|obstacle| not_deleted(obstacle.to_string()))?,
             Kind::NamedPipe | Kind::Socket | Kind::Device | Kind::Other => {
                 let reason = format!("it is a {kind}; ask the person to delete it");

@@ -130,10 +130,12 @@ impl Bench {
 
     /// What a person is shown before the call.
     pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        runtime.block_on(self.tool(tool).preview(Arc::new(arguments), Extent::Short))
+        self.preview_of(tool, arguments, Extent::Short)
+    }
+
+    pub fn preview_of(&self, tool: &str, arguments: Value, extent: Extent) -> Option<String> {
+        let tool = self.tool(tool);
+        on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), extent)))
     }
 
     pub fn text(&self, tool: &str, arguments: Value) -> String {

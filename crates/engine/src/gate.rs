@@ -14,7 +14,7 @@ mod subject;
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
-pub use grant::{grant_problem, narrower_command};
+pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
 use lango_core::{
     AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Extent, Fault, Inspection, Text,
     Tool, ToolName,

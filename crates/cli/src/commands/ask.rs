@@ -4,7 +4,7 @@
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Shown, allowing_rule, request};
 use lango_core::{Answer, AnsweredBy, Asks, Extent, Subject, Text, Waiting};
-use lango_engine::Conversation;
+use lango_engine::{Conversation, edited_grant_problem};
 use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
@@ -199,7 +199,7 @@ impl Question {
                 (key @ ("s" | "p"), Some(pattern)) => {
                     let pattern = match edit(&mut editor, pattern) {
                         Ok(edited) if edited.trim().is_empty() => continue,
-                        Ok(edited) => match grant_problem(self.subject, pattern, &edited) {
+                        Ok(edited) => match edited_grant_problem(self.subject, pattern, &edited) {
                             None => edited,
                             Some(problem) => {
                                 screen::say(&format!("  not granted: {problem}"));
@@ -280,19 +280,6 @@ fn page_through(editor: &mut DefaultEditor, text: &str) -> rustyline::Result<()>
             Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error),
         }
-    }
-}
-
-/// Why a grant with this pattern would cover nothing, where `offered` was offered.
-pub fn grant_problem(subject: Subject, offered: &str, pattern: &str) -> Option<String> {
-    const CONTENT: &str = " sha256:";
-    let bound = offered.rsplit_once(CONTENT).map(|(_, content)| content);
-    let kept = pattern.rsplit_once(CONTENT).map(|(_, content)| content);
-    match bound {
-        Some(content) if kept != bound => Some(format!(
-            "the pattern must end with `{CONTENT}{content}`, so that a changed script is asked for again"
-        )),
-        _ => lango_engine::grant_problem(subject, pattern).map(str::to_owned),
     }
 }
 

@@ -28,6 +28,21 @@ pub fn grant_problem(subject: Subject, pattern: &str) -> Option<&'static str> {
     }
 }
 
+/// The same for a pattern that was offered and then edited: one for a content stays bound to it.
+pub fn edited_grant_problem(subject: Subject, offered: &str, pattern: &str) -> Option<String> {
+    match offered.rsplit_once(CONTENT) {
+        Some((_, content)) if unbound(pattern, Some(&content.into())).is_none() => Some(format!(
+            "the pattern must end with `{CONTENT}{content}`, so that changed files are asked for again"
+        )),
+        _ => grant_problem(subject, pattern).map(str::to_owned),
+    }
+}
+
+/// Whether a pattern is bound to a content.
+pub fn is_bound_to_content(pattern: &str) -> bool {
+    pattern.contains(CONTENT)
+}
+
 /// What to write instead of a pattern that allows commands by a wildcard; none if it has no wildcard.
 pub fn narrower_command(pattern: &str) -> Option<String> {
     if is_literal(pattern) || harmless::form(pattern).is_some() {

@@ -1,21 +1,21 @@
 //! What grants cover: whether one that was given is still in force, and which pattern a new one can have.
 
 use crate::app::App;
-use crate::commands::ask::grant_problem;
 use crate::exit::{Exit, Failure};
 use lango_core::{Approvals, Grant, Subject, Text, Waiting};
+use lango_engine::{edited_grant_problem, grant_problem, is_bound_to_content};
 use serde_json::{Value, json};
 
 /// Why a grant covers nothing any more; none if it does. Earlier versions of lango took wider patterns.
 pub fn problem(app: &App, grant: &Grant) -> Option<String> {
-    let runs_scripts = grant.tool.as_str().starts_with("skill_");
-    if runs_scripts && grant.pattern.contains("\"script\"") && !grant.pattern.contains(" sha256:") {
-        let problem =
-            "it is not bound to the content of the script, so scripts are asked for again";
+    // Without a script a skill is safe, and no grant is needed.
+    let is_for_scripts = grant.tool.as_str().starts_with("skill_");
+    if is_for_scripts && !is_bound_to_content(&grant.pattern) {
+        let problem = "it is not bound to the files of the skill, so scripts are asked for again";
         return Some(problem.to_owned());
     }
     let subject = subject_of(app, grant.tool.as_str());
-    lango_engine::grant_problem(subject, &grant.pattern).map(str::to_owned)
+    grant_problem(subject, &grant.pattern).map(str::to_owned)
 }
 
 /// What waits and what was granted as JSON, with the reason why a grant is not in force.
@@ -40,7 +40,7 @@ pub fn pattern(app: &App, waiting: &Waiting, given: Option<&str>) -> Result<Text
     };
     let pattern = given.map_or_else(|| Text::clone(offered), Into::into);
     let subject = subject_of(app, request.tool.as_str());
-    match grant_problem(subject, offered, &pattern) {
+    match edited_grant_problem(subject, offered, &pattern) {
         None => Ok(pattern),
         Some(problem) => {
             let next = format!("leave out --pattern to grant `{offered}`, or: {yes}");

@@ -95,7 +95,8 @@ impl Rules {
         let subject = SubjectText::of(spec, arguments);
         let fitting = |action: Action| {
             let fits = |rule: &&Rule| {
-                rule.action == action && self.fits(rule, agent, spec, &subject, arguments)
+                rule.action == action
+                    && self.fits(rule, agent, spec, &subject, (arguments, inspection))
             };
             self.rules
                 .iter()
@@ -120,7 +121,7 @@ impl Rules {
                 Decision::Run
             } else {
                 Decision::Ask {
-                    reason: format!("{}; it is asked for each time", guarded.reason).into(),
+                    reason: guarded_reason(guarded),
                     pattern: None,
                 }
             };
@@ -176,12 +177,18 @@ impl Rules {
         agent: &AgentName,
         spec: &ToolSpec,
         subject: &SubjectText,
-        arguments: &Value,
+        (arguments, inspection): (&Value, &Inspection),
     ) -> bool {
         let narrows = rule.action != Action::Allow;
-        let looks_so = |pattern: &String| match narrows {
-            false => subject.is_allowed_by(pattern),
-            true => subject.is_narrowed_by(pattern, arguments, &self.folder),
+        // Where a path leads counts as much as how it is written.
+        let target = inspection.guarded.as_ref().map(|guarded| &guarded.path);
+        let looks_so = |pattern: &String| {
+            if narrows {
+                subject.is_narrowed_by(pattern, arguments, &self.folder)
+                    || target.is_some_and(|path| fits(pattern, path, |_| true))
+            } else {
+                subject.is_allowed_by(pattern)
+            }
         };
         (narrows && self.names_are_strange || rule.fits_agent(agent))
             && rule.fits_tool(spec.name.as_str())
@@ -244,6 +251,11 @@ impl std::fmt::Display for Rule {
         }
         write!(f, " }} of {}", self.origin)
     }
+}
+
+fn guarded_reason(guarded: &GuardedTarget) -> Text {
+    let GuardedTarget { path, reason } = guarded;
+    format!("{reason}; a change of `{path}` is asked for each time").into()
 }
 
 /// The grant among these that allows the call.

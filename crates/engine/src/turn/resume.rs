@@ -132,13 +132,15 @@ impl Turn {
     ) {
         self.note_answer(frame, &asked.id, answer, by);
         let (status, output) = match answer {
-            Answer::Retry => match self.why_not(agent, &asked.tool, &asked.arguments) {
-                None => return self.start_asked(frame, agent, asked.clone()),
-                Some(why) => (
-                    CallStatus::Unknown,
-                    format!("{UNKNOWN}; it was not run again: {why}").into(),
-                ),
-            },
+            Answer::Retry => {
+                match self.why_not(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+                    None => return self.start_asked(frame, agent, asked.clone()),
+                    Some(why) => (
+                        CallStatus::Unknown,
+                        format!("{UNKNOWN}; it was not run again: {why}").into(),
+                    ),
+                }
+            }
             Answer::Happened { text } => {
                 let told =
                     "the process ended before a result was stored; the user says what became of it";
@@ -162,31 +164,37 @@ impl Turn {
             let is_begun = |slot: &Slot| begun.iter().any(|begun| begun.call.id == slot.call.id);
             for slot in frame.slots().iter().filter(|slot| !is_begun(slot)) {
                 if let SlotState::Running {
-                    tool, arguments, ..
+                    tool,
+                    arguments,
+                    inspection,
+                    ..
                 } = &slot.state
                 {
-                    let call = (slot.call.id.clone(), tool.clone(), Arc::clone(arguments));
-                    stored.push((frame.id.clone(), frame.agent.clone(), call));
+                    let call = (slot.call.id.clone(), tool.clone());
+                    let content = (Arc::clone(arguments), inspection.clone());
+                    stored.push((frame.id.clone(), frame.agent.clone(), call, content));
                 }
             }
         }
-        for (frame, agent, (call, tool, arguments)) in stored {
-            if let Some(why) = self.why_not(&agent, &tool, &arguments) {
+        for (frame, agent, (call, tool), (arguments, inspection)) in stored {
+            if let Some(why) = self.why_not(&agent, &tool, &arguments, &inspection) {
                 self.refuse(&frame, &agent, &call, format!("not run: {why}"));
             }
         }
     }
 
     /// Why a call cannot be run any more.
-    fn why_not(&self, agent: &AgentName, tool: &ToolName, arguments: &Value) -> Option<String> {
+    fn why_not(
+        &self,
+        agent: &AgentName,
+        tool: &ToolName,
+        arguments: &Value,
+        inspection: &Inspection,
+    ) -> Option<String> {
         let Some(spec) = self.spec_of(agent, tool) else {
             return Some(format!("the tool `{tool}` is not there any more"));
         };
-        // A denial does not depend on what the tool found out about the call.
-        let decision = self
-            .rules
-            .decide(agent, &spec, arguments, &Inspection::default());
-        match decision {
+        match self.rules.decide(agent, &spec, arguments, inspection) {
             Decision::Deny { reason } => Some(format!("{reason} forbids it")),
             Decision::Run | Decision::Ask { .. } => None,
         }

@@ -100,6 +100,16 @@ async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_p
 }
 
 #[tokio::test]
+async fn a_rule_that_denies_a_guarded_path_denies_what_leads_there() {
+    let (mut bench, tool) = bench(guarded());
+    bench.rules = Rules::new(vec![matching(Action::Deny, ".vscode/*")]);
+    let model = ScriptedModel::replies(one_write("link/x"));
+    let mut conversation = bench.runner(model).start(local());
+    finished(ask(&mut conversation, "write").await);
+    assert_eq!(tool.runs(), 0);
+}
+
+#[tokio::test]
 async fn an_approval_of_one_content_is_none_of_another() {
     let run = || call("fs_write", json!({ "script": "a.sh" }));
     let replies = || [delegate_and_finish("operator", "run"), run(), say("Done.")];

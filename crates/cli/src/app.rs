@@ -338,10 +338,15 @@ impl App {
         self.mcp.close().await;
     }
 
+    /// The gate over the tools.
+    pub fn gate(&self) -> Result<Gate, Failure> {
+        Gate::new(&self.tree, self.tools.clone())
+            .map_err(|error| Failure::new(Exit::Config, error.to_string()))
+    }
+
     /// A runner over this store with this model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
-        let gate = Gate::new(&self.tree, self.tools.clone())
-            .map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+        let gate = self.gate()?;
         Ok(Runner::new(RunnerParts {
             tree: Arc::clone(&self.tree),
             gate,

@@ -5,8 +5,8 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Limits, Opaque, Outcome, Price, RemoteThread, SessionId, Text, Timestamp, ToolName, TurnId,
-    Usage,
+    Inspection, Limits, Opaque, Outcome, Price, RemoteThread, SessionId, Text, Timestamp, ToolName,
+    TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -101,6 +101,9 @@ pub enum EventBody {
         arguments: Arc<Value>,
         /// What happens when it runs twice.
         effect: Effect,
+        /// What the tool found out about the call before it was allowed.
+        #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+        inspection: Inspection,
     },
     /// A tool's outcome.
     #[serde(rename = "tool.returned")]

@@ -42,6 +42,7 @@ pub(super) fn perform<'a>(
                     turn: turn_id,
                     agent: step.agent.clone(),
                     call: step.call.clone(),
+                    inspection: step.inspection.clone(),
                 };
                 let (status, output) = parts.gate.run(&step, &caller, time).await;
                 Input::ToolReturned {
@@ -77,10 +78,12 @@ async fn call_model(
                 if !reply.calls.is_empty() {
                     draft.withdraw().await;
                 }
+                let inspections = parts.gate.inspect(&step.agent, &reply.calls).await;
                 return Input::ModelReplied {
                     step,
                     reply,
                     model: model.name().into(),
+                    inspections,
                 };
             }
             Err(error) => {

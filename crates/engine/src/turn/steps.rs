@@ -4,8 +4,8 @@ use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, ModelError,
-    ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
+    AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, Inspection,
+    ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct ToolStep {
     pub arguments: Arc<Value>,
     /// What happens to the world when it runs.
     pub effect: Effect,
+    /// What the tool found out about the call before it was allowed.
+    pub inspection: Inspection,
 }
 
 /// Asking a remote agent.
@@ -85,6 +87,8 @@ pub enum Input {
         reply: ModelReply,
         /// The model.
         model: Text,
+        /// What the tools found out about the calls, in the order of the calls.
+        inspections: Vec<Inspection>,
     },
     /// A model gave no reply.
     ModelFailed {
@@ -193,6 +197,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
             tool,
             arguments,
             effect,
+            inspection,
         } = &slot.state
         else {
             return None;
@@ -204,6 +209,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
             tool: tool.clone(),
             arguments: Arc::clone(arguments),
             effect: *effect,
+            inspection: inspection.clone(),
         }))
     })
 }

@@ -140,6 +140,7 @@ async fn run_in(
         turn: turn.into(),
         agent: "chronicler".into(),
         call: "call_1".into(),
+        inspection: Default::default(),
     };
     let tools = memory_tools(memory.clone());
     let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap();

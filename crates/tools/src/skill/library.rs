@@ -2,7 +2,7 @@
 
 use super::create::{CreateArguments, Draft, taken};
 use super::{BrokenSkill, SkillFolder, Skills, Whose};
-use crate::declaration::Blocking;
+use crate::declaration::{Blocking, BlockingParts};
 use crate::show;
 use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError};
 use schemars::JsonSchema;
@@ -41,12 +41,16 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     });
     let (listing, creating, previewing) = (Arc::clone(&library), Arc::clone(&library), library);
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
-    let create = CREATE.with_blocking_code_and_preview(
-        move |arguments| creating.draft(arguments)?.write(&creating.folder),
-        move |arguments| {
+    let parts = BlockingParts {
+        preview: Box::new(move |arguments, extent| {
             let draft = previewing.draft(arguments)?;
-            Ok(draft.preview(&previewing.folder))
-        },
+            Ok(draft.preview(&previewing.folder, extent))
+        }),
+        inspect: None,
+    };
+    let create = CREATE.with_blocking_parts(
+        move |_caller, arguments| creating.draft(arguments)?.write(&creating.folder),
+        parts,
     );
     vec![list, create]
 }

@@ -184,6 +184,7 @@ async fn what_came_from_outside_marks_all_that_is_made_after_it() {
         tool: tool.into(),
         arguments: Arc::new(json!({})),
         effect: lango_core::Effect::Pure,
+        inspection: Default::default(),
     };
     for (mark, tool) in [(2, "memory_save"), (3, "fs_read")] {
         let mut sketch = super::end_of(&desk.store, &owner).await;

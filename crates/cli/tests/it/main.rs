@@ -14,6 +14,7 @@ mod bad_input;
 mod bad_store;
 mod cancel;
 mod chat;
+mod clean_up;
 mod config;
 mod deleting;
 mod disk;

@@ -2,6 +2,7 @@
 //! held on this machine.
 
 use crate::config::{Loaded, Paths, StoreLocation, Topology};
+use crate::exit::{Exit, Failure};
 use lango_sandbox::{Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -82,8 +83,12 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
     if let Topology::File(path) = &agent.topology {
         kept.push(path.clone());
     }
+    let workspace = real(workspace);
     Policy {
-        workspace: real(workspace),
+        hide_dotfiles_in: home
+            .filter(|home| is_same_folder(home, &workspace))
+            .map(|_| workspace.clone()),
+        workspace,
         read: exec.read.iter().map(|path| real(path)).collect(),
         write: exec.write.iter().map(|path| real(path)).collect(),
         kept: kept.iter().map(|path| real(path)).collect(),
@@ -92,7 +97,31 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
             true => Network::Host,
             false => Network::None,
         },
-        allow_git_init: false,
+        allow_git_init: exec.allow_git_init,
+    }
+}
+
+/// Refuses a workspace that holds whole homes: the root of the disk, and the folders above the user's home.
+pub fn check_workspace(workspace: &Path, home: Option<&Path>) -> Result<(), Failure> {
+    let real_home = home.map(real);
+    let mut above_home = real_home.iter().flat_map(|home| home.ancestors().skip(1));
+    let is_root = is_same_folder(workspace, Path::new("/"));
+    if !is_root && !above_home.any(|folder| is_same_folder(folder, workspace)) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` cannot be a workspace: your home folder, and perhaps other users' homes, lie in it",
+        workspace.display()
+    );
+    Err(Failure::new(Exit::Usage, message)
+        .next("change to the folder of a project, such as `mkdir -p ~/project && cd ~/project`"))
+}
+
+/// Whether two paths lead to one folder, by whatever links or mounts.
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => real(one) == real(other),
     }
 }
 
@@ -201,9 +230,7 @@ impl Surrounding {
         Self {
             boot: read("/proc/sys/kernel/random/boot_id"),
             kernel: read("/proc/sys/kernel/osrelease"),
-            user: Path::new("/proc/self")
-                .metadata()
-                .map_or(0, |own| own.uid()),
+            user: rustix::process::geteuid().as_raw(),
             programs: programs.filter_map(program).collect(),
         }
     }

@@ -78,7 +78,7 @@ impl App {
     /// The same for somebody who is about to use the tools, and says what may be kept.
     pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(Vec::new())?;
-        hands::check_workspace(&surroundings.cwd, surroundings.home())?;
+        hands::check_workspace(&surroundings.cwd, &hands::homes(surroundings.home()))?;
         Self::build(flags, keeping, mcp::start_for(keeping)).await
     }
 
@@ -91,7 +91,8 @@ impl App {
             .as_ref()
             .map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let root = AgentName::from(root);
-        let policy = hands::policy(&loaded, &surroundings.cwd, surroundings.home());
+        let homes = hands::homes(surroundings.home());
+        let policy = hands::policy(&loaded, &surroundings.cwd, &homes);
         let workspace = Workspace::open(policy)?;
         let trash = Trash::at(loaded.paths.trash());
         let launcher = hands::launcher(&loaded.paths);
@@ -335,7 +336,7 @@ impl App {
     /// Refuses a workspace in which nothing should run.
     pub fn check_workspace(&self) -> Result<(), Failure> {
         let home = self.env.get(OsStr::new("HOME")).map(Path::new);
-        hands::check_workspace(self.workspace.path(), home)
+        hands::check_workspace(self.workspace.path(), &hands::homes(home))
     }
 
     /// Ends what was started.

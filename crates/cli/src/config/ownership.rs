@@ -82,7 +82,7 @@ impl Owner {
         Self {
             user,
             group: rustix::process::getegid().as_raw(),
-            // Only root cannot have invented it.
+            // Any other user could set the variable to any number.
             sudo_user: sudo_user.filter(|_| user == 0),
         }
     }

@@ -7,6 +7,7 @@ use crate::hands::{self, Held};
 use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
+use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use lango_core::{
@@ -25,7 +26,8 @@ use lango_tools::{
     skill_library_tools,
 };
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Everything that a command works with.
@@ -75,6 +77,8 @@ impl App {
 
     /// The same for somebody who is about to use the tools, and says what may be kept.
     pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
+        let surroundings = Surroundings::from_process(Vec::new())?;
+        hands::check_workspace(&surroundings.cwd, &hands::homes(surroundings.home()))?;
         Self::build(flags, keeping, mcp::start_for(keeping)).await
     }
 
@@ -87,7 +91,8 @@ impl App {
             .as_ref()
             .map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let root = AgentName::from(root);
-        let policy = hands::policy(&loaded, &surroundings.cwd, surroundings.home());
+        let homes = hands::homes(surroundings.home());
+        let policy = hands::policy(&loaded, &surroundings.cwd, &homes);
         let workspace = Workspace::open(policy)?;
         let trash = Trash::at(loaded.paths.trash());
         let launcher = hands::launcher(&loaded.paths);
@@ -109,8 +114,10 @@ impl App {
             limits: command_limits(&loaded),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
-        if !matches!(held.strength, Strength::None { .. }) {
-            tools.extend(lango_tools::command_tools(&commands));
+        let command_tools = lango_tools::command_tools(&commands);
+        match &held.strength {
+            Strength::None { why } => tools.extend(exec_without_sandbox(&command_tools, why)),
+            Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
         }
         tools.extend(skills.tools(&commands));
         let kept = Kept::of(&loaded.settings.session, root)?;
@@ -236,11 +243,7 @@ impl App {
             }));
         }
         rules.extend(self.mcp.rules());
-        let rules = Rules::new(rules).in_folder(self.folder().into());
-        match self.loaded.has_strange_agents {
-            true => rules.with_strange_names(),
-            false => rules,
-        }
+        Rules::new(rules).in_folder(self.folder().into())
     }
 
     /// The person on the command line.
@@ -333,6 +336,12 @@ impl App {
         memory.work_due(user, session).await.ok()
     }
 
+    /// Refuses a workspace in which nothing should run.
+    pub fn check_workspace(&self) -> Result<(), Failure> {
+        let home = self.env.get(OsStr::new("HOME")).map(Path::new);
+        hands::check_workspace(self.workspace.path(), &hands::homes(home))
+    }
+
     /// Ends what was started.
     pub async fn close(&self) {
         self.mcp.close().await;
@@ -346,6 +355,7 @@ impl App {
 
     /// A runner over this store with this model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
+        self.check_workspace()?;
         let gate = self.gate()?;
         Ok(Runner::new(RunnerParts {
             tree: Arc::clone(&self.tree),

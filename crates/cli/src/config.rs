@@ -11,6 +11,7 @@ mod keys;
 mod mcp;
 mod origin;
 mod overlay;
+mod ownership;
 mod problem;
 mod quote;
 mod remote_agents;
@@ -27,6 +28,7 @@ pub use keys::{KEYS, Key};
 pub use mcp::{McpServer, McpSettings};
 pub use origin::Origin;
 pub use overlay::Ignored;
+pub use ownership::{ForeignPath, ForeignReason};
 pub use problem::{Problem, Problems};
 pub use remote_agents::{RemoteAgentConfig, RemoteAgents};
 pub use rules::ApprovalRules;
@@ -52,8 +54,6 @@ pub struct Loaded {
     pub paths: Paths,
     /// What a project's file says and what does not hold, because nobody trusts the file.
     pub ignored: Vec<Ignored>,
-    /// Whether a project's file that nobody trusts decides which agents there are.
-    pub has_strange_agents: bool,
 }
 
 impl Loaded {
@@ -69,12 +69,42 @@ impl Loaded {
 
     /// What a project's file says and what is not heard, because nobody trusts the file.
     pub fn unheard(&self) -> Vec<String> {
-        let keys = self.ignored.iter();
-        let keys = keys.map(|ignored| format!("{} ({})", ignored.key, ignored.origin));
+        let keys = self.ignored.iter().map(ToString::to_string);
         let rules = self.settings.approval.rules.ignored.iter();
         keys.chain(rules.map(ToString::to_string)).collect()
     }
+
+    /// What of the project's files is ignored, with the next step: one warning for all settings, one for each file.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut ignored = self.unheard();
+        if !ignored.is_empty() {
+            let more = ignored.len().saturating_sub(MOST_IGNORED_SHOWN);
+            ignored.truncate(MOST_IGNORED_SHOWN);
+            if more > 0 {
+                ignored.push(format!("… and {more} more"));
+            }
+            warnings.push(format!(
+                "ignored, because the project's file is not trusted: {}; read the file, then `lango config trust` trusts it as it is",
+                ignored.join(", ")
+            ));
+        }
+        let own_file = self.paths.foreign_project_file();
+        warnings.extend(self.paths.foreign.iter().map(|foreign| {
+            let next = if own_file == Some(foreign) {
+                "read it, then `lango config trust` trusts it as it is"
+            } else {
+                "make it yours with chown and chmod, or name it in skill.dirs of your own file"
+            };
+            let ForeignPath { path, reason } = foreign;
+            format!("`{}` is ignored: {reason}; {next}", path.display())
+        }));
+        warnings
+    }
 }
+
+/// How many ignored settings a warning names before it only counts the rest.
+const MOST_IGNORED_SHOWN: usize = 20;
 
 /// The value of one key.
 #[derive(Debug, Clone)]
@@ -110,14 +140,6 @@ pub fn store_location(
     StoreLocation::read(text, &base)
 }
 
-/// Keys that decide which agents there are, and under which names.
-const NAMING_AGENTS: [&str; 4] = [
-    "agent.multiAgent",
-    "agent.topology",
-    "agent.orchestratorTools",
-    "agent.agentsDir",
-];
-
 /// Reads all layers.
 ///
 /// # Errors
@@ -125,36 +147,25 @@ const NAMING_AGENTS: [&str; 4] = [
 /// telling which files to read.
 pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
     let paths = Paths::locate(surroundings)?;
-    let mut is_strange = false;
     let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
     overlay.read_file(&paths.user_file, |_| Whose::Person);
     if let Some(project_file) = &paths.project_file {
         let trust = Trust::read(&paths);
         overlay.read_file(project_file, |content| {
-            is_strange = !trust.holds(project_file, content);
-            match is_strange {
-                true => Whose::Project,
-                false => Whose::Person,
+            if trust.holds(project_file, content) {
+                Whose::Person
+            } else {
+                Whose::Project
             }
         });
     }
     overlay.read_environment();
     overlay.read_flags();
     let (settings, values, ignored) = overlay.finish()?;
-    let from_project = |value: &Value| match &value.origin {
-        Origin::File { path, .. } => paths.project_file.as_ref() == Some(path),
-        _ => false,
-    };
-    let names_agents = |value: &Value| NAMING_AGENTS.contains(&value.key.name);
-    let has_strange_agents = is_strange
-        && values
-            .iter()
-            .any(|value| names_agents(value) && from_project(value));
     Ok(Loaded {
         settings,
         values,
         paths,
         ignored,
-        has_strange_agents,
     })
 }

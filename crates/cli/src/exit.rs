@@ -1,6 +1,7 @@
 //! How a command ends: the exit codes, and the one place where errors become one.
 
 use crate::config::{Problem, Problems};
+use crate::redact::redact;
 use lango_core::{Outcome, SessionId, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
@@ -96,11 +97,11 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// What failed, its causes, and the next step, a line each.
+    /// What failed, its causes, and the next step, a line each; without the secrets of addresses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.error)?;
+        f.write_str(&redact(&self.error.to_string()))?;
         for cause in self.error.chain().skip(1) {
-            write!(f, "\n  cause: {cause}")?;
+            write!(f, "\n  cause: {}", redact(&cause.to_string()))?;
         }
         match &self.next {
             Some(next) => write!(f, "\n  next: {next}"),

@@ -2,6 +2,7 @@
 //! held on this machine.
 
 use crate::config::{Loaded, Paths, StoreLocation, Topology};
+use crate::exit::{Exit, Failure};
 use lango_sandbox::{Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -58,13 +59,33 @@ const STARTUP_FILES: [&str; 14] = [
     ".config/systemd",
 ];
 
+/// The homes of the user: `HOME`, and the one that the system has on record, if that is another.
+pub fn homes(variable: Option<&Path>) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let records = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut homes: Vec<PathBuf> = variable.map(Path::to_path_buf).into_iter().collect();
+    homes.extend(recorded_home(&records, user).filter(|home| Some(home.as_path()) != variable));
+    homes
+}
+
+/// The home of a user in the lines of `/etc/passwd`.
+fn recorded_home(records: &str, user: u32) -> Option<PathBuf> {
+    let mut lines = records.lines().map(|line| line.split(':'));
+    lines.find_map(|mut fields| {
+        let number: u32 = fields.nth(2)?.parse().ok()?;
+        let home = PathBuf::from(fields.nth(2)?);
+        (number == user && home.is_absolute()).then_some(home)
+    })
+}
+
 /// What may be touched here. Paths that lead over links are followed where they exist.
-pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy {
+pub fn policy(loaded: &Loaded, workspace: &Path, homes: &[PathBuf]) -> Policy {
     let exec = &loaded.settings.tools.exec;
     let paths = &loaded.paths;
     let in_home = |names: &[&str]| -> Vec<PathBuf> {
-        let home = home.into_iter();
-        home.flat_map(|home| names.iter().map(|name| home.join(name)))
+        let homes = homes.iter();
+        homes
+            .flat_map(|home| names.iter().map(|name| home.join(name)))
             .collect()
     };
     let mut hidden = in_home(&KEYS);
@@ -82,8 +103,13 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
     if let Topology::File(path) = &agent.topology {
         kept.push(path.clone());
     }
+    let workspace = real(workspace);
     Policy {
-        workspace: real(workspace),
+        hide_dotfiles_in: homes
+            .iter()
+            .any(|home| is_same_folder(home, &workspace))
+            .then(|| workspace.clone()),
+        workspace,
         read: exec.read.iter().map(|path| real(path)).collect(),
         write: exec.write.iter().map(|path| real(path)).collect(),
         kept: kept.iter().map(|path| real(path)).collect(),
@@ -92,7 +118,31 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
             true => Network::Host,
             false => Network::None,
         },
-        allow_git_init: false,
+        allow_git_init: exec.allow_git_init,
+    }
+}
+
+/// Refuses a workspace that holds whole homes: the root of the disk, and the folders above the user's home.
+pub fn check_workspace(workspace: &Path, homes: &[PathBuf]) -> Result<(), Failure> {
+    let real_homes: Vec<PathBuf> = homes.iter().map(|home| real(home)).collect();
+    let mut above_home = real_homes.iter().flat_map(|home| home.ancestors().skip(1));
+    let is_root = is_same_folder(workspace, Path::new("/"));
+    if !is_root && !above_home.any(|folder| is_same_folder(folder, workspace)) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` cannot be a workspace: your home folder, and perhaps other users' homes, lie in it",
+        workspace.display()
+    );
+    Err(Failure::new(Exit::Usage, message)
+        .next("change to the folder of a project, such as `mkdir -p ~/project && cd ~/project`"))
+}
+
+/// Whether two paths lead to one folder, by whatever links or mounts.
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => real(one) == real(other),
     }
 }
 
@@ -202,9 +252,7 @@ impl Surrounding {
         Self {
             boot: read("/proc/sys/kernel/random/boot_id"),
             kernel: read("/proc/sys/kernel/osrelease"),
-            user: Path::new("/proc/self")
-                .metadata()
-                .map_or(0, |own| own.uid()),
+            user: rustix::process::geteuid().as_raw(),
             programs: programs.filter_map(program).collect(),
         }
     }
@@ -225,4 +273,30 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_on_record_is_found_by_the_number_of_the_user() {
+        let records = "root:x:0:0:root:/root:/bin/sh\nbad line\nada:x:1000:1000:Ada,,,:/home/ada:/bin/sh\nx:x:7:7::relative:/bin/sh\n";
+        let home = |user| recorded_home(records, user);
+        assert_eq!(home(0), Some("/root".into()));
+        assert_eq!(home(1000), Some("/home/ada".into()));
+        assert_eq!((home(7), home(8)), (None, None));
+    }
+
+    #[test]
+    fn a_folder_above_any_home_of_the_user_is_no_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("users/ada");
+        std::fs::create_dir_all(&home).unwrap();
+        let homes = ["/nonexistent/home".into(), home.clone()];
+        let is_accepted = |workspace: &Path| check_workspace(workspace, &homes).is_ok();
+        assert!(is_accepted(&home) && is_accepted(&home.join("project")));
+        assert!(!is_accepted(folder.path()) && !is_accepted(&folder.path().join("users")));
+        assert!(!is_accepted(Path::new("/")));
+    }
 }

@@ -9,6 +9,7 @@ fn main() -> ExitCode {
     if typed.next().is_some_and(|mark| mark == SANDBOX_MARK) {
         lango_sandbox::enter(typed);
     }
+    lango_cli::core_dumps::forbid();
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
     let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
     let runtime = tokio::runtime::Builder::new_current_thread()

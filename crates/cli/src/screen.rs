@@ -7,6 +7,7 @@ mod request;
 mod transcript;
 
 use crate::markdown::sanitize;
+use crate::redact::redact;
 pub use bar::{Bar, Ticker, share};
 pub use json::{Layout, json};
 use lango_core::{Outcome, Timestamp};
@@ -22,20 +23,26 @@ pub use transcript::Transcript;
 pub const IN_LINE: &str =
     "the session is busy with another turn; waiting in line · ctrl-c gives up";
 
-/// A line on stdout. A reader that has gone away ends the process quietly, as it does for other programs.
+/// Lines on stdout, [sanitized](sanitize()): whatever they quote, a terminal only shows it. A reader that has gone away ends
+/// the process quietly, as it does for other programs.
 pub fn print(line: &str) -> std::io::Result<()> {
-    match write_line(line) {
+    print_rendered(&sanitize(line))
+}
+
+/// The same for text that is laid out for where it goes: a rendered answer with its colours, or bytes for a pipe.
+pub fn print_rendered(line: &str) -> std::io::Result<()> {
+    match write_all(&format!("{line}\n")) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     }
 }
 
-/// A line on stdout in the middle of a turn, which a reader that has gone away must not cut short.
+/// Lines on stdout in the middle of a turn, sanitized, which a reader that has gone away must not cut short.
 pub fn write_line(line: &str) -> std::io::Result<()> {
-    write_all(&format!("{line}\n"))
+    write_all(&format!("{}\n", sanitize(line)))
 }
 
-/// Text on stdout as it is.
+/// Text on stdout as it is: only for text that is [rendered](crate::markdown::render).
 pub fn write_all(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -94,9 +101,10 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
             limit.key()
         )),
         Outcome::Failed { error, setup: true } => Some(format!(
-            "failed: {error}\n  next: `lango models` lists what can be reached, `lango setup` chooses one"
+            "failed: {}\n  next: `lango models` lists what can be reached, `lango setup` chooses one",
+            redact(error)
         )),
-        Outcome::Failed { error, .. } => Some(format!("failed: {error}")),
+        Outcome::Failed { error, .. } => Some(format!("failed: {}", redact(error))),
         Outcome::Cancelled => Some("stopped".to_owned()),
         Outcome::Interrupted => Some("interrupted".to_owned()),
     };

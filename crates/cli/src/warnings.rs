@@ -1,9 +1,13 @@
 //! What a person should know before the first turn: what is missing, what is left out, what is not heard.
 
 use crate::app::App;
+use crate::redact::redact;
 use lango_core::{AgentName, Subject};
 use lango_engine::{Action, Agent, Rule, narrower_command};
 use lango_sandbox::Strength;
+
+/// How many skills that are left out a warning names before it only counts the rest.
+const MOST_SKILLS_SHOWN: usize = 5;
 
 impl App {
     /// Tools that are not here on this machine, and why.
@@ -11,11 +15,25 @@ impl App {
         let commands = match &self.held.strength {
             Strength::Full | Strength::Degraded { .. } => None,
             Strength::None { why } => Some(format!(
-                "exec, exec_bg, exec_status, exec_stop (commands cannot be held here: {why})"
+                "exec_bg, exec_status, exec_stop; exec runs nothing (commands cannot be held here: {why})"
             )),
         };
         let absent: Vec<String> = commands.into_iter().chain(self.mcp.absent()).collect();
         (!absent.is_empty()).then(|| absent.join("; "))
+    }
+
+    /// How well commands are confined, in a few words, unless all is well. `lango doctor` says more, and so does the
+    /// first command that is wanted.
+    pub fn sandbox_notice(&self) -> Option<&'static str> {
+        match &self.held.strength {
+            Strength::Full => None,
+            Strength::Degraded { .. } => {
+                Some("each command is asked for: the sandbox is degraded (`lango doctor` says why)")
+            }
+            Strength::None { .. } => {
+                Some("commands cannot run: no sandbox works here (`lango doctor` says why)")
+            }
+        }
     }
 
     /// What a person should know before the first turn.
@@ -29,35 +47,36 @@ impl App {
                 names.join(", ")
             ));
         }
-        match &self.held.strength {
-            Strength::Full => {}
-            Strength::Degraded { missing } => {
-                warnings.push(format!("every command is asked for: {missing}"));
-            }
-            Strength::None { why } => warnings.push(format!("commands cannot run: {why}")),
+        if self.workspace.policy().hide_dotfiles_in.is_some() {
+            let text = "the workspace is your home folder: agents do not see its files and folders whose names begin with a dot";
+            warnings.push(text.to_owned());
         }
         warnings.extend(self.absent_remotes());
-        let broken = self.skills.broken.iter();
-        warnings.extend(broken.map(|skill| {
-            format!(
-                "the skill {} is left out: {}",
-                skill.path.display(),
-                skill.problem
-            )
-        }));
-        let unheard = self.loaded.unheard();
-        if !unheard.is_empty() {
-            warnings.push(format!(
-                "not heard, because the project's file is not trusted: {}; `lango config trust` trusts it as it is",
-                unheard.join(", ")
-            ));
-        }
+        warnings.extend(self.broken_skills());
+        warnings.extend(self.loaded.warnings());
         warnings.extend(self.unheard_agents());
         let knowledge = self.knowledge.as_ref();
         warnings.extend(knowledge.and_then(|known| known.warning.clone()));
         warnings.extend(self.mcp.warnings());
         warnings.extend(self.idle_rules());
-        warnings
+        let shown = warnings.iter().map(|text| redact(text).into_owned());
+        shown.collect()
+    }
+
+    /// Skills that are left out, and why; the first few of them.
+    fn broken_skills(&self) -> Vec<String> {
+        let broken = &self.skills.broken;
+        let shown = broken.iter().take(MOST_SKILLS_SHOWN);
+        let shown = shown.map(|skill| {
+            format!(
+                "the skill {} is left out: {}",
+                skill.path.display(),
+                skill.problem
+            )
+        });
+        let more = broken.len().saturating_sub(MOST_SKILLS_SHOWN);
+        let rest = format!("{more} more skills are left out; `lango skills` lists them");
+        shown.chain((more > 0).then_some(rest)).collect()
     }
 
     /// Agents elsewhere that are not in the tree, and why.

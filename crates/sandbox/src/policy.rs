@@ -19,6 +19,9 @@ pub struct Policy {
     pub kept: Vec<PathBuf>,
     /// Neither read nor seen, wherever they lie: lango's data, and the keys of the person.
     pub hidden: Vec<PathBuf>,
+    /// A folder, the user's home, whose direct entries with a leading dot are hidden too, also those created later. A
+    /// path inside of such an entry that is opened by its own name in `read` or `write` stays open.
+    pub hide_dotfiles_in: Option<PathBuf>,
     /// Whether commands reach the network.
     pub network: Network,
     /// Whether commands may create git repositories.
@@ -56,6 +59,7 @@ impl Policy {
             write: Vec::new(),
             kept: Vec::new(),
             hidden: Vec::new(),
+            hide_dotfiles_in: None,
             network: Network::None,
             allow_git_init: false,
         }
@@ -64,7 +68,7 @@ impl Policy {
     /// What may be done with a path that is absolute and free of links.
     pub fn access(&self, path: &Path) -> Access {
         let below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
-        if below(&self.hidden) {
+        if below(&self.hidden) || self.is_hidden_dotfile(path) {
             return Access::None;
         }
         let Some(root) = self
@@ -85,6 +89,27 @@ impl Policy {
             Some(Protection::Guarded) => Access::Guarded,
             None => Access::Write,
         }
+    }
+
+    /// Whether a path is hidden because it is, or lies in, an entry of [`hide_dotfiles_in`](Self::hide_dotfiles_in)
+    /// whose name begins with a dot.
+    pub fn is_hidden_dotfile(&self, path: &Path) -> bool {
+        let Some(home) = &self.hide_dotfiles_in else {
+            return false;
+        };
+        let Some(name) = path
+            .strip_prefix(home)
+            .ok()
+            .and_then(|rest| rest.iter().next())
+        else {
+            return false;
+        };
+        if !name.as_encoded_bytes().starts_with(b".") {
+            return false;
+        }
+        let entry = home.join(name);
+        let mut opened = self.writable().chain(&self.read);
+        !opened.any(|root| root.starts_with(&entry) && path.starts_with(root))
     }
 
     /// The folders whose content may be changed, the workspace first.
@@ -130,6 +155,24 @@ mod tests {
         assert_eq!(access("/home/ada/work/.gitignore"), Access::Write);
         assert_eq!(access("/home/ada/work/environment"), Access::Write);
         assert_eq!(access("/home/ada/work/a/.vscode/x"), Access::Guarded);
+    }
+
+    #[test]
+    fn dotfiles_of_the_home_are_hidden_by_name_whether_they_exist_or_not() {
+        let mut policy = Policy::of("/home/ada".into());
+        policy.hide_dotfiles_in = Some("/home/ada".into());
+        policy.read = vec!["/home/ada/.config/lango/skills/greet".into()];
+        let access = |path: &str| policy.access(Path::new(path));
+        assert_eq!(access("/home/ada"), Access::Write);
+        assert_eq!(access("/home/ada/notes/.hidden"), Access::Write);
+        assert_eq!(access("/home/ada/.netrc"), Access::None);
+        assert_eq!(access("/home/ada/.created-later/x"), Access::None);
+        assert_eq!(access("/home/ada/.config/gh/hosts.yml"), Access::None);
+        assert_ne!(
+            access("/home/ada/.config/lango/skills/greet/SKILL.md"),
+            Access::None
+        );
+        assert_eq!(access("/home/ada/.config/lango/skills/other"), Access::None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Later rules win over earlier ones. What is kept can be refused by its name here, whether it exists or not.
 
 use crate::{Network, Policy};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What programs need to start.
 const READ: &[&str] = &[
@@ -64,6 +64,27 @@ pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
             ));
         }
         lines.push(rule("allow file-read* file-write*", path));
+    }
+    if let Some(home) = &policy.hide_dotfiles_in {
+        let home = escape_for_regex(home);
+        lines.push(format!(
+            "(deny file-read* file-write* (regex #\"^{home}/[.]\"))"
+        ));
+        // What was opened by its own name stays open.
+        let is_dotfile = |path: &&PathBuf| {
+            let without_opened = Policy {
+                read: Vec::new(),
+                write: Vec::new(),
+                ..policy.clone()
+            };
+            without_opened.is_hidden_dotfile(path)
+        };
+        for path in policy.read.iter().filter(is_dotfile) {
+            lines.push(rule("allow file-read*", path));
+        }
+        for path in policy.write.iter().filter(is_dotfile) {
+            lines.push(rule("allow file-read* file-write*", path));
+        }
     }
     for root in policy.writable() {
         for name in &protected_names {

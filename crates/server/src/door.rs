@@ -57,16 +57,13 @@ impl Door {
 
     fn check(&self, request: &Request) -> Result<(), Refusal> {
         let headers = request.headers();
-        let authority = request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str());
-        let host = authority
-            .or_else(|| text(headers, HOST))
-            .unwrap_or_default();
-        if !self.hosts.contains(&bare(host).to_ascii_lowercase()) {
+        let authority = request.uri().authority();
+        let authority = authority.map(|authority| authority.as_str());
+        let hosts: Vec<&str> = authority.into_iter().chain(host_headers(headers)).collect();
+        let is_ours = |host: &&str| host_name(host).is_some_and(|name| self.hosts.contains(&name));
+        let Some(host) = hosts.first().filter(|_| hosts.iter().all(is_ours)) else {
             return Err(Refusal::Host);
-        }
+        };
         if headers
             .get_all(ORIGIN)
             .iter()
@@ -141,12 +138,45 @@ fn presented(headers: &HeaderMap) -> Option<[u8; 32]> {
     is_bearer.then(|| Sha256::digest(token.trim()).into())
 }
 
-fn text(headers: &HeaderMap, name: axum::http::HeaderName) -> Option<&str> {
-    let mut all = headers.get_all(name).iter();
-    match (all.next(), all.next()) {
-        (Some(value), None) => value.to_str().ok(),
-        _ => None,
-    }
+/// Every `Host` header; one that is not text is empty, and so is the list of two.
+fn host_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let number = headers.get_all(HOST).iter().count();
+    let all = headers.get_all(HOST).iter();
+    all.map(move |host| match number {
+        1 => host.to_str().unwrap_or_default(),
+        _ => "",
+    })
+}
+
+/// The name in an authority in lower case, if it is one: a name or an address, and perhaps a port. Nothing else is
+/// accepted, least of all a user before the host: others take `127.0.0.1:1@evil.com` for the host `evil.com`.
+fn host_name(authority: &str) -> Option<String> {
+    let is_port = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && text.parse::<u16>().is_ok()
+    };
+    let (name, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (address, after) = rest.split_once(']')?;
+            address.parse::<Ipv6Addr>().ok()?;
+            let port = match after {
+                "" => None,
+                after => Some(after.strip_prefix(':')?),
+            };
+            (address, port)
+        }
+        None => {
+            let (name, port) = match authority.split_once(':') {
+                Some((name, port)) => (name, Some(port)),
+                None => (authority, None),
+            };
+            let is_plain =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+            let is_name = !name.is_empty() && name.bytes().all(is_plain);
+            (is_name.then_some(name)?, port)
+        }
+    };
+    port.is_none_or(is_port).then(|| name.to_ascii_lowercase())
 }
 
 /// Whether an origin is the host that is asked for, port included.
@@ -156,7 +186,7 @@ fn is_same(origin: &HeaderValue, host: &str) -> bool {
     authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
-/// A host without its port and the brackets of an IPv6 address.
+/// A host of the configuration without its port and the brackets of an IPv6 address.
 fn bare(host: &str) -> &str {
     if host.parse::<Ipv6Addr>().is_ok() {
         return host;
@@ -164,5 +194,51 @@ fn bare(host: &str) -> &str {
     match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or("", |(address, _)| address),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_and_a_port_are_a_host() {
+        for (authority, name) in [
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.1:18789", "127.0.0.1"),
+            ("LocalHost:1", "localhost"),
+            ("[::1]", "::1"),
+            ("[::1]:65535", "::1"),
+            ("a-b.example", "a-b.example"),
+        ] {
+            assert_eq!(host_name(authority).as_deref(), Some(name), "{authority}");
+        }
+        for authority in [
+            "",
+            ":1",
+            "127.0.0.1:",
+            "127.0.0.1:65536",
+            "127.0.0.1:+1",
+            "127.0.0.1:1@evil.com",
+            "user@127.0.0.1",
+            "user:1@127.0.0.1",
+            "127.0.0.1:1:2",
+            "127.0.0.1 evil.com",
+            "127.0.0.1/evil.com",
+            "127.0.0.1#evil.com",
+            "127.0.0.1\\evil.com",
+            "127.0.0.1%2eevil.com",
+            "localhost,evil.com",
+            "::1",
+            "[::1",
+            "[::1]evil.com",
+            "[::1]:1@evil.com",
+            "[127.0.0.1]",
+            "[::1%25lo]",
+            "http://127.0.0.1",
+            "l\u{f6}calhost",
+        ] {
+            assert_eq!(host_name(authority), None, "{authority}");
+        }
     }
 }

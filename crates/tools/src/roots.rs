@@ -47,6 +47,7 @@ impl Roots {
             write: policy.write.iter().map(|path| settled(path)).collect(),
             kept: both_names(&policy.kept),
             hidden: both_names(&policy.hidden),
+            hide_dotfiles_in: policy.hide_dotfiles_in.as_deref().map(settled),
             network: policy.network,
             allow_git_init: policy.allow_git_init,
         };

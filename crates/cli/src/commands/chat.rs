@@ -169,6 +169,10 @@ fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
         ),
     });
     lines.extend(
+        app.sandbox_notice()
+            .map(|notice| format!("sandbox {notice}")),
+    );
+    lines.extend(
         app.warnings()
             .into_iter()
             .map(|warning| format!("warning {warning}")),

@@ -18,6 +18,10 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
             };
             let loaded = config::load(&Surroundings::from_process(flags)?)?;
             screen::print(config::show(&loaded, layout).trim_end())?;
+            let warnings = loaded.warnings();
+            warnings
+                .iter()
+                .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
         ConfigCommand::Check => {
             let app = App::load(flags).await?;

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
+use crate::redact::redact;
 use crate::screen::{self, Layout};
 use lango_models::Offline;
 use lango_sandbox::{Network, Strength};
@@ -29,6 +30,11 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
             detail: failure.to_string(),
         }],
     };
+    let hidden = findings.into_iter().map(|finding| Finding {
+        detail: redact(&finding.detail).into_owned(),
+        ..finding
+    });
+    let findings: Vec<Finding> = hidden.collect();
     for finding in findings.iter().filter(|_| !as_json) {
         let sign = match (finding.is_well, finding.name) {
             (false, _) => "✗",
@@ -73,7 +79,7 @@ async fn examine(app: &App) -> Vec<Finding> {
         well("lango", env!("CARGO_PKG_VERSION").to_owned()),
         well("user file", file(&paths.user_file)),
         well("project file", project),
-        well("workspace", app.workspace.path().display().to_string()),
+        examine_workspace(app),
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
         examine_model(app).await,
@@ -160,6 +166,18 @@ async fn examine_vectors(app: &App) -> Finding {
     };
     Finding {
         name: "vectors",
+        is_well,
+        detail,
+    }
+}
+
+fn examine_workspace(app: &App) -> Finding {
+    let (is_well, detail) = match app.check_workspace() {
+        Ok(()) => (true, app.workspace.path().display().to_string()),
+        Err(failure) => (false, failure.to_string()),
+    };
+    Finding {
+        name: "workspace",
         is_well,
         detail,
     }

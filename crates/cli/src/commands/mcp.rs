@@ -6,10 +6,23 @@ use crate::app::App;
 use crate::args::McpCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
+use crate::redact::redact_value;
 use crate::screen::{self, Layout, one_line};
 use lango_mcp::{Overview, Probe, ToolState};
 use serde_json::{Value, json};
 use trust::Consent;
+
+/// The program or the address of a server, without secrets.
+fn shown_target(server: &Overview) -> String {
+    let words: Vec<&str> = server.target.split(' ').collect();
+    match redact_value(words.into()) {
+        toml::Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(toml::Value::as_str).collect();
+            words.join(" ")
+        }
+        _ => String::new(),
+    }
+}
 
 /// Runs the command.
 pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
@@ -17,6 +30,7 @@ pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failu
     match command {
         McpCommand::List { json } => list(&app, json),
         McpCommand::Test { id, json } => {
+            app.check_workspace()?;
             if let Some(id) = &id {
                 known(&app, id)?;
             }
@@ -92,7 +106,7 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
             "{}  {}  {}  {}",
             server.id,
             server.transport,
-            one_line(&server.target, 100),
+            one_line(&shown_target(server), 100),
             status(server)
         );
         screen::print(&sanitize(&line))?;
@@ -159,7 +173,7 @@ fn row(app: &App, server: &Overview) -> Value {
     json!({
         "id": server.id,
         "transport": server.transport,
-        "target": server.target,
+        "target": shown_target(server),
         "agent": server.agent,
         "server": server.name,
         "pinned": server.is_pinned,

@@ -4,6 +4,7 @@
 use super::watch::Watched;
 use crate::exit::{Exit, Failure};
 use crate::markdown;
+use crate::redact::redact;
 use crate::screen::{self, Layout, Progress, allowing_rule, footer, subject_line};
 use lango_core::{Asks, Outcome, Waiting};
 use lango_engine::{Shown, TurnEnd, TurnReport};
@@ -74,7 +75,7 @@ impl Presentation {
             screen::print(&screen::json(&summary, Layout::Line)?)?;
         } else if let Some(answer) = report.answer.as_ref().filter(|_| !self.jsonl) {
             let text = markdown::render(answer, style());
-            screen::print(text.trim_end_matches('\n'))?;
+            screen::print_rendered(text.trim_end_matches('\n'))?;
         }
         if !self.quiet {
             screen::say(&footer(report, model, elapsed));
@@ -146,7 +147,7 @@ fn style() -> markdown::Style {
 /// What `--json` prints.
 fn summary(model: &str, report: &TurnReport, denied: &[Waiting], elapsed: Duration) -> Value {
     let error = match &report.outcome {
-        Outcome::Failed { error, .. } => Some(error),
+        Outcome::Failed { error, .. } => Some(redact(error)),
         _ => None,
     };
     let denied: Vec<Value> = denied

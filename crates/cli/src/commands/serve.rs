@@ -298,6 +298,8 @@ fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String 
             "warning the card says {url}, which others cannot reach; set server.publicUrl to where they can"
         ));
     }
+    let notice = app.sandbox_notice();
+    lines.extend(notice.map(|notice| format!("sandbox {notice}")));
     let warnings = app.warnings().into_iter();
     lines.extend(warnings.map(|warning| format!("warning {}", one_line(&warning, 300))));
     lines.push("what has to be allowed waits in `lango approvals` · ctrl-c stops".to_owned());

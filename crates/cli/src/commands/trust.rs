@@ -18,7 +18,7 @@ pub fn give(flags: Vec<String>) -> Result<(), Failure> {
     match give_all(&surroundings, &paths, &mut trust) {
         Ok(given) => {
             let unheard = unheard.unwrap_or_default();
-            Ok(screen::print(&sanitize(&given.describe(&paths, &unheard)))?)
+            Ok(screen::print(&sanitize(&given.describe(&unheard)))?)
         }
         Err(failure) => {
             // What cannot be read, or makes no sense, is not trusted.
@@ -56,6 +56,7 @@ pub fn take_back(flags: Vec<String>) -> Result<(), Failure> {
 
 /// What was trusted.
 struct Given {
+    project_file: Option<PathBuf>,
     files: Vec<PathBuf>,
     roster: Roster,
 }
@@ -69,7 +70,9 @@ fn give_all(
         let stored = trust.write();
         stored.map_err(|error| failed(&paths.trust_file(), &error))
     };
-    if let Some(file) = &paths.project_file {
+    // A file of another user is read once the user trusts it.
+    let foreign = paths.foreign_project_file().map(|foreign| &foreign.path);
+    if let Some(file) = paths.project_file.as_ref().or(foreign) {
         let content = std::fs::read(file).map_err(|error| failed(file, &error))?;
         trust.give(file, content);
         write(trust)?;
@@ -77,7 +80,8 @@ fn give_all(
     // Only now it can be known which other files it names.
     let loaded: Loaded = config::load(surroundings)?;
     let files = roster::project_files(&loaded, &surroundings.cwd);
-    if paths.project_file.is_none() && files.is_empty() {
+    let project_file = loaded.paths.project_file.clone();
+    if project_file.is_none() && files.is_empty() {
         let message = format!(
             "there is no lango.toml in this folder or above it, and no agent in `{}`",
             paths.project_agents(&surroundings.cwd).display()
@@ -91,16 +95,19 @@ fn give_all(
     }
     write(trust)?;
     let roster = Roster::read(&loaded, &surroundings.cwd)?;
-    Ok(Given { files, roster })
+    Ok(Given {
+        project_file,
+        files,
+        roster,
+    })
 }
 
 impl Given {
-    fn describe(&self, paths: &Paths, unheard: &[String]) -> String {
+    fn describe(&self, unheard: &[String]) -> String {
         let mut lines = Vec::new();
         let advice = "is trusted as it is now; a change has to be trusted again";
         lines.extend(
-            paths
-                .project_file
+            self.project_file
                 .iter()
                 .map(|file| format!("{} {advice}", file.display())),
         );

@@ -1,4 +1,5 @@
-//! The registry of keys. To add one, add a row here and its field in [`Settings`].
+//! The registry of keys. To add one, add a row here and its field in [`Settings`], and decide what a project's file may do
+//! with it before it is trusted ([`Untrusted`]).
 //!
 //! The kind of a key is the type of its field, the default is what [`Settings::with_defaults`] puts there, so neither
 //! can disagree with the code that uses it.
@@ -8,7 +9,6 @@ mod table;
 use super::setting::Setting;
 use super::settings::Settings;
 pub use table::KEYS;
-use toml::de::DeValue;
 
 /// One key of the configuration.
 pub struct Key {
@@ -18,6 +18,21 @@ pub struct Key {
     pub help: &'static str,
     /// Where its value lives; the text is what stands for `<id>`.
     pub(super) field: for<'a> fn(&'a mut Settings, &str) -> &'a mut dyn Setting,
+    /// What a project's file may do with it before the user trusts the file.
+    pub(super) untrusted: Untrusted,
+}
+
+/// What a project's file that the user does not trust may do with a key. A file that was cloned must not choose where
+/// the content of the workspace is sent, what agents reach, or how much a turn may spend.
+#[derive(Clone, Copy)]
+pub(super) enum Untrusted {
+    /// Nothing: the value is ignored, with a warning.
+    Ignored,
+    /// It may permit less than the weaker layers do. The function measures how much the settings permit; a value that
+    /// permits more is ignored, with a warning.
+    OnlyLower(fn(&Settings) -> u64),
+    /// The type of the key drops what would permit something.
+    Filtered,
 }
 
 /// How alike two names must be, from 0 to 1, for one to be offered in place of the other.
@@ -63,34 +78,6 @@ impl Found {
     /// The whole name.
     pub fn name(&self) -> String {
         self.key.name.replace(ID, &self.id)
-    }
-}
-
-impl Found {
-    /// Whether only the person may set it: a folder that was cloned must not send keys to somebody else's address, nor
-    /// have what was said deleted.
-    pub fn is_personal(&self) -> bool {
-        let personal = [
-            "providers.<id>.baseUrl",
-            "providers.<id>.apiKeyEnv",
-            "session.ttl",
-        ];
-        personal.contains(&self.key.name)
-    }
-
-    /// Whether it lets agents reach more. A project's file is not heard on it until the person trusts that file.
-    /// Files with agents in them are told to models; only the built-in ones are nobody's.
-    pub fn opens_something(&self, value: &DeValue<'_>) -> bool {
-        match self.key.name {
-            "skill.dirs" | "session.store" | "session.user" | "agent.agentsDir" => true,
-            "agent.topology" => !value
-                .as_str()
-                .is_some_and(|name| lango_engine::Topology::BUILT_IN.contains(&name)),
-            name => {
-                let sections = ["tools.exec.", "a2a.", "mcp.servers.", "server."];
-                sections.iter().any(|section| name.starts_with(section))
-            }
-        }
     }
 }
 
@@ -196,6 +183,40 @@ mod tests {
             assert!(std::ptr::eq(found.key, key));
             assert!(!is_section(key.name), "{} is a key and a section", key.name);
         }
+    }
+
+    #[test]
+    fn an_untrusted_project_may_only_narrow_and_only_with_these_keys() {
+        let narrowing = KEYS.iter().filter(|key| match key.untrusted {
+            Untrusted::Ignored => false,
+            Untrusted::OnlyLower(_) | Untrusted::Filtered => true,
+        });
+        let names: Vec<&str> = narrowing.map(|key| key.name).collect();
+        // A key belongs here only if no value of it lets a cloned project read, send or spend more.
+        assert_eq!(
+            names,
+            [
+                "agent.maxDelegationRounds",
+                "agent.maxModelCalls",
+                "agent.maxToolCalls",
+                "agent.maxTokens",
+                "agent.maxCost",
+                "agent.turnTimeout",
+                "agent.idleTimeout",
+                "agent.toolTimeout",
+                "agent.strictTools",
+                "approval.rules",
+                "mcp.startTimeout",
+                "graph.enabled",
+                "graph.maxDepth",
+                "graph.maxResults",
+                "observationalMemory.enabled",
+                "observationalMemory.contextTokens",
+                "session.whenBusy",
+                "session.queueLimit",
+                "a2a.enabled",
+            ]
+        );
     }
 
     #[test]

@@ -9,13 +9,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Value;
-use super::keys::{self, Found, KEYS, Key};
+use super::keys::{self, Found, KEYS, Key, Untrusted};
 use super::origin::Origin;
 use super::problem::{Problem, Problems};
 use super::quote;
 use super::setting::{Base, Expected};
 use super::settings::Settings;
 use super::surroundings::Surroundings;
+use crate::redact::redact_value;
 use crate::text_file;
 
 /// What the names of our variables begin with.
@@ -45,13 +46,26 @@ pub(super) struct Overlay<'a> {
     ignored: Vec<Ignored>,
 }
 
-/// A setting of a project that nobody trusts yet, and that would open something.
+/// A setting of a project's file that is ignored, because the user does not trust the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignored {
     /// The key.
     pub key: String,
-    /// Where it stands.
+    /// The place of the setting.
     pub origin: Origin,
+    /// Whether the file may set the key, and only this value permits too much.
+    pub raises: bool,
+}
+
+impl std::fmt::Display for Ignored {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { key, origin, .. } = self;
+        if self.raises {
+            write!(formatter, "{key} ({origin}, which raises a limit)")
+        } else {
+            write!(formatter, "{key} ({origin})")
+        }
+    }
 }
 
 impl<'a> Overlay<'a> {
@@ -176,6 +190,7 @@ impl<'a> Overlay<'a> {
         for key in KEYS {
             for id in self.settings.ids(key) {
                 let value = (key.field)(&mut self.settings, &id).shown();
+                let value = value.map(redact_value);
                 let name = Found { key, id }.name();
                 let origin = self.origins.remove(&name).unwrap_or(Origin::Default);
                 values.push(Value {
@@ -196,15 +211,6 @@ impl<'a> Overlay<'a> {
             let origin = document.origin(name);
             let value = value.get_ref();
             match (keys::by_name(&path), value) {
-                (Some(key), _) if document.whose == Whose::Project && key.is_personal() => {
-                    self.problems
-                        .push(Problem::NotForProjects { key: path, origin });
-                }
-                (Some(key), _)
-                    if document.whose == Whose::Project && key.opens_something(value) =>
-                {
-                    self.ignored.push(Ignored { key: path, origin });
-                }
                 (Some(key), _) => {
                     let folder = document.path.parent().unwrap_or(Path::new("/"));
                     let base = Base {
@@ -213,7 +219,11 @@ impl<'a> Overlay<'a> {
                         folder,
                         home: self.surroundings.home(),
                     };
-                    if let Err(expected) = self.set(&key, value, &base) {
+                    let result = match document.whose {
+                        Whose::Person => self.set(&key, value, &base),
+                        Whose::Project => self.set_untrusted(&key, value, &base),
+                    };
+                    if let Err(expected) = result {
                         self.refuse(&path, quote::described(value), expected, origin);
                     }
                 }
@@ -251,6 +261,33 @@ impl<'a> Overlay<'a> {
         if let Err(expected) = result {
             self.refuse(&key.name(), quote::shortened(text), expected, origin);
         }
+    }
+
+    /// Sets a key from a file that the user does not trust, if the key permits that; see [`Untrusted`].
+    fn set_untrusted(
+        &mut self,
+        key: &Found,
+        value: &DeValue<'_>,
+        base: &Base<'_>,
+    ) -> Result<(), Expected> {
+        let measure = match key.key.untrusted {
+            Untrusted::Filtered => return self.set(key, value, base),
+            Untrusted::OnlyLower(measure) => Some(measure),
+            Untrusted::Ignored => None,
+        };
+        if let Some(measure) = measure {
+            let mut lowered = self.settings.clone();
+            (key.key.field)(&mut lowered, &key.id).assign(value, base)?;
+            if measure(&lowered) <= measure(&self.settings) {
+                return self.set(key, value, base);
+            }
+        }
+        self.ignored.push(Ignored {
+            key: key.name(),
+            origin: base.origin.clone(),
+            raises: measure.is_some(),
+        });
+        Ok(())
     }
 
     fn set(&mut self, key: &Found, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
@@ -304,7 +341,8 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
     )
 }
 
-fn contents(path: &Path) -> io::Result<Option<String>> {
+/// The text of a configuration file; nothing if it does not exist.
+pub(super) fn contents(path: &Path) -> io::Result<Option<String>> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         // Opening a pipe would wait for somebody to write into it.

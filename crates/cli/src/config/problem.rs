@@ -36,16 +36,6 @@ pub enum Problem {
         /// The other.
         other: String,
     },
-    /// A project's file sets what only the person may set.
-    #[error(
-        "{origin}: `{key}` cannot be set by a project's file, which could send your keys elsewhere; set it in your own file, or with -c"
-    )]
-    NotForProjects {
-        /// The key.
-        key: String,
-        /// Where it stands.
-        origin: Origin,
-    },
     /// The value does not fit the key.
     #[error("{origin}: `{key}` must be {expected}, found `{found}`")]
     WrongValue {
@@ -107,10 +97,6 @@ impl Problem {
                 ..
             }
             | Self::WrongValue {
-                origin: Origin::File { line, .. },
-                ..
-            }
-            | Self::NotForProjects {
                 origin: Origin::File { line, .. },
                 ..
             } => Some(*line),

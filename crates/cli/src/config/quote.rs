@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use crate::markdown::is_disruptive;
+use crate::redact::redact;
 
 /// How much of a value an error repeats.
 const LONGEST_FOUND: usize = 60;
@@ -28,8 +29,9 @@ pub(super) fn described(value: &DeValue<'_>) -> String {
     }
 }
 
-/// The beginning of a text, escaped.
+/// The beginning of a text, escaped and without secrets.
 pub(super) fn shortened(text: &str) -> String {
+    let text = &*redact(text);
     match text.char_indices().nth(LONGEST_FOUND) {
         Some((end, _)) => format!("{}…", escaped(&text[..end])),
         None => escaped(text),

@@ -132,6 +132,8 @@ pub struct ExecSettings {
     pub write: Vec<PathBuf>,
     /// Whether commands reach the network.
     pub network: bool,
+    /// Whether commands may create git repositories in the workspace.
+    pub allow_git_init: bool,
     /// Processes that a command may have at once.
     pub max_processes: u32,
     /// Memory that a command may use, in MiB.
@@ -265,6 +267,7 @@ impl Settings {
                     read: Vec::new(),
                     write: Vec::new(),
                     network: false,
+                    allow_git_init: false,
                     max_processes: 256,
                     max_memory_mb: 4096,
                 },
@@ -349,6 +352,6 @@ impl AgentSettings {
     }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
+pub(super) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

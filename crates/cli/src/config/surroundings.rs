@@ -5,11 +5,15 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use lango_tools::{SkillFolder, Whose};
 
+use super::overlay;
+use super::ownership::{ForeignPath, Owner};
 use super::problem::{Problem, Problems};
+use super::trust::Trust;
 
 /// The name of a configuration file, the project's and the user's.
 const FILE_NAME: &str = "lango.toml";
@@ -18,6 +22,9 @@ const FILE_NAME: &str = "lango.toml";
 const CLEAN_UP_FOLDER: &str = "clean-up";
 const TRUST_FOLDER: &str = "trust";
 const TRUST_FILE: &str = "trusted.json";
+
+/// The folders of a project's skills.
+const PROJECT_SKILLS: [&str; 2] = [".lango/skills", ".agents/skills"];
 
 /// Everything outside of files that has a say.
 #[derive(Debug, Clone)]
@@ -71,6 +78,8 @@ pub struct Paths {
     pub user_file: PathBuf,
     /// The project's configuration file, where there is one besides the user's.
     pub project_file: Option<PathBuf>,
+    /// Files and folders of the project that are ignored, because they are not the user's alone.
+    pub foreign: Vec<ForeignPath>,
     /// The folder for what must not be lost.
     pub data: PathBuf,
     /// The folder for what would only be missed.
@@ -163,10 +172,13 @@ impl Paths {
     pub fn skills(&self, workspace: &Path) -> Vec<SkillFolder> {
         let own = self.user_file.with_file_name("skills");
         let project = self.project(workspace);
-        let of_project = [".lango/skills", ".agents/skills"].map(|name| SkillFolder {
-            path: project.join(name),
-            whose: Whose::Project,
-        });
+        let of_project = PROJECT_SKILLS.iter().map(|name| project.join(name));
+        let of_project = of_project
+            .filter(|path| self.foreign.iter().all(|foreign| foreign.path != *path))
+            .map(|path| SkillFolder {
+                path,
+                whose: Whose::Project,
+            });
         let own = SkillFolder {
             path: own,
             whose: Whose::User,
@@ -205,25 +217,72 @@ impl Paths {
             let found = all.clone().or_else(xdg);
             found.ok_or_else(|| Problems::from(Problem::NoHome))
         };
-        let user_file = place("XDG_CONFIG_HOME", ".config")?.join(FILE_NAME);
-        Ok(Self {
-            project_file: project_file(surroundings).filter(|file| *file != user_file),
-            user_file,
+        let mut paths = Self {
+            project_file: None,
+            foreign: Vec::new(),
+            user_file: place("XDG_CONFIG_HOME", ".config")?.join(FILE_NAME),
             data: place("XDG_DATA_HOME", ".local/share")?,
             state: place("XDG_STATE_HOME", ".local/state")?,
-        })
+        };
+        paths.find_project(surroundings);
+        Ok(paths)
+    }
+
+    /// The project's file that is ignored, because it is not the user's alone.
+    pub fn foreign_project_file(&self) -> Option<&ForeignPath> {
+        let mut foreign = self.foreign.iter();
+        foreign.find(|foreign| foreign.path.file_name() == Some(OsStr::new(FILE_NAME)))
+    }
+
+    /// Finds the project's file and notes what of the project is not the user's alone. A file that the user trusted as
+    /// it is needs no owner.
+    fn find_project(&mut self, surroundings: &Surroundings) {
+        let owner = Owner::of_process(surroundings);
+        let file = project_file(surroundings).filter(|file| *file != self.user_file);
+        if let Some(path) = file {
+            let is_trusted = || {
+                let content = overlay::contents(&path).ok().flatten();
+                content.is_some_and(|content| Trust::read(self).holds(&path, content))
+            };
+            match owner.objection(&path) {
+                Some(reason) if !is_trusted() => self.foreign.push(ForeignPath { path, reason }),
+                _ => self.project_file = Some(path),
+            }
+        }
+        let project = self.project(&surroundings.cwd).to_path_buf();
+        for name in PROJECT_SKILLS {
+            let path = project.join(name);
+            if !path.exists() {
+                continue;
+            }
+            let above = path.parent().unwrap_or(&project);
+            let objection = owner.objection(above).or_else(|| owner.objection(&path));
+            let foreign = objection.map(|reason| ForeignPath { path, reason });
+            self.foreign.extend(foreign);
+        }
     }
 }
 
-/// The nearest file from the working folder upward. A repository's root and the home end the search: what lies above
-/// them belongs to other projects or other people.
+/// The nearest file from the working folder upward. A repository's root, the home and the end of the file system stop the
+/// search: what lies above them belongs to other projects or other people.
 fn project_file(surroundings: &Surroundings) -> Option<PathBuf> {
+    let home = surroundings.home();
+    let real_home = home.and_then(|home| home.canonicalize().ok());
+    let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
+    let own_device = device(&surroundings.cwd);
     for folder in surroundings.cwd.ancestors() {
+        // A folder that does not exist has no device.
+        let is_other =
+            device(folder).is_some_and(|found| own_device.is_some_and(|own| own != found));
+        if is_other {
+            return None;
+        }
         let file = folder.join(FILE_NAME);
         if file.exists() {
             return Some(file);
         }
-        if folder.join(".git").exists() || surroundings.home() == Some(folder) {
+        let is_home = home == Some(folder) || real_home.as_deref() == Some(folder);
+        if is_home || folder.join(".git").exists() {
             return None;
         }
     }

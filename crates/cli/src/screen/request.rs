@@ -4,6 +4,7 @@
 //! goes on, and what a terminal would obey or hide is written out.
 
 use super::{count, one_line};
+use crate::markdown::is_disruptive;
 use lango_core::{ApprovalRequest, Asks, Risk, Waiting};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
@@ -25,7 +26,10 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
         Risk::Moderate => "changes something",
         Risk::Dangerous => "can do harm",
     };
-    let (agent, tool) = (&request.agent, &request.tool);
+    let (agent, tool) = (
+        visible(request.agent.as_str()),
+        visible(request.tool.as_str()),
+    );
     let mut text = match request.asks {
         Asks::Permission => format!("┌ {agent} wants to use {tool} · {risk}\n"),
         Asks::Fate => format!("┌ {agent} used {tool}, and nobody knows whether it happened\n"),
@@ -41,7 +45,7 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
     for line in content.trim_end().lines() {
         boxed(&mut text, line, width);
     }
-    let _ = write!(text, "│ why: {}", one_line(&request.reason, 200));
+    let _ = write!(text, "│ why: {}", one_line(&visible(&request.reason), 200));
     if more > 0 {
         let _ = write!(text, " · {} behind it", count(more as u64, "request"));
     }
@@ -95,7 +99,8 @@ pub fn visible(text: &str) -> String {
                 let picture = char::from_u32(0x2400 + u32::from(letter));
                 shown.push(picture.unwrap_or('�'));
             }
-            _ if letter.is_control() || letter.width() == Some(0) || is_sly(letter) => {
+            // Here even a joiner that belongs to an emoji is written out: what is asked for must be seen exactly.
+            _ if is_disruptive(letter) || letter.width() == Some(0) => {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(letter));
             }
             _ => shown.push(letter),
@@ -104,19 +109,14 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Characters that change the order of others, or look like nothing.
-fn is_sly(letter: char) -> bool {
-    matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
 /// Who wants what, on one line.
 pub fn subject_line(request: &ApprovalRequest) -> String {
     let arguments = super::progress::brief_arguments(&request.arguments);
     let arguments = visible(&arguments);
     format!(
         "{} {} {}",
-        request.agent,
-        request.tool,
+        visible(request.agent.as_str()),
+        visible(request.tool.as_str()),
         one_line(&arguments, 80)
     )
 }
@@ -160,5 +160,9 @@ mod tests {
             "a␛[2J␊b\\u{202e}c\\u{200b}d"
         );
         assert_eq!(visible("naïve 日本"), "naïve 日本");
+        assert_eq!(
+            visible("a\u{61c}b\u{180e}c\u{3164}d\u{e0041}e\u{fe0f}"),
+            "a\\u{61c}b\\u{180e}c\\u{3164}d\\u{e0041}e\\u{fe0f}"
+        );
     }
 }

@@ -197,7 +197,9 @@ fn t18_a_projects_file_cannot_name_agents_elsewhere_before_it_is_trusted() {
         assert!(source(&lango, "scout").is_some(), "{key}");
         lango.run(&["config", "trust", "--revoke"]).ok();
     }
-    // A built-in topology says nothing of its own.
+    // Which built-in agents there are is the user's choice too.
     lango.file("lango.toml", "agent.topology = 'classic'\n");
+    assert_eq!(tree(&lango)["topology"], "specialists");
+    lango.run(&["config", "trust"]).ok();
     assert_eq!(tree(&lango)["topology"], "classic");
 }

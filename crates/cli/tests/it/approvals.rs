@@ -98,7 +98,11 @@ fn a_projects_file_can_forbid_and_cannot_allow_until_it_is_trusted() {
         "[[approval.rules]]\naction = 'allow'\n[tools.exec]\nnetwork = true\n",
     );
     let ran = lango.run(&["run", CREATE]).exits(4);
-    for part in ["not heard", "tools.exec.network", "lango config trust"] {
+    for part in [
+        "ignored, because",
+        "tools.exec.network",
+        "lango config trust",
+    ] {
         assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");
     }
     lango.run(&["config", "trust"]).ok();

@@ -93,7 +93,7 @@ fn without_a_home_lango_says_which_variable_to_set() {
     let mut command = lango.command(&["run", "hello"]);
     let ran = finish(command.env_remove("LANGO_HOME"), b"");
     ran.refused(3, &["`HOME`", "`LANGO_HOME`"]);
-    let home = lango.workspace().join("me");
+    let home = lango.home().with_file_name("me");
     let mut command = lango.command(&["run", "hello"]);
     finish(command.env_remove("LANGO_HOME").env("HOME", &home), b"").ok();
     assert!(home.join(".local/share/lango/lango.db").is_file());
@@ -161,17 +161,17 @@ fn a_projects_file_cannot_send_keys_to_an_address_of_its_own() {
         "lango.toml",
         "agent.model = \"x/y\"\n[providers.x]\nkind = \"openai\"\nbaseUrl = \"http://127.0.0.1:1\"\napiKeyEnv = \"SECRET\"\n",
     );
-    let ran = lango.run(&["run", "hello"]);
-    ran.refused(
-        3,
-        &[
-            "lango.toml:4",
-            "providers.x.baseUrl",
-            "lango.toml:5",
-            "providers.x.apiKeyEnv",
-            "your own file",
-        ],
-    );
+    let ran = lango.run(&["run", "hello"]).ok();
+    for part in [
+        "lango.toml:4",
+        "providers.x.baseUrl",
+        "lango.toml:5",
+        "providers.x.apiKeyEnv",
+        "lango config trust",
+    ] {
+        assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");
+    }
+    assert!(ran.stderr.contains("offline/rules"), "{ran:#?}");
     lango.home_file(
         "lango.toml",
         "agent.model = \"offline\"\n[providers.x]\nkind = \"openai\"\nbaseUrl = \"http://127.0.0.1:1\"\n",

@@ -10,7 +10,6 @@ use lango_core::{
 use lango_store::{LibraryRows, NewChunk, NewDocument, Part, Piece, SqliteStore};
 use rusqlite::Connection;
 use serde_json::Value;
-use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -267,7 +266,6 @@ fn without_a_ttl_a_server_keeps_everything_and_a_project_cannot_set_one() {
     lango.file("lango.toml", "session.ttl = \"1s\"\n");
     let ran = lango.run(&["sessions", "delete", "--yes", "--expired"]);
     assert_ne!(ran.code, Some(0), "{ran:#?}");
-    fs::remove_file(lango.workspace().join("lango.toml")).unwrap();
     let serving = Serving::start_with(lango, &[]);
     assert!(!serving.say("hello").is_empty());
     assert_eq!(ids(&serving.lango), [old]);

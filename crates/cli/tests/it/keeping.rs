@@ -345,7 +345,7 @@ fn users_and_passwords_are_found_as_postgresql_s_own_programs_find_them() {
     run(&[user, file]).refused(3, &["others can read it", "chmod 600"]);
     set_mode(0o600);
     run(&[user, file]).ok();
-    let home = lango.workspace().join("home");
+    let home = lango.home().with_file_name("me");
     fs::create_dir(&home).unwrap();
     fs::rename(&path, home.join(".pgpass")).unwrap();
     run(&[user, ("HOME", home.to_str().unwrap())]).ok();

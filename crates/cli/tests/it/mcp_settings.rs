@@ -46,9 +46,8 @@ fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
     lango.file("lango.toml", "[mcp.servers.toy]\ncommand = ['python3', 'server.py', '--log', 'log']\nagent = 'navigator'\n");
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(
-        ran.stderr.contains(
-            "not heard, because the project's file is not trusted: mcp.servers.toy.agent"
-        ),
+        ran.stderr
+            .contains("ignored, because the project's file is not trusted: mcp.servers.toy.agent"),
         "{ran:#?}"
     );
     assert!(ran.stderr.contains("mcp.servers.toy.command"), "{ran:#?}");

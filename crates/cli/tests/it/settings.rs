@@ -282,7 +282,7 @@ fn sessions_are_kept_where_the_store_says() {
 #[test]
 fn a_flag_wins_over_a_variable_and_a_variable_over_files() {
     let lango = Lango::new();
-    lango.home_file("lango.toml", "agent.maxToolCalls = 1\n");
+    lango.home_file("lango.toml", "agent.maxToolCalls = 9\n");
     lango.file(
         "lango.toml",
         "[agent]\nmaxModelCalls = 2\nmaxToolCalls = 2\n",

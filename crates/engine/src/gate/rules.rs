@@ -14,8 +14,6 @@ use sha2::{Digest, Sha256};
 pub struct Rules {
     rules: Vec<Rule>,
     folder: Text,
-    /// Whether the names of agents come from somebody who may not loosen anything.
-    names_are_strange: bool,
 }
 
 /// One rule. A field that is not set fits every call.
@@ -66,13 +64,6 @@ impl Rules {
     /// The same for agents that work in this folder.
     pub fn in_folder(mut self, folder: Text) -> Self {
         self.folder = folder;
-        self
-    }
-
-    /// The same where the names of agents come from somebody who may not loosen anything: what asks or denies then holds
-    /// for every agent, whatever name it was written for.
-    pub fn with_strange_names(mut self) -> Self {
-        self.names_are_strange = true;
         self
     }
 
@@ -190,7 +181,7 @@ impl Rules {
                 subject.is_allowed_by(pattern)
             }
         };
-        (narrows && self.names_are_strange || rule.fits_agent(agent))
+        rule.fits_agent(agent)
             && rule.fits_tool(spec.name.as_str())
             && rule.matching.as_ref().is_none_or(looks_so)
     }

@@ -49,6 +49,10 @@ impl Build<'_> {
         for (path, show) in &self.places() {
             self.place(&mut arguments, path, *show);
         }
+        // Only now: what is opened inside of a hidden folder needs a place there.
+        for path in self.view.paths(Show::HideFolder) {
+            arguments.add(["--remount-ro".as_ref(), path.as_path()]);
+        }
         arguments.add(["--ro-bind".as_ref(), self.helper, HELPER.as_ref()]);
         // Root's own files there, such as the kernel's settings, would be root's to write even without capabilities.
         arguments.add(["--remount-ro", "/proc"]);
@@ -107,7 +111,6 @@ impl Build<'_> {
             Place::Shown(Show::HideFolder) => {
                 arguments.add(["--perms", "0555", "--size", "4096"]);
                 arguments.add(["--tmpfs".as_ref(), path]);
-                arguments.add(["--remount-ro".as_ref(), path]);
             }
             // Devices cannot be opened through such a mount.
             Place::Shown(Show::HideFile) => {

@@ -12,6 +12,7 @@ use crate::{LaunchError, Stdin};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -130,8 +131,11 @@ impl Start<'_> {
 fn prepare(command: &mut tokio::process::Command, passed: Vec<RawFd>, doors: &[File]) {
     let doors: Vec<RawFd> = doors.iter().map(AsRawFd::as_raw_fd).collect();
     let in_the_new_process = move || {
-        // Should the whole machine run out of memory, this goes first.
+        // Should the whole machine run out of memory, this goes first. A process whose memory is closed to others does not
+        // own its files in /proc, so it is open for this moment; from `exec` on there is nothing of lango's in it.
+        let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
         let score = rustix::fs::open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty());
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let _ = score.and_then(|score| rustix::io::write(&score, b"500"));
         for door in &doors {
             // SAFETY: the caller holds the descriptors until the process has started.

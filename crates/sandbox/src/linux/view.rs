@@ -119,6 +119,7 @@ impl View {
         items.retain(|path, show| path.exists() && (*show != Show::Keep || !path.is_symlink()));
         let mut view = Self { items };
         view.drop_what_is_shown_already();
+        view.hide_dotfiles(policy);
         for path in &policy.hidden {
             view.hide(path);
         }
@@ -176,6 +177,25 @@ impl View {
                 }
                 _ => return,
             }
+        }
+    }
+
+    /// Takes the dotfiles of the home out of sight, but not what the policy opens inside of them by its own name.
+    fn hide_dotfiles(&mut self, policy: &Policy) {
+        let Some(home) = &policy.hide_dotfiles_in else {
+            return;
+        };
+        let entries = fs::read_dir(home).into_iter().flatten().flatten();
+        let mut dotfiles: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        dotfiles.retain(|path| policy.is_hidden_dotfile(path));
+        for dotfile in dotfiles {
+            let items = self.items.iter();
+            let opened: Vec<(PathBuf, Show)> = items
+                .filter(|(path, _)| path.starts_with(&dotfile) && !policy.is_hidden_dotfile(path))
+                .map(|(path, show)| (path.clone(), *show))
+                .collect();
+            self.hide(&dotfile);
+            self.items.extend(opened);
         }
     }
 
@@ -256,6 +276,27 @@ mod tests {
         assert_eq!(show("work/none"), None);
         assert!(!view.shows(&root.join("data/deep/secret/file")));
         assert!(view.shows(&root.join("data/deep")));
+    }
+
+    #[test]
+    fn dotfiles_of_the_home_are_covered_and_what_is_opened_inside_of_them_is_not() {
+        let (_folder, root) = home();
+        let skill = root.join(".config/lango/skills/greet");
+        fs::create_dir_all(&skill).unwrap();
+        fs::create_dir_all(root.join(".ssh")).unwrap();
+        fs::write(root.join(".netrc"), "secret").unwrap();
+        let mut policy = Policy::of(root.clone());
+        policy.hide_dotfiles_in = Some(root.clone());
+        policy.hidden = vec![root.join(".ssh"), root.join(".config/gh")];
+        policy.read = vec![skill.clone()];
+        let view = view(&policy);
+        let show = |path: &str| view.items.get(&root.join(path)).copied();
+        assert_eq!(show(".ssh"), Some(Show::HideFolder));
+        assert_eq!(show(".config"), Some(Show::HideFolder));
+        assert_eq!(show(".netrc"), Some(Show::HideFile));
+        assert!(!view.shows(&root.join(".config/lango/lango.toml")));
+        assert!(view.shows(&skill.join("SKILL.md")));
+        assert!(view.shows(&root.join("work")));
     }
 
     #[test]

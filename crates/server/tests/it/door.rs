@@ -80,6 +80,12 @@ async fn a_foreign_host_or_origin_stays_outside_on_every_route() {
             "evil.example",
             &evil,
             "127.0.0.1.evil.example",
+            "127.0.0.1:1@evil.example",
+            "evil.example@127.0.0.1",
+            "[::1]:1@evil.example",
+            "127.0.0.1:99999",
+            "127.0.0.1:1:1",
+            "127.0.0.1/x",
             "",
             "127.0.0.2",
         ] {

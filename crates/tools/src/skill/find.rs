@@ -16,6 +16,10 @@ use std::sync::Arc;
 const MOST_SKILLS: usize = 256;
 const MOST_ENTRIES: usize = 4096;
 
+/// How many bytes of each request to a model the skills of a project may take together. Whoever cloned a project did not
+/// ask for them, and pays for each.
+const MOST_PROJECT_BYTES: usize = 16 * 1024;
+
 /// The file that makes a folder a skill, and the most bytes it has.
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 pub(super) const LARGEST_SKILL_FILE: u64 = 1024 * 1024;
@@ -47,6 +51,8 @@ impl Skills {
 struct Finding {
     good: BTreeMap<String, SkillCard>,
     broken: Vec<BrokenSkill>,
+    /// What the skills of the project take of a request so far.
+    project_bytes: usize,
 }
 
 impl Finding {
@@ -89,6 +95,17 @@ impl Finding {
         if self.good.len() == MOST_SKILLS {
             let problem = format!("there are {MOST_SKILLS} skills already; remove some");
             return self.report(&card.folder, problem);
+        }
+        if card.whose == Whose::Project {
+            let bytes = self.project_bytes + card.request_bytes();
+            if bytes > MOST_PROJECT_BYTES {
+                let problem = format!(
+                    "it is left out: a project's skills may take {} KiB of a request together; shorten or remove some, or name their folder in skill.dirs of your own file",
+                    MOST_PROJECT_BYTES / 1024
+                );
+                return self.report(&card.folder, problem);
+            }
+            self.project_bytes = bytes;
         }
         self.good.insert(card.name.clone(), card);
     }

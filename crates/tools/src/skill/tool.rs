@@ -28,6 +28,35 @@ impl Skills {
     }
 }
 
+impl SkillCard {
+    /// What a model is told of the skill with each request.
+    fn spec(&self) -> ToolSpec {
+        let description = format!(
+            "{}\n[A skill. Call it without arguments first: that tells how it is done.]",
+            self.description
+        );
+        ToolSpec {
+            name: format!("{TOOL_PREFIX}{}", self.name).as_str().into(),
+            description: description.into(),
+            parameters: Arc::new(schema_of::<SkillArguments>()),
+            effect: Effect::Effect,
+            risk: Risk::Safe,
+            escalation: Some(Escalation {
+                argument: "script",
+                risk: Risk::Dangerous,
+            }),
+            subject: Subject::Arguments,
+        }
+    }
+
+    /// How many bytes that takes.
+    pub(super) fn request_bytes(&self) -> usize {
+        let spec = self.spec();
+        let parameters = spec.parameters.to_string();
+        spec.name.as_str().len() + spec.description.len() + parameters.len()
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SkillArguments {
@@ -56,22 +85,7 @@ struct SkillTool {
 
 impl SkillTool {
     fn of(card: &SkillCard, commands: &Commands) -> Arc<dyn Tool> {
-        let description = format!(
-            "{}\n[A skill. Call it without arguments first: that tells how it is done.]",
-            card.description
-        );
-        let spec = ToolSpec {
-            name: format!("{TOOL_PREFIX}{}", card.name).as_str().into(),
-            description: description.into(),
-            parameters: Arc::new(schema_of::<SkillArguments>()),
-            effect: Effect::Effect,
-            risk: Risk::Safe,
-            escalation: Some(Escalation {
-                argument: "script",
-                risk: Risk::Dangerous,
-            }),
-            subject: Subject::Arguments,
-        };
+        let spec = card.spec();
         Arc::new(Self {
             spec,
             card: Arc::new(card.clone()),

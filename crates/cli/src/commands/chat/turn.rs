@@ -105,7 +105,10 @@ impl Answer {
     fn flush(&mut self) -> std::io::Result<()> {
         let rest = std::mem::take(&mut self.blocks).finish();
         match rest {
-            Some(rest) => screen::write_line(render(&rest, self.style).trim_end_matches('\n')),
+            Some(rest) => {
+                let rest = render(&rest, self.style);
+                screen::write_all(&format!("{}\n", rest.trim_end_matches('\n')))
+            }
             None => Ok(()),
         }
     }
@@ -118,8 +121,8 @@ impl Answer {
                 if !self.written.is_empty() {
                     self.withdraw()?;
                 }
-                screen::write_line(&format!(
-                    "\n{}",
+                screen::write_all(&format!(
+                    "\n{}\n",
                     render(answer, self.style).trim_end_matches('\n')
                 ))
             }

@@ -43,24 +43,15 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     let place = Place::new().project_file(
         r#"
         [agent]
-        multiAgent = false
-        topology = "classic"
-        orchestratorTools = "all"
-        model = "openai/gpt"
         maxDelegationRounds = 1
         maxModelCalls = 2
         maxToolCalls = 3
         turnTimeout = "4m"
         toolTimeout = "500ms"
         strictTools = true
-        fallback = ["a/b", "c/d"]
         maxTokens = 5000
         maxCost = 0.25
         idleTimeout = "7s"
-        [providers.mine]
-        kind = "anthropic"
-        contextTokens = 9
-        stream = false
         [[approval.rules]]
         action = "deny"
         tool = "exec"
@@ -68,8 +59,17 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     let place = place.user_file(
         r#"
-        agent.agentsDir = "/agents"
+        [agent]
+        multiAgent = false
+        topology = "classic"
+        orchestratorTools = "all"
+        model = "openai/gpt"
+        fallback = ["a/b", "c/d"]
+        agentsDir = "/agents"
         [providers.mine]
+        kind = "anthropic"
+        contextTokens = 9
+        stream = false
         baseUrl = "http://127.0.0.1:1"
         apiKeyEnv = "MY_KEY"
         [[approval.rules]]
@@ -80,6 +80,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         read = ["/data"]
         write = ["/out", "~/more"]
         network = true
+        allowGitInit = true
         maxProcesses = 9
         maxMemoryMb = 10
         [skill]
@@ -176,7 +177,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     let exec = &loaded.settings.tools.exec;
     assert_eq!(exec.read, [Path::new("/data")]);
     assert_eq!(exec.write, [PathBuf::from("/out"), place.path("home/more")]);
-    assert!(exec.network && (exec.max_processes, exec.max_memory_mb) == (9, 10));
+    assert!(exec.network && exec.allow_git_init);
+    assert!((exec.max_processes, exec.max_memory_mb) == (9, 10));
     let skills = place.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);
     let mcp = &loaded.settings.mcp;
@@ -268,8 +270,8 @@ fn each_layer_overrides_the_weaker_ones_and_is_named_as_the_origin() {
     };
     expect(|place| place, 50, "default");
     expect(
-        |place| place.user_file("\nagent.maxToolCalls = 1\n"),
-        1,
+        |place| place.user_file("\nagent.maxToolCalls = 9\n"),
+        9,
         "/home/.config/lango/lango.toml:2",
     );
     expect(
@@ -289,11 +291,11 @@ fn each_layer_overrides_the_weaker_ones_and_is_named_as_the_origin() {
 #[test]
 fn the_project_file_is_the_nearest_one_upward() {
     let mut place = Place::new()
-        .project_file("agent.model = 'near'")
-        .file("home/lango.toml", "agent.model = 'far'");
+        .project_file("agent.maxToolCalls = 1")
+        .file("home/lango.toml", "agent.maxToolCalls = 2");
     place.surroundings.cwd = place.path("home/project/a/b");
     let loaded = place.load();
-    assert_eq!(loaded.settings.agent.model.as_deref(), Some("near"));
+    assert_eq!(loaded.settings.agent.max_tool_calls, 1);
     assert_eq!(
         loaded.paths.project_file,
         Some(place.path("home/project/lango.toml"))
@@ -302,12 +304,17 @@ fn the_project_file_is_the_nearest_one_upward() {
 
 #[test]
 fn the_search_for_a_project_file_ends_at_a_repository_and_at_home() {
-    let at_home = Place::new().file("home/lango.toml", "agent.model = 'home'");
-    assert_eq!(at_home.load().settings.agent.model.as_deref(), Some("home"));
+    let at_home = Place::new().file("home/lango.toml", "agent.maxToolCalls = 1");
+    assert_eq!(at_home.load().settings.agent.max_tool_calls, 1);
     let in_repository = at_home.file("home/project/.git/HEAD", "");
     assert_eq!(in_repository.load().paths.project_file, None);
     let above_home = Place::new().file("lango.toml", "agent.model = 'above'");
     assert_eq!(above_home.load().paths.project_file, None);
+    // The home by another name.
+    let link = above_home.path("link");
+    std::os::unix::fs::symlink(above_home.path("home"), &link).unwrap();
+    let by_link = above_home.variable("HOME", link);
+    assert_eq!(by_link.load().paths.project_file, None);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::directory::Identity;
 use crate::NewNames;
 use crate::codec::{Reader, Writer};
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// What existed in the writable directories before a command started, and what to do with what is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,16 @@ pub(crate) struct Root {
     pub(crate) hidden: Vec<PathBuf>,
     /// Protected links, which no mount can cover.
     pub(crate) links: Vec<PathBuf>,
+    /// Whether every name in it that begins with a dot is protected: it is the user's home.
+    pub(crate) protects_dotfiles: bool,
+}
+
+impl Root {
+    /// Whether an entry of a directory in it is hidden because it is a dotfile in the user's home.
+    pub(crate) fn hides(&self, inside: &Path, name: &OsStr) -> bool {
+        let is_dotfile = name.as_encoded_bytes().starts_with(b".");
+        self.protects_dotfiles && is_dotfile && inside.as_os_str().is_empty()
+    }
 }
 
 /// A directory as it was.
@@ -67,6 +78,7 @@ impl Checklist {
             out.paths(root.listed.iter());
             out.paths(root.hidden.iter());
             out.paths(root.links.iter());
+            out.number(root.protects_dotfiles.into());
         }
         out.0
     }
@@ -97,6 +109,7 @@ impl Checklist {
                 listed: input.paths()?,
                 hidden: input.paths()?,
                 links: input.paths()?,
+                protects_dotfiles: input.flag()?,
             })
         })?;
         Some(Self {
@@ -155,6 +168,7 @@ mod tests {
                 listed: vec!["x".into()],
                 hidden: vec!["y".into()],
                 links: vec!["z".into()],
+                protects_dotfiles: true,
             }],
             incomplete: Some("too large".into()),
         };

@@ -105,6 +105,7 @@ impl Scanner<'_> {
             listed,
             hidden,
             links: Vec::new(),
+            protects_dotfiles: self.policy.hide_dotfiles_in.as_deref() == Some(path),
         };
         let mut queue = VecDeque::from([PathBuf::new()]);
         while let Some(inside) = queue.pop_front() {
@@ -141,7 +142,12 @@ impl Scanner<'_> {
                     .is_ok_and(|status| status.kind() == FileType::Directory),
                 kind => kind == FileType::Directory,
             };
-            if place.protection_of(name).is_some() {
+            let is_hidden =
+                root.hides(inside, name) && self.policy.is_hidden_dotfile(&root.path.join(name));
+            if is_hidden {
+                let status = Status::of(directory, name);
+                self.known.extend(status.map(|status| status.identity));
+            } else if place.protection_of(name).is_some() {
                 protected.push(name.to_owned());
             } else if is_directory() {
                 directories.push(inside.join(name));

@@ -173,13 +173,14 @@ impl<'a> Sweep<'a> {
         let place = Place::of(inside);
         for (name, kind) in &entries {
             let path = inside.join(name);
-            if place.protection_of(name).is_some() {
+            let is_known = recorded.contains(path.as_path());
+            if place.protection_of(name).is_some() || root.hides(inside, name) && !is_known {
                 let is_allowed = self.checklist.allow_git_init && is_git_name(name);
                 if !is_allowed {
                     self.take_if_new(root, &mut directory, &path);
                 }
             } else if *kind == FileType::Directory {
-                if !recorded.contains(path.as_path()) && !root.hidden.contains(&path) {
+                if !is_known && !root.hidden.contains(&path) {
                     waiting.push(path);
                 }
             } else if *kind == FileType::RegularFile {

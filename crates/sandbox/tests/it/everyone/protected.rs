@@ -206,3 +206,20 @@ async fn a_directory_inherits_the_setgid_bit() {
     assert_eq!(mode & 0o2000, 0o2000);
     assert!(done.ended.clean_up.is_empty(), "{done:?}");
 }
+
+#[tokio::test]
+async fn a_new_dotfile_in_the_home_is_removed_and_an_old_one_stays() {
+    let mut world = World::new();
+    let workspace = world.path("workspace");
+    fs::create_dir_all(workspace.join(".config/tool")).unwrap();
+    fs::write(workspace.join(".shrc"), "mine").unwrap();
+    world.policy.hide_dotfiles_in = Some(workspace.clone());
+    let done = world
+        .run(world.shell("cat .shrc; echo x > .zshrc2; mkdir .autostart; echo x > visible"))
+        .await;
+    let mut removed = done.ended.clean_up.removed;
+    removed.sort();
+    assert_eq!(removed, in_workspace(&world, &[".autostart", ".zshrc2"]));
+    assert!(!done.stdout.contains("mine") && workspace.join("visible").exists());
+    assert!(workspace.join(".shrc").exists() && workspace.join(".config/tool").exists());
+}

@@ -68,6 +68,16 @@ impl Launcher {
         self
     }
 
+    /// The same without trash and records.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn without_clean_up_folders(&self) -> Self {
+        Self {
+            trash: None,
+            records: None,
+            ..self.clone()
+        }
+    }
+
     /// A folder of the caller's own that is made before a command starts. What is not there cannot be hidden, and would be
     /// seen by a command that runs already when it is made later.
     pub fn with_own_folder(mut self, folder: PathBuf) -> Self {

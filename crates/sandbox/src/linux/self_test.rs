@@ -109,6 +109,8 @@ async fn probe(launcher: &Launcher, mode: Mode) -> io::Result<Vec<Check>> {
     policy.hidden = vec![workspace.join(HIDDEN_FILE)];
     let mut command = Command::new(targets.to_arguments(), workspace);
     command.limits.time = Some(TIME);
+    // A probe leaves nothing behind, and no trace of itself.
+    let launcher = &launcher.without_clean_up_folders();
     let mut child = spawn_in(launcher, mode, &policy, command, Work::Probe)?;
     let mut printed = String::new();
     if let Some(stdout) = child.stdout.take() {

@@ -4,7 +4,9 @@
 //! its fields are the descriptions), and the function receives it parsed. Adding a tool is writing that type, the
 //! function, and one declaration.
 
-use crate::{BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
+use crate::{
+    BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec, Trust,
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -27,21 +29,23 @@ pub struct Declaration {
 
 impl Declaration {
     /// The tool whose code is an asynchronous function. It is told on whose behalf it runs.
-    pub fn with_code<A, F, R>(self, code: F) -> Arc<dyn Tool>
+    pub fn with_code<A, F, R, O>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
         F: Fn(Caller, A) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<String, ToolError>> + Send + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: Into<ToolOutput>,
     {
         self.with_parts(code, None)
     }
 
     /// The same, and what is shown to a person before it runs: what the call would change, or why it would fail.
-    pub fn with_parts<A, F, R>(self, code: F, preview: Option<Preview<A>>) -> Arc<dyn Tool>
+    pub fn with_parts<A, F, R, O>(self, code: F, preview: Option<Preview<A>>) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
         F: Fn(Caller, A) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<String, ToolError>> + Send + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: Into<ToolOutput>,
     {
         let spec = ToolSpec {
             name: self.name.into(),
@@ -51,6 +55,7 @@ impl Declaration {
             risk: self.risk,
             escalation: None,
             subject: self.subject,
+            trust: Trust::Trusted,
         };
         Arc::new(DeclaredTool {
             spec,
@@ -69,11 +74,12 @@ struct DeclaredTool<A, F> {
     preview: Option<Preview<A>>,
 }
 
-impl<A, F, R> Tool for DeclaredTool<A, F>
+impl<A, F, R, O> Tool for DeclaredTool<A, F>
 where
     A: DeserializeOwned,
     F: Fn(Caller, A) -> R + Send + Sync,
-    R: Future<Output = Result<String, ToolError>> + Send + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    O: Into<ToolOutput>,
 {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -86,9 +92,7 @@ where
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments = parse_arguments(&self.spec, &arguments)?;
-            (self.code)(caller.clone(), arguments)
-                .await
-                .map(ToolOutput::from)
+            (self.code)(caller.clone(), arguments).await.map(Into::into)
         })
     }
 
@@ -112,7 +116,7 @@ pub fn parse_arguments<A: DeserializeOwned>(
 ) -> Result<A, ToolError> {
     A::deserialize(arguments).map_err(|error| {
         let name = &spec.name;
-        ToolError::new(format!(
+        ToolError::trusted(format!(
             "the arguments do not fit `{name}`: {error}; see its schema"
         ))
     })

@@ -1,7 +1,7 @@
 //! Tools that say what they were given and count how often they ran.
 
 use lango_core::{
-    BoxFuture, Caller, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
+    BoxFuture, Caller, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec, Trust,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -96,6 +96,7 @@ pub fn caller() -> Caller {
         turn: "t_1".into(),
         agent: "operator".into(),
         call: "call_1".into(),
+        trust: Trust::Trusted,
     }
 }
 
@@ -114,6 +115,7 @@ pub fn spec(name: &str) -> ToolSpec {
         risk,
         escalation: None,
         subject: Default::default(),
+        trust: Trust::Trusted,
     }
 }
 

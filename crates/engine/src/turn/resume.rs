@@ -9,7 +9,7 @@ use super::frame::{Frame, Slot, SlotState};
 use crate::gate::{Decision, call_digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, Effect, EventBody, Fault,
-    FrameId, Risk, Text, ToolName, ToolSpec,
+    FrameId, Risk, Text, ToolName, ToolSpec, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -146,6 +146,7 @@ impl Turn {
             call: asked.call.clone(),
             status,
             output,
+            trust: Trust::Trusted,
         };
         self.emit(frame.clone(), agent.clone(), body);
     }

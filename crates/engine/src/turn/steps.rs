@@ -5,7 +5,7 @@ use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, ModelError,
-    ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
+    ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct ToolStep {
     pub arguments: Arc<Value>,
     /// What happens to the world when it runs.
     pub effect: Effect,
+    /// The trust label of everything the agent was shown before it made the call.
+    pub trust: Trust,
 }
 
 /// Asking a remote agent.
@@ -101,6 +103,8 @@ pub enum Input {
         status: CallStatus,
         /// What the model is told.
         output: Text,
+        /// The trust label of the output.
+        trust: Trust,
     },
     /// Somebody, or the lack of anybody, decided about a call that waits.
     Answered {
@@ -204,6 +208,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
             tool: tool.clone(),
             arguments: Arc::clone(arguments),
             effect: *effect,
+            trust: slot.trust,
         }))
     })
 }

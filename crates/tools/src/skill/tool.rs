@@ -69,6 +69,7 @@ impl SkillTool {
                 risk: Risk::Dangerous,
             }),
             subject: Subject::Arguments,
+            trust: card.trust,
         };
         Arc::new(Self {
             spec,

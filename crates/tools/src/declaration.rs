@@ -45,7 +45,7 @@ impl Blocking for Declaration {
 }
 
 /// A future of code that blocks.
-fn on_its_own_thread<A, F>(
+pub(crate) fn on_its_own_thread<A, F>(
     name: &'static str,
     code: F,
 ) -> impl Fn(A) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync

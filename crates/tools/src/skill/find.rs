@@ -173,7 +173,7 @@ fn card(above: &Above, name: &OsStr, whose: Whose) -> Result<Option<SkillCard>, 
         above: Arc::clone(&above.handle),
         whose,
         trust: match whose {
-            Whose::User => Trust::Trusted,
+            Whose::User => front_matter.trust,
             Whose::Project => Trust::Untrusted,
         },
     }))

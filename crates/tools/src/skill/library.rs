@@ -2,9 +2,9 @@
 
 use super::create::{CreateArguments, Draft, taken};
 use super::{BrokenSkill, SkillFolder, Skills, Whose};
-use crate::declaration::Blocking;
+use crate::declaration::{Blocking, on_its_own_thread};
 use crate::show;
-use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError};
+use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError, Trust};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -41,12 +41,16 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     });
     let (listing, creating, previewing) = (Arc::clone(&library), Arc::clone(&library), library);
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
-    let create = CREATE.with_blocking_code_and_preview(
-        move |arguments| creating.draft(arguments)?.write(&creating.folder),
-        move |arguments| {
-            let draft = previewing.draft(arguments)?;
-            Ok(draft.preview(&previewing.folder))
-        },
+    let create = on_its_own_thread(CREATE.name, move |(author, arguments)| {
+        creating.draft(arguments, author)?.write(&creating.folder)
+    });
+    let preview = on_its_own_thread(CREATE.name, move |arguments| {
+        let draft = previewing.draft(arguments, Trust::Trusted)?;
+        Ok(draft.preview(&previewing.folder))
+    });
+    let create = CREATE.with_parts(
+        move |caller, arguments| create((caller.trust, arguments)),
+        Some(Box::new(preview)),
     );
     vec![list, create]
 }
@@ -62,8 +66,8 @@ struct Library {
 }
 
 impl Library {
-    fn draft(&self, arguments: CreateArguments) -> Result<Draft, ToolError> {
-        let draft = Draft::check(arguments)?;
+    fn draft(&self, arguments: CreateArguments, author: Trust) -> Result<Draft, ToolError> {
+        let draft = Draft::check(arguments, author)?;
         let is_known = self.skills.good.iter().any(|card| card.name == draft.name);
         let is_there = self.folder.join(&draft.name).symlink_metadata().is_ok();
         match is_known || is_there {

@@ -22,6 +22,7 @@ mod full;
 mod hands;
 mod keeping;
 mod knowledge;
+mod labels;
 mod lango;
 mod markdown;
 mod mcp;

@@ -95,6 +95,9 @@ impl App {
         let launcher = hands::launcher(&loaded.paths);
         let held = Held::find(&launcher, &loaded.paths.state).await;
         let launcher = launcher.with_strength(held.strength.clone());
+        for report in launcher.recover().await {
+            warn_of_clean_up(&report);
+        }
         let mut folders = loaded.paths.skills(workspace.path());
         folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
             path: path.clone(),
@@ -338,10 +341,15 @@ impl App {
         self.mcp.close().await;
     }
 
+    /// The gate over the tools.
+    pub fn gate(&self) -> Result<Gate, Failure> {
+        Gate::new(&self.tree, self.tools.clone())
+            .map_err(|error| Failure::new(Exit::Config, error.to_string()))
+    }
+
     /// A runner over this store with this model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
-        let gate = Gate::new(&self.tree, self.tools.clone())
-            .map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+        let gate = self.gate()?;
         Ok(Runner::new(RunnerParts {
             tree: Arc::clone(&self.tree),
             gate,
@@ -450,4 +458,11 @@ fn build_tree(
     tree.skipped
         .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
     Ok(tree)
+}
+
+/// Tells the user what was cleaned up after a command whose caller is gone.
+pub fn warn_of_clean_up(report: &lango_sandbox::CleanUpReport) {
+    for remark in report.remarks() {
+        crate::screen::say(&format!("warning: after a command: {remark}"));
+    }
 }

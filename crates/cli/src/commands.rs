@@ -28,6 +28,7 @@ use crate::args::{Arguments, Command};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// Runs what was typed.
 pub async fn run(arguments: Arguments) -> Exit {
@@ -51,6 +52,23 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,
     };
     result.unwrap_or_else(|failure| report(&failure))
+}
+
+/// Waits until the commands that agents started are gone and cleaned up after, and tells what was found.
+pub async fn finish() {
+    const SHORT: Duration = Duration::from_secs(1);
+    const LONG: Duration = Duration::from_secs(90);
+    if !lango_sandbox::wait_for_clean_up(SHORT).await {
+        screen::say("cleaning up after commands…");
+        if !lango_sandbox::wait_for_clean_up(LONG).await {
+            screen::say(
+                "warning: clean-up after a command is not done yet; it goes on, and the next start of lango reports it",
+            );
+        }
+    }
+    for report in lango_sandbox::unseen_reports() {
+        crate::app::warn_of_clean_up(&report);
+    }
 }
 
 fn report(failure: &Failure) -> Exit {

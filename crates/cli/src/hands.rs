@@ -92,6 +92,7 @@ pub fn policy(loaded: &Loaded, workspace: &Path, home: Option<&Path>) -> Policy 
             true => Network::Host,
             false => Network::None,
         },
+        allow_git_init: false,
     }
 }
 
@@ -114,6 +115,7 @@ pub fn launcher(paths: &Paths) -> Launcher {
     };
     Launcher::new(helper)
         .with_trash(paths.trash())
+        .with_records(paths.clean_up_records())
         .with_own_folder(paths.trust_folder())
 }
 

@@ -16,7 +16,11 @@ fn main() -> ExitCode {
         .build();
     let exit = match runtime {
         Ok(runtime) => {
-            let exit = runtime.block_on(lango_cli::commands::run(arguments));
+            let exit = runtime.block_on(async {
+                let exit = lango_cli::commands::run(arguments).await;
+                lango_cli::commands::finish().await;
+                exit
+            });
             // A tool that was given up on, or a terminal that is still being read, must not hold up the end.
             runtime.shutdown_background();
             exit

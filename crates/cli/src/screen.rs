@@ -60,6 +60,12 @@ pub fn columns() -> usize {
     size.map_or(80, |size| usize::from(size.ws_col.max(20)))
 }
 
+/// How many rows the terminal has; as many as usual if there is none.
+pub fn rows() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.map_or(24, |size| usize::from(size.ws_row.max(10)))
+}
+
 /// What a turn cost, and how it ended if not well.
 pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     let tokens = match model {

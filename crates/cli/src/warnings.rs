@@ -1,8 +1,8 @@
 //! What a person should know before the first turn: what is missing, what is left out, what is not heard.
 
 use crate::app::App;
-use lango_core::AgentName;
-use lango_engine::Agent;
+use lango_core::{AgentName, Subject};
+use lango_engine::{Action, Agent, Rule, narrower_command};
 use lango_sandbox::Strength;
 
 impl App {
@@ -90,6 +90,31 @@ impl App {
                 names.join(", ")
             )
         })
+    }
+
+    /// Rules that allow commands by a wildcard, for `config check` and `doctor`: every turn would repeat them.
+    pub fn loose_rules(&self) -> Vec<String> {
+        let is_for_commands = |rule: &&Rule| {
+            let mut tools = self.tools.iter().map(|tool| tool.spec());
+            rule.action == Action::Allow
+                && tools.any(|spec| {
+                    spec.subject == Subject::Command && rule.fits_tool(spec.name.as_str())
+                })
+        };
+        let rules = self.loaded.settings.approval.rules.rules.iter();
+        let loose = rules.filter(is_for_commands).filter_map(|rule| {
+            let pattern = rule.matching.as_deref()?;
+            let way_out = match &rule.tool {
+                None => "a `tool`, if it is not meant for commands".to_owned(),
+                Some(_) => narrower_command(pattern)?,
+            };
+            narrower_command(pattern)?;
+            Some(format!(
+                "{rule} also allows options that run other programs or write files, because a wildcard stands for \
+                 any of them; write {way_out}"
+            ))
+        });
+        loose.collect()
     }
 
     /// Rules that fit nothing here: most likely a name is misspelt.

@@ -4,7 +4,8 @@
 //! another. An answer that shall hold for longer carries a pattern: from then on it is a [`Grant`].
 
 use crate::{
-    AgentName, ApprovalId, CallId, Effect, Risk, SessionId, Text, Timestamp, ToolName, TurnId,
+    AgentName, ApprovalId, CallId, Effect, Inspection, Risk, SessionId, Text, Timestamp, ToolName,
+    TurnId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,7 +24,10 @@ pub struct ApprovalRequest {
     pub tool: ToolName,
     /// The arguments, exactly as the tool will get them.
     pub arguments: Arc<Value>,
-    /// Stands for agent, tool and arguments: the same call has the same digest.
+    /// What the tool found out about the call.
+    #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+    pub inspection: Inspection,
+    /// Stands for agent, tool, arguments and the content that would run: the same call has the same digest.
     pub digest: Text,
     /// The folder the agent works in.
     #[serde(default)]

@@ -5,7 +5,8 @@
 //! function, and one declaration.
 
 use crate::{
-    BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec, Trust,
+    BoxFuture, Caller, Effect, Extent, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
+    ToolSpec, Trust,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -36,11 +37,17 @@ impl Declaration {
         R: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: Into<ToolOutput>,
     {
-        self.with_parts(code, None)
+        self.with_parts(code, None, None)
     }
 
-    /// The same, and what is shown to a person before it runs: what the call would change, or why it would fail.
-    pub fn with_parts<A, F, R, O>(self, code: F, preview: Option<Preview<A>>) -> Arc<dyn Tool>
+    /// The same, with what is shown to a person before it runs (what the call would change, or why it would fail), and
+    /// with what is looked at before the gate decides.
+    pub fn with_parts<A, F, R, O>(
+        self,
+        code: F,
+        preview: Option<Preview<A>>,
+        inspect: Option<Inspect<A>>,
+    ) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
         F: Fn(Caller, A) -> R + Send + Sync + 'static,
@@ -61,17 +68,23 @@ impl Declaration {
             spec,
             code,
             preview,
+            inspect,
         })
     }
 }
 
 /// Says what a call would change, and changes nothing.
-pub type Preview<A> = Box<dyn Fn(A) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
+pub type Preview<A> =
+    Box<dyn Fn(A, Extent) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
+
+/// Looks at what a call would touch.
+pub type Inspect<A> = Box<dyn Fn(A) -> BoxFuture<'static, Inspection> + Send + Sync>;
 
 struct DeclaredTool<A, F> {
     spec: ToolSpec,
     code: F,
     preview: Option<Preview<A>>,
+    inspect: Option<Inspect<A>>,
 }
 
 impl<A, F, R, O> Tool for DeclaredTool<A, F>
@@ -96,10 +109,28 @@ where
         })
     }
 
-    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
+    fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
+        Box::pin(async move {
+            let Some(inspect) = self.inspect.as_ref() else {
+                return Inspection::default();
+            };
+            let started = parse_arguments(&self.spec, &arguments).map(inspect);
+            match started {
+                Ok(started) => started.await,
+                Err(_) => Inspection::default(),
+            }
+        })
+    }
+
+    fn preview<'a>(
+        &'a self,
+        arguments: Arc<Value>,
+        extent: Extent,
+    ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let preview = self.preview.as_ref()?;
-            let started = parse_arguments(&self.spec, &arguments).map(preview);
+            let started =
+                parse_arguments(&self.spec, &arguments).map(|arguments| preview(arguments, extent));
             let shown = match started {
                 Ok(started) => started.await,
                 Err(error) => Err(error),

@@ -5,8 +5,8 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, Text, Timestamp,
-    ToolName, Trust, TurnId, Usage,
+    Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, Text,
+    Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -108,6 +108,9 @@ pub enum EventBody {
         arguments: Arc<Value>,
         /// What happens when it runs twice.
         effect: Effect,
+        /// What the tool found out about the call before it was allowed.
+        #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+        inspection: Inspection,
     },
     /// A tool's outcome.
     #[serde(rename = "tool.returned")]

@@ -27,7 +27,7 @@ mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
-pub use declaration::{Declaration, Preview, parse_arguments, schema_of};
+pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use hold::{Held, Hold, Patience};
@@ -50,7 +50,10 @@ pub use store::{
 pub use task::{
     Change, Changes, Opened, Put, RunningTask, TaskPage, TaskQuery, TaskRecord, TaskStore,
 };
-pub use tool::{Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec};
+pub use tool::{
+    Caller, Effect, Escalation, Extent, GuardedTarget, Inspection, Risk, Subject, Tool, ToolError,
+    ToolOutput, ToolSpec,
+};
 
 /// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.
 pub type Text = std::sync::Arc<str>;

@@ -19,9 +19,56 @@ pub trait Tool: Send + Sync {
 
     /// What a call with these arguments would change, for the person who is asked to allow it: a difference between two
     /// texts, say. Nothing if the arguments say it all.
-    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
-        let _ = arguments;
+    fn preview<'a>(
+        &'a self,
+        arguments: Arc<Value>,
+        extent: Extent,
+    ) -> BoxFuture<'a, Option<String>> {
+        let _ = (arguments, extent);
         Box::pin(std::future::ready(None))
+    }
+
+    /// Looks at what a call with these arguments would touch, before the gate decides about it. [`Self::run`] gets the
+    /// result in [`Caller::inspection`], and must refuse what is not as it was inspected.
+    fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
+        let _ = arguments;
+        Box::pin(std::future::ready(Inspection::default()))
+    }
+}
+
+/// How much a preview shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// What fits on a screen, and how much is not shown.
+    Short,
+    /// All of it.
+    Whole,
+}
+
+/// What a call would touch that its arguments do not say. It is stored with the request for approval and with the call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// Something that the call changes and that other programs act on. Such a call is asked for every time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarded: Option<GuardedTarget>,
+    /// The SHA-256 of the content that the call would run, in hexadecimal digits. An approval holds for that content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Text>,
+}
+
+/// Something that other programs act on: settings of an editor, instructions of another agent, a git directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardedTarget {
+    /// Its path without links, relative to the workspace if it lies there.
+    pub path: Text,
+    /// Why it is guarded, as a sentence without a full stop.
+    pub reason: Text,
+}
+
+impl Inspection {
+    /// Whether there was nothing to find.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -41,6 +88,8 @@ pub struct Caller {
     /// The trust label of everything the agent had been shown when it made the call. A tool that stores text of the agent
     /// stores this label with it.
     pub trust: Trust,
+    /// What the tool found out about the call before it was allowed.
+    pub inspection: Inspection,
 }
 
 impl Caller {

@@ -5,6 +5,8 @@
 //! [`Rules`] for the policy. The second half holds the only handles to the tools' code, by the agent that may call them:
 //! an agent without tools has no entry, so there is nothing to call.
 
+mod grant;
+mod harmless;
 mod pattern;
 mod rules;
 mod subject;
@@ -12,7 +14,11 @@ mod subject;
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
-use lango_core::{AgentName, Call, CallStatus, Caller, Effect, Fault, Text, Tool, ToolName, Trust};
+pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
+use lango_core::{
+    AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Extent, Fault, Inspection, Text,
+    Tool, ToolName, Trust,
+};
 pub use rules::{Action, Rule, Rules};
 pub(crate) use rules::{Decision, call_digest, digest, granted};
 use serde_json::Value;
@@ -181,20 +187,35 @@ impl Gate {
         Ok(Self { handles })
     }
 
-    /// What a call would change, in the words of its tool, for the person who is asked to allow it.
-    pub(crate) async fn preview(
-        &self,
-        agent: &AgentName,
-        tool: &ToolName,
-        arguments: &Arc<Value>,
-    ) -> Option<String> {
-        let tool = self.handles.get(agent)?.get(tool)?;
-        let looking = AssertUnwindSafe(tool.preview(Arc::clone(arguments))).catch_unwind();
-        let preview = tokio::time::timeout(Self::PREVIEW_TIME, looking).await;
-        preview
-            .ok()?
-            .ok()?
-            .map(|text| cap(text, Self::OUTPUT_BYTES).to_string())
+    /// What a call that waits would change, in the words of its tool, for the person who is asked to allow it.
+    pub async fn preview(&self, request: &ApprovalRequest, extent: Extent) -> Option<String> {
+        let tool = self.handles.get(&request.agent)?.get(&request.tool)?;
+        let preview = tool.preview(Arc::clone(&request.arguments), extent);
+        let preview = AssertUnwindSafe(preview).catch_unwind();
+        let preview = tokio::time::timeout(Self::PREVIEW_TIME, preview).await;
+        let text = preview.ok()?.ok()??;
+        Some(match extent {
+            Extent::Short => cap_preview(text, Self::OUTPUT_BYTES),
+            Extent::Whole => text,
+        })
+    }
+
+    /// What the calls of a reply would touch, one result for each call. A tool that fails to say it finds nothing here,
+    /// and refuses the call itself when it runs.
+    pub(crate) async fn inspect(&self, agent: &AgentName, calls: &[Call]) -> Vec<Inspection> {
+        let mut inspections = Vec::with_capacity(calls.len());
+        for call in calls {
+            inspections.push(self.inspect_call(agent, call).await.unwrap_or_default());
+        }
+        inspections
+    }
+
+    async fn inspect_call(&self, agent: &AgentName, call: &Call) -> Option<Inspection> {
+        let tool = self.handles.get(agent)?.get(&*call.name)?;
+        let arguments = parse_arguments(&call.arguments).ok()?;
+        let inspection = AssertUnwindSafe(tool.inspect(Arc::new(arguments))).catch_unwind();
+        let inspection = tokio::time::timeout(Self::PREVIEW_TIME, inspection).await;
+        inspection.ok()?.ok()
     }
 
     /// Whether this agent can run anything at all.
@@ -247,6 +268,21 @@ impl Gate {
             ),
         }
     }
+}
+
+/// Cuts the end off a preview that is too long, and says how many lines are not shown.
+fn cap_preview(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let head = text.floor_char_boundary(most);
+    let (shown, rest) = text.split_at(head);
+    format!(
+        "{shown}\n[{} more lines, {} of {} bytes, are not shown; view all to see them]\n",
+        rest.lines().count(),
+        rest.len(),
+        text.len()
+    )
 }
 
 /// Cuts the middle out of what is too long and says how much is missing.

@@ -22,7 +22,10 @@ mod turn;
 pub use agent_file::{AgentFile, FileProblem};
 pub use ambient::{RandomIds, SystemClock};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
-pub use gate::{Action, Gate, GateError, Rule, Rules};
+pub use gate::{
+    Action, Gate, GateError, Rule, Rules, edited_grant_problem, grant_problem, is_bound_to_content,
+    narrower_command,
+};
 pub use instruction::DELEGATE;
 pub use look_back::LookBack;
 pub use partition::{Home, Homes, Named, Partition, partition};

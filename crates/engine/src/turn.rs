@@ -121,7 +121,12 @@ impl Turn {
         }
         self.now = now;
         match input {
-            Input::ModelReplied { step, reply, model } => self.model_replied(&step, reply, &model),
+            Input::ModelReplied {
+                step,
+                reply,
+                model,
+                inspections,
+            } => self.model_replied(&step, reply, &model, inspections),
             Input::ModelFailed { step, error } => self.model_failed(&step, &error),
             Input::ToolReturned {
                 step,

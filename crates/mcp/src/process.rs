@@ -95,7 +95,7 @@ impl Process {
     /// Files that came to be while it ran and that decide what other programs do; whoever made them.
     pub(crate) fn new_names(&self) -> Vec<PathBuf> {
         match self.ended.borrow().as_ref() {
-            Some(Ok(ended)) => ended.left.clone(),
+            Some(Ok(ended)) => ended.clean_up.left.clone(),
             _ => Vec::new(),
         }
     }

@@ -1,6 +1,6 @@
 //! How a command ended.
 
-use std::path::PathBuf;
+use crate::CleanUpReport;
 
 /// How a command ended. Nothing that it started lives any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,11 +9,8 @@ pub struct Ended {
     pub exit: ExitKind,
     /// The limit that ended it, if one did.
     pub stopped: Option<Stopped>,
-    /// What the command made where nothing may be made (see [`is_kept_name`](crate::is_kept_name)), and was taken away
-    /// again.
-    pub removed: Vec<PathBuf>,
-    /// The same that could not be taken away; a person has to look at it.
-    pub left: Vec<PathBuf>,
+    /// What was cleaned up after it.
+    pub clean_up: CleanUpReport,
 }
 
 /// What a process left behind.

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod become_command;
+mod clean_up;
 mod guard;
 mod landlock;
 pub(crate) mod probe;

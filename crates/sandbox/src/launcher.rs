@@ -8,7 +8,7 @@ use crate::macos as platform;
 use crate::nowhere as platform;
 
 use crate::layers::Layers;
-use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
+use crate::{Child, CleanUpReport, Command, LaunchError, Policy, SelfTest, Strength};
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -29,6 +29,7 @@ pub struct Launcher {
     pub(crate) helper: Helper,
     pub(crate) strength: Strength,
     pub(crate) trash: Option<PathBuf>,
+    pub(crate) records: Option<PathBuf>,
     own_folder: Option<PathBuf>,
     pub(crate) layers: Layers,
     /// The program that makes the outer layer.
@@ -42,6 +43,7 @@ impl Launcher {
             helper,
             strength: Strength::Full,
             trash: None,
+            records: None,
             own_folder: None,
             layers: Layers::default(),
             outer_program: platform::find(),
@@ -57,6 +59,12 @@ impl Launcher {
     /// Where things go that commands made where nothing may be made. Without it they are deleted.
     pub fn with_trash(mut self, folder: PathBuf) -> Self {
         self.trash = Some(folder);
+        self
+    }
+
+    /// Where to record clean-ups that are due, so that [`recover`](Self::recover) finds them after a crash.
+    pub fn with_records(mut self, folder: PathBuf) -> Self {
+        self.records = Some(folder);
         self
     }
 
@@ -83,11 +91,20 @@ impl Launcher {
     ///
     /// It looks through the writable folders first, which takes a few milliseconds if they are large.
     pub fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, LaunchError> {
-        if let Some(folder) = &self.own_folder {
+        for folder in [&self.own_folder, &self.trash, &self.records]
+            .into_iter()
+            .flatten()
+        {
             // Where it cannot be made now, it cannot be made while the command runs either.
             let mut folders = std::fs::DirBuilder::new();
             let _ = folders.recursive(true).mode(0o700).create(folder);
         }
         platform::spawn(self, policy, command)
+    }
+
+    /// Finishes clean-ups that were interrupted by a crash, and reports them together with those that were finished while
+    /// lango was gone.
+    pub async fn recover(&self) -> Vec<CleanUpReport> {
+        platform::recover(self).await
     }
 }

@@ -31,6 +31,11 @@
 #[cfg(unix)]
 mod check;
 mod child;
+#[cfg(target_os = "linux")]
+mod clean_up;
+mod clean_up_report;
+#[cfg(target_os = "linux")]
+mod codec;
 mod command;
 #[cfg(target_os = "linux")]
 mod descriptors;
@@ -38,8 +43,6 @@ mod ended;
 mod error;
 #[cfg(target_os = "linux")]
 mod inner;
-#[cfg(unix)]
-mod kept;
 mod launcher;
 mod layers;
 #[cfg(target_os = "linux")]
@@ -51,8 +54,10 @@ mod nowhere;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
+mod protected;
 #[cfg(target_os = "linux")]
 mod report;
+mod running;
 #[cfg(unix)]
 mod scratch;
 #[cfg(any(target_os = "macos", test))]
@@ -60,6 +65,7 @@ mod seatbelt;
 mod strength;
 
 pub use child::Child;
+pub use clean_up_report::CleanUpReport;
 pub use command::{Command, Limits, NewNames, Stdin};
 pub use ended::{Ended, ExitKind, Stopped};
 pub use error::LaunchError;
@@ -68,7 +74,9 @@ pub use inner::enter;
 pub use launcher::{Helper, Launcher};
 #[doc(hidden)]
 pub use layers::{Layer, Layers};
-pub use policy::{Access, Network, Policy, is_kept_name};
+pub use policy::{Access, Network, Policy};
+pub use protected::{GitEntries, Protection, protection_of_path};
+pub use running::{add_unseen_report, unseen_reports, wait_for_clean_up};
 pub use strength::{Check, LimitsBy, SelfTest, Strength};
 
 /// Does the work of the inner helper, which there is on Linux alone. Never returns.

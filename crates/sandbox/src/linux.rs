@@ -7,25 +7,29 @@
 mod bubblewrap;
 mod carve;
 mod cgroup;
+mod clean_up;
 pub(crate) mod fixed;
-mod keeper;
 mod self_test;
 mod start;
+mod supervise;
 mod surroundings;
 mod user;
 mod view;
 
+use crate::clean_up::scan::Scan;
 use crate::inner::{LEAST_ABI_ALONE, kernel_abi};
-use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::Work;
+use crate::running::Running;
 use crate::scratch::Scratch;
 use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
 use cgroup::Group;
-use keeper::Aftermath;
+use clean_up::CleanUpStart;
+pub(crate) use clean_up::recover;
 use start::{Program, Start};
 use std::path::{Path, PathBuf};
+use supervise::Supervised;
 use surroundings::Surroundings;
 use user::User;
 use view::View;
@@ -70,10 +74,10 @@ fn spawn_in(
         problem: "it was started outside of a tokio runtime".to_string(),
     })?;
     crate::check::policy(policy)?;
-    let found = Snapshot::take(policy)?;
-    let view = View::of(policy, &found);
+    let scan = Scan::take(policy, &command)?;
+    let view = View::of(policy, &scan.protected);
     check_command(&view, &command)?;
-    let user = User::of(mode, policy)?;
+    let user = User::of(mode, &policy.workspace)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
@@ -92,8 +96,9 @@ fn spawn_in(
         scratch: scratch.as_ref(),
         memory_group: group.as_ref().is_some_and(|group| group.bounds_memory),
     };
-    let new_names = command.new_names;
-    let plan = surroundings.plan(command, work)?;
+    let mut plan = surroundings.plan(command, work)?;
+    let clean_up = CleanUpStart::new(launcher, user, &scan.checklist)?;
+    plan.clean_up = clean_up.descriptors();
     let program = match bubblewrap {
         None => Program::Helper,
         Some(program) => Program::Bubblewrap {
@@ -117,16 +122,15 @@ fn spawn_in(
         user,
     }
     .run()?;
-    let aftermath = Aftermath {
-        policy: policy.clone(),
-        found,
-        trash: launcher.trash.clone(),
+    let supervised = Supervised {
+        launcher: launcher.clone(),
+        running: Running::new(),
+        clean_up,
         group,
         scratch,
         limits,
-        new_names,
     };
-    Ok(keeper::keep(&runtime, started, aftermath))
+    Ok(supervise::supervise(&runtime, started, supervised))
 }
 
 /// The layers to use for a strength.

@@ -4,11 +4,10 @@
 //! leave; limits are those of each process, and the time. So the strength is never full here.
 
 use crate::child::Outcome;
-use crate::kept::Snapshot;
 use crate::launcher::Launcher;
 use crate::scratch::Scratch;
 use crate::{
-    Check, Child, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, NewNames, Policy,
+    Check, Child, CleanUpReport, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Policy,
 };
 use crate::{SelfTest, Stdin, Stopped, Strength, check, seatbelt};
 use std::io;
@@ -22,6 +21,11 @@ const PROGRAM: &str = "/usr/bin/sandbox-exec";
 /// Where the system's own launcher is.
 pub(crate) fn find() -> Option<PathBuf> {
     Some(PathBuf::from(PROGRAM)).filter(|program| program.is_file())
+}
+
+/// There is nothing to recover: the profile refuses protected names, so no clean-up follows a command.
+pub(crate) async fn recover(_launcher: &Launcher) -> Vec<CleanUpReport> {
+    Vec::new()
 }
 
 /// Starts a command.
@@ -47,8 +51,6 @@ pub(crate) fn spawn(
         return Err(LaunchError::Command { problem });
     }
     check::policy(policy)?;
-    let found = Snapshot::take(policy)?;
-    let new_names = command.new_names;
     let scratch = Scratch::make()?;
     let limits = command.limits;
     let mut process = tokio::process::Command::new(program);
@@ -82,22 +84,12 @@ pub(crate) fn spawn(
     };
     let (sender, ended) = oneshot::channel();
     let (lifeline, cut) = oneshot::channel::<()>();
-    let (policy, trash) = (policy.clone(), launcher.trash.clone());
+    let running = crate::running::Running::new();
     runtime.spawn(async move {
         let outcome = keep(process, limits, cut).await;
-        let clean = tokio::task::spawn_blocking(move || {
-            drop(scratch);
-            match new_names {
-                NewNames::TakenAway => found.sweep(&policy, trash.as_deref()),
-                NewNames::Reported => found.look(&policy),
-            }
-        });
-        let swept = clean.await.unwrap_or_default();
-        let _ = sender.send(outcome.map(|ended| Ended {
-            removed: swept.removed,
-            left: swept.left,
-            ..ended
-        }));
+        drop(scratch);
+        let _ = sender.send(outcome);
+        drop(running);
     });
     Ok(Child::new((stdin, stdout, stderr), ((), lifeline), ended))
 }
@@ -134,8 +126,7 @@ async fn keep(
     Ok(Ended {
         exit: signal.unwrap_or(ExitKind::Code(status.code().unwrap_or(-1))),
         stopped,
-        removed: Vec::new(),
-        left: Vec::new(),
+        clean_up: CleanUpReport::default(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Systems that have no sandbox here: nothing is ever started.
 
 use crate::launcher::Launcher;
-use crate::{Child, Command, LaunchError, LimitsBy, Policy, SelfTest, Strength};
+use crate::{Child, CleanUpReport, Command, LaunchError, LimitsBy, Policy, SelfTest, Strength};
 use std::path::PathBuf;
 
 fn why() -> String {
@@ -17,6 +17,11 @@ pub(crate) fn find() -> Option<PathBuf> {
 /// Refuses.
 pub(crate) fn spawn(_: &Launcher, _: &Policy, _: Command) -> Result<Child, LaunchError> {
     Err(LaunchError::NoSandbox { why: why() })
+}
+
+/// There is nothing to recover.
+pub(crate) async fn recover(_: &Launcher) -> Vec<CleanUpReport> {
+    Vec::new()
 }
 
 /// Says why not.

@@ -2,6 +2,7 @@
 //! to everyone on the machine, and a variable such as `LD_PRELOAD` must not reach any program before the command itself.
 
 use crate::Limits;
+use crate::codec::{Reader, Writer};
 use crate::layers::Layer;
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -36,6 +37,19 @@ pub(crate) struct Plan {
     /// What becomes the command's input, output and complaints, and the pipe that breaks when lango is gone.
     pub(crate) stdio: [RawFd; 3],
     pub(crate) lifeline: RawFd,
+    pub(crate) clean_up: CleanUpDescriptors,
+}
+
+/// The open handles with which the guard cleans up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CleanUpDescriptors {
+    /// The record of what has to be checked.
+    pub(crate) record: RawFd,
+    /// One for each writable directory in the record, in its order; those that cannot be opened are missing.
+    pub(crate) roots: Vec<Option<RawFd>>,
+    pub(crate) trash: Option<RawFd>,
+    /// Files that were born later are not the command's, in nanoseconds since 1970; zero if there is no such time.
+    pub(crate) until_ns: u64,
 }
 
 /// Something that must be in its place.
@@ -55,27 +69,25 @@ pub(crate) enum Work {
     Command,
     /// The helper itself tries to get out, and prints what came of it.
     Probe,
+    /// Nothing is run; the guard cleans up after a command whose own guard was killed.
+    CleanUp,
 }
 
 impl Plan {
     /// The plan as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Writer(Vec::new());
-        out.number(matches!(self.work, Work::Probe).into());
+        let mut out = Writer::default();
+        out.number(self.work as u64);
         out.list(self.argv.iter().map(|text| text.as_bytes()));
         out.list(self.env.iter().map(|(name, _)| name.as_bytes()));
         out.list(self.env.iter().map(|(_, value)| value.as_bytes()));
-        out.bytes(self.cwd.as_os_str().as_bytes());
-        out.list(self.read.iter().map(|path| path.as_os_str().as_bytes()));
-        out.list(self.write.iter().map(|path| path.as_os_str().as_bytes()));
-        out.list(
-            self.in_memory
-                .iter()
-                .map(|path| path.as_os_str().as_bytes()),
-        );
+        out.path(&self.cwd);
+        out.paths(self.read.iter());
+        out.paths(self.write.iter());
+        out.paths(self.in_memory.iter());
         out.number(self.fixed.len() as u64);
         for place in &self.fixed {
-            out.bytes(place.path.as_os_str().as_bytes());
+            out.path(&place.path);
             out.number(place.numbers.is_some().into());
             let (disk, own) = place.numbers.unwrap_or_default();
             out.number(disk);
@@ -100,29 +112,36 @@ impl Plan {
         for fd in self.stdio.iter().chain([&self.lifeline]) {
             out.number(u64::from(fd.unsigned_abs()));
         }
+        let optional = |fd: &Option<RawFd>| fd.map_or(u64::MAX, |fd| u64::from(fd.unsigned_abs()));
+        let clean_up = &self.clean_up;
+        out.number(u64::from(clean_up.record.unsigned_abs()));
+        out.number(clean_up.roots.len() as u64);
+        clean_up
+            .roots
+            .iter()
+            .for_each(|root| out.number(optional(root)));
+        out.number(optional(&clean_up.trash));
+        out.number(clean_up.until_ns);
         out.0
     }
 
     /// The plan that these bytes are, if they are one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Reader(bytes);
-        let path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
         let work = match input.number()? {
             0 => Work::Command,
-            _ => Work::Probe,
+            1 => Work::Probe,
+            _ => Work::CleanUp,
         };
-        let argv = input.list()?.into_iter().map(OsString::from_vec).collect();
-        let names = input.list()?.into_iter().map(OsString::from_vec);
-        let values = input.list()?.into_iter().map(OsString::from_vec);
-        let env = names.zip(values).collect();
-        let cwd = path(input.bytes()?);
-        let read = input.list()?.into_iter().map(path).collect();
-        let write = input.list()?.into_iter().map(path).collect();
-        let in_memory = input.list()?.into_iter().map(path).collect();
-        let places = input.number()?;
-        let fixed = (0..places).map(|_| input.fixed()).collect::<Option<_>>()?;
-        let network = input.number()? != 0;
-        let unix_sockets = input.number()? != 0;
+        let argv = input.list(Reader::text)?;
+        let names = input.list(Reader::text)?;
+        let values = input.list(Reader::text)?;
+        let env = names.into_iter().zip(values).collect();
+        let cwd = input.path()?;
+        let (read, write, in_memory) = (input.paths()?, input.paths()?, input.paths()?);
+        let fixed = input.list(Reader::fixed)?;
+        let network = input.flag()?;
+        let unix_sockets = input.flag()?;
         let limits = Limits {
             time: match input.number()? {
                 u64::MAX => None,
@@ -148,55 +167,28 @@ impl Plan {
             landlock: input.layer()?,
             seccomp: input.layer()?,
             watchdog: input.layer()?,
-            namespaces: input.number()? != 0,
-            memory_group: input.number()? != 0,
+            namespaces: input.flag()?,
+            memory_group: input.flag()?,
             stdio: [
                 input.descriptor()?,
                 input.descriptor()?,
                 input.descriptor()?,
             ],
             lifeline: input.descriptor()?,
+            clean_up: CleanUpDescriptors {
+                record: input.descriptor()?,
+                roots: input.list(Reader::optional_descriptor)?,
+                trash: input.optional_descriptor()?,
+                until_ns: input.number()?,
+            },
         })
     }
 }
 
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn number(&mut self, number: u64) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    fn list<'a>(&mut self, items: impl ExactSizeIterator<Item = &'a [u8]>) {
-        self.number(items.len() as u64);
-        items.for_each(|item| self.bytes(item));
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
+/// What plans need besides the plain numbers and bytes.
 impl Reader<'_> {
-    fn number(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*number))
-    }
-
-    fn bytes(&mut self) -> Option<Vec<u8>> {
-        let length = usize::try_from(self.number()?).ok()?;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(bytes.to_vec())
-    }
-
-    fn list(&mut self) -> Option<Vec<Vec<u8>>> {
-        let length = self.number()?;
-        (0..length).map(|_| self.bytes()).collect()
+    fn text(&mut self) -> Option<OsString> {
+        self.bytes().map(OsString::from_vec)
     }
 
     fn layer(&mut self) -> Option<Layer> {
@@ -208,18 +200,25 @@ impl Reader<'_> {
     }
 
     fn fixed(&mut self) -> Option<Fixed> {
-        let path = PathBuf::from(OsString::from_vec(self.bytes()?));
-        let is_known = self.number()? != 0;
+        let path = self.path()?;
+        let is_known = self.flag()?;
         let numbers = (self.number()?, self.number()?);
         Some(Fixed {
             path,
             numbers: is_known.then_some(numbers),
-            is_closed: self.number()? != 0,
+            is_closed: self.flag()?,
         })
     }
 
     fn descriptor(&mut self) -> Option<RawFd> {
         self.number()?.try_into().ok()
+    }
+
+    fn optional_descriptor(&mut self) -> Option<Option<RawFd>> {
+        match self.number()? {
+            u64::MAX => Some(None),
+            number => Some(Some(number.try_into().ok()?)),
+        }
     }
 }
 
@@ -255,6 +254,12 @@ mod tests {
             memory_group: false,
             stdio: [7, 8, 9],
             lifeline: 10,
+            clean_up: CleanUpDescriptors {
+                record: 11,
+                roots: vec![Some(12), None],
+                trash: None,
+                until_ns: 13,
+            },
         };
         let bytes = plan.encode();
         assert_eq!(Plan::decode(&bytes), Some(plan));

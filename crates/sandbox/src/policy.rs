@@ -3,7 +3,7 @@
 //!
 //! It speaks of paths that are absolute and have no links left in them; finding those is the work of whoever asks.
 
-use std::ffi::OsStr;
+use crate::protected::{Protection, protection_of_path};
 use std::path::{Path, PathBuf};
 
 /// What may be touched: the workspace, and what the person opened besides.
@@ -21,6 +21,8 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     /// Whether commands reach the network.
     pub network: Network,
+    /// Whether commands may create git repositories.
+    pub allow_git_init: bool,
 }
 
 /// Whether commands reach the network.
@@ -39,6 +41,8 @@ pub enum Access {
     None,
     /// Looking at it.
     Read,
+    /// Looking at it; changing it only with a file tool, which asks the user each time.
+    Guarded,
     /// Looking at it and changing it.
     Write,
 }
@@ -53,6 +57,7 @@ impl Policy {
             kept: Vec::new(),
             hidden: Vec::new(),
             network: Network::None,
+            allow_git_init: false,
         }
     }
 
@@ -72,10 +77,13 @@ impl Policy {
                 false => Access::None,
             };
         };
-        let inside = path.strip_prefix(root).unwrap_or(path);
-        match below(&self.kept) || inside.iter().any(is_kept_name) {
-            true => Access::Read,
-            false => Access::Write,
+        if below(&self.kept) {
+            return Access::Read;
+        }
+        match protection_of_path(path.strip_prefix(root).unwrap_or(path)) {
+            Some(Protection::Locked) => Access::Read,
+            Some(Protection::Guarded) => Access::Guarded,
+            None => Access::Write,
         }
     }
 
@@ -83,20 +91,6 @@ impl Policy {
     pub fn writable(&self) -> impl Iterator<Item = &PathBuf> {
         std::iter::once(&self.workspace).chain(&self.write)
     }
-}
-
-/// Whether an entry of this name, and all below it, may be read and not written in a writable folder: a repository's
-/// inside, whose hooks and settings run code later, files of secrets and settings that programs load by themselves, and
-/// what later agents are told.
-pub fn is_kept_name(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.eq_ignore_ascii_case(b".git")
-        || name.eq_ignore_ascii_case(b".lango")
-        || name.eq_ignore_ascii_case(b".agents")
-        || name.eq_ignore_ascii_case(b"lango.toml")
-        || name
-            .get(..4)
-            .is_some_and(|start| start.eq_ignore_ascii_case(b".env"))
 }
 
 #[cfg(test)]
@@ -135,6 +129,7 @@ mod tests {
         assert_eq!(access("/home/ada/work/db/lango.db"), Access::None);
         assert_eq!(access("/home/ada/work/.gitignore"), Access::Write);
         assert_eq!(access("/home/ada/work/environment"), Access::Write);
+        assert_eq!(access("/home/ada/work/a/.vscode/x"), Access::Guarded);
     }
 
     #[test]

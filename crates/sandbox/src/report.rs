@@ -1,7 +1,7 @@
 //! What the inner helper tells the launcher, line by line, on the descriptor that is bubblewrap's own complaints at
 //! first. The command never holds it.
 
-use crate::{ExitKind, Stopped};
+use crate::{CleanUpReport, ExitKind, Stopped};
 
 /// Begins each line of the helper, so that complaints of bubblewrap are not taken for one.
 const MARK: &str = "\u{1}lango ";
@@ -17,6 +17,30 @@ pub(crate) enum Report {
     Exited(ExitKind),
     /// The command went over a limit and was ended.
     Stopped(Stopped),
+    /// All of its processes are gone, and the guard cleans up.
+    CleaningUp,
+    /// Clean-up is done.
+    CleanedUp(CleanUpReport),
+}
+
+const CLEANING_UP: &str = "cleaning-up";
+
+/// Whether the helper has said that it cleans up.
+pub(crate) fn says_cleaning_up(said: &[u8]) -> bool {
+    let line = Report::CleaningUp.line();
+    said.windows(line.len())
+        .any(|window| window == line.as_bytes())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
 }
 
 const STOPS: [(Stopped, &str); 4] = [
@@ -38,6 +62,8 @@ impl Report {
                 let word = STOPS.iter().find(|(each, _)| each == stopped);
                 format!("stopped {}", word.map_or("", |(_, word)| word))
             }
+            Self::CleaningUp => CLEANING_UP.to_string(),
+            Self::CleanedUp(report) => format!("cleaned-up {}", hex(&report.encode())),
         };
         format!("{MARK}{text}\n")
     }
@@ -54,6 +80,8 @@ impl Report {
                 let stop = STOPS.iter().find(|(_, word)| *word == rest)?;
                 Some(Self::Stopped(stop.0))
             }
+            CLEANING_UP => Some(Self::CleaningUp),
+            "cleaned-up" => Some(Self::CleanedUp(CleanUpReport::decode(&unhex(rest)?)?)),
             _ => None,
         }
     }
@@ -66,6 +94,8 @@ pub(crate) enum Outcome {
     Ran {
         exit: ExitKind,
         stopped: Option<Stopped>,
+        /// Nothing if the guard did not come to it.
+        clean_up: Option<CleanUpReport>,
     },
     /// Nothing of the command ran, for this reason.
     NotRun(String),
@@ -104,9 +134,14 @@ impl Outcome {
             Report::Stopped(stopped) => Some(*stopped),
             _ => None,
         });
+        let clean_up = reports.into_iter().find_map(|report| match report {
+            Report::CleanedUp(report) => Some(report),
+            _ => None,
+        });
         Self::Ran {
             exit: exit.unwrap_or(ExitKind::Signal(9)),
             stopped,
+            clean_up,
         }
     }
 }
@@ -135,18 +170,25 @@ mod tests {
     #[test]
     fn what_the_helper_says_comes_to_an_outcome() {
         let code = Report::Exited(ExitKind::Code(3));
+        let clean_up = CleanUpReport {
+            removed: vec!["/w/new\nline/.git".into()],
+            ..CleanUpReport::default()
+        };
+        let cleaned_up = Report::CleanedUp(clean_up.clone());
         assert_eq!(
-            outcome(&[Report::Running, code]),
+            outcome(&[Report::Running, code, Report::CleaningUp, cleaned_up]),
             Outcome::Ran {
                 exit: ExitKind::Code(3),
-                stopped: None
+                stopped: None,
+                clean_up: Some(clean_up),
             }
         );
         assert_eq!(
             outcome(&[Report::Running, Report::Stopped(Stopped::Disk)]),
             Outcome::Ran {
                 exit: ExitKind::Signal(9),
-                stopped: Some(Stopped::Disk)
+                stopped: Some(Stopped::Disk),
+                clean_up: None,
             }
         );
         assert_eq!(

@@ -30,16 +30,9 @@ const NETWORK_READ: &[&str] = &[
 
 const DEVICES: &[&str] = &["null", "zero", "random", "urandom", "tty", "dtracehelper"];
 
-/// The names that [`is_kept_name`](crate::is_kept_name) knows, as whole parts of a path in any case.
-const KEPT_NAMES: &[&str] = &[
-    "[.][gG][iI][tT](/|$)",
-    "[.][lL][aA][nN][gG][oO](/|$)",
-    "[lL][aA][nN][gG][oO][.][tT][oO][mM][lL](/|$)",
-    "[.][eE][nN][vV]",
-];
-
 /// The profile for a policy. Short-lived files go to a folder of the command's own.
 pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
+    let protected_names = crate::protected::path_expressions();
     let mut lines = vec![
         "(version 1)".to_string(),
         "(deny default)".to_string(),
@@ -73,7 +66,7 @@ pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
         lines.push(rule("allow file-read* file-write*", path));
     }
     for root in policy.writable() {
-        for name in KEPT_NAMES {
+        for name in &protected_names {
             let root = escape_for_regex(root);
             lines.push(format!(
                 "(deny file-write* (regex #\"^{root}/(.*/)?{name}\"))"

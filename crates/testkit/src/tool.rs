@@ -1,7 +1,8 @@
 //! Tools that say what they were given and count how often they ran.
 
 use lango_core::{
-    BoxFuture, Caller, Effect, Risk, Tool, ToolError, ToolName, ToolOutput, ToolSpec, Trust,
+    BoxFuture, Caller, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolName, ToolOutput,
+    ToolSpec, Trust,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub struct CountingTool {
     run: Run,
     runs: AtomicUsize,
     returns: bool,
+    inspection: Inspection,
 }
 
 impl CountingTool {
@@ -26,6 +28,7 @@ impl CountingTool {
             run: Box::new(move |arguments| Ok(format!("{own_name} ran with {arguments}"))),
             runs: AtomicUsize::new(0),
             returns: true,
+            inspection: Inspection::default(),
         }
     }
 
@@ -44,6 +47,18 @@ impl CountingTool {
     /// The same with another risk.
     pub fn with_risk(mut self, risk: Risk) -> Self {
         self.spec.risk = risk;
+        self
+    }
+
+    /// The same, and it finds this out about every call.
+    pub fn with_inspection(mut self, inspection: Inspection) -> Self {
+        self.inspection = inspection;
+        self
+    }
+
+    /// The same with another subject.
+    pub fn with_subject(mut self, subject: Subject) -> Self {
+        self.spec.subject = subject;
         self
     }
 
@@ -86,6 +101,10 @@ impl Tool for CountingTool {
             (self.run)(&arguments).map(ToolOutput::from)
         })
     }
+
+    fn inspect<'a>(&'a self, _arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
+        Box::pin(std::future::ready(self.inspection.clone()))
+    }
 }
 
 /// Somebody on whose behalf a tool runs.
@@ -97,6 +116,7 @@ pub fn caller() -> Caller {
         agent: "operator".into(),
         call: "call_1".into(),
         trust: Trust::Trusted,
+        inspection: Default::default(),
     }
 }
 

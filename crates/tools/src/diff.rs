@@ -19,7 +19,8 @@ const COMPARED_BYTES: usize = 2_000_000;
 /// How long looking for the smallest difference takes before a larger one will do.
 const COMPARING_TIME: Duration = Duration::from_millis(500);
 
-/// The difference, at most `lines` lines of it; nothing if there is none.
+/// The difference, at most `lines` lines of it; nothing if there is none. With `usize::MAX` lines,
+/// every line is shown whole.
 pub(crate) fn unified(old: &str, new: &str, lines: usize) -> String {
     if old.len() + new.len() > COMPARED_BYTES {
         let (old, new) = (old.len() as u64, new.len() as u64);
@@ -36,8 +37,12 @@ pub(crate) fn unified(old: &str, new: &str, lines: usize) -> String {
         return String::new();
     }
     let mut text = String::new();
+    let longest = match lines {
+        usize::MAX => usize::MAX,
+        _ => LINE_CHARACTERS,
+    };
     for line in all.by_ref().take(lines) {
-        text.push_str(&show::line(line, LINE_CHARACTERS));
+        text.push_str(&show::line(line, longest));
         text.push('\n');
     }
     let left = all.count() as u64;

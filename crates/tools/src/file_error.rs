@@ -52,6 +52,10 @@ pub(crate) enum FileError {
         "`{path}` is kept as it is: it can be read, not changed; leave it, or ask the person to change it"
     )]
     Kept { path: String },
+    #[error(
+        "`{path}` is not changed: {reason}, and the user was not asked about it; make the call again to have it asked for"
+    )]
+    NotAsked { path: String, reason: String },
     #[error("`{path}` is in a folder that may be read, not changed; write inside the workspace")]
     ReadOnly { path: String },
     #[error("`{path}` cannot be used; choose another path")]

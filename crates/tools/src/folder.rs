@@ -102,7 +102,7 @@ impl<'a> Folder<'a> {
     fn expect_visible(&self, name: &OsStr) -> io::Result<()> {
         match self.access(name) {
             Access::None => Err(io::ErrorKind::NotFound.into()),
-            Access::Read | Access::Write => Ok(()),
+            Access::Read | Access::Guarded | Access::Write => Ok(()),
         }
     }
 }

@@ -16,10 +16,11 @@ mod stat;
 mod text;
 mod write;
 
-use crate::declaration::Blocking;
+use crate::declaration::{Blocking, BlockingParts};
+use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
 use crate::{Trash, Workspace};
-use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use lango_core::{Declaration, Effect, Extent, GuardedTarget, Inspection, Risk, Subject, Tool};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -56,13 +57,21 @@ fn looking_tool<A: JsonSchema + DeserializeOwned + Send + 'static>(
     declaration.with_blocking_code(move |arguments| Ok(look(&workspace, arguments)?))
 }
 
-/// A tool that changes files: what it says of itself, and its two functions of the workspace, or whatever else it needs.
+/// What a tool that changes files does with a call.
+struct Change<C, A> {
+    /// Does it, unless it would change something guarded that was not inspected.
+    run: fn(&C, A, &Inspection) -> Result<String, FileError>,
+    preview: fn(&C, A, Extent) -> Result<String, FileError>,
+    /// What it would change that is guarded.
+    guarded: fn(&C, A) -> Result<Option<GuardedTarget>, FileError>,
+}
+
+/// A tool that changes files: what it says of itself, and its functions of the workspace, or whatever else it needs.
 fn changing_tool<C, A>(
     context: C,
     (name, effect): (&'static str, Effect),
     description: &'static str,
-    change: fn(&C, A) -> Result<String, FileError>,
-    preview: fn(&C, A) -> Result<String, FileError>,
+    change: Change<C, A>,
 ) -> Arc<dyn Tool>
 where
     C: Clone + Send + Sync + 'static,
@@ -75,11 +84,29 @@ where
         risk: Risk::Moderate,
         subject: Subject::Path,
     };
-    let own = context.clone();
-    declaration.with_blocking_code_and_preview(
-        move |arguments| Ok(change(&context, arguments)?),
-        move |arguments| Ok(preview(&own, arguments)?),
+    let (shown, inspected) = (context.clone(), context.clone());
+    let parts = BlockingParts {
+        preview: Box::new(move |arguments, extent| {
+            Ok((change.preview)(&shown, arguments, extent)?)
+        }),
+        inspect: Some(Box::new(move |arguments| Inspection {
+            // A call that would fail changes nothing.
+            guarded: (change.guarded)(&inspected, arguments).ok().flatten(),
+            content: None,
+        })),
+    };
+    declaration.with_blocking_parts(
+        move |caller, arguments| Ok((change.run)(&context, arguments, &caller.inspection)?),
+        parts,
     )
+}
+
+/// How many lines of a difference a preview has.
+fn preview_lines(extent: Extent) -> usize {
+    match extent {
+        Extent::Short => PREVIEW_LINES,
+        Extent::Whole => usize::MAX,
+    }
 }
 
 /// A call of a tool as a remark shows it, in the order of the type's fields: `fs_list {"path":"src"}`.

@@ -32,6 +32,7 @@ mod exec;
 mod file_error;
 mod folder;
 mod fs;
+mod guard;
 mod kind;
 mod place;
 mod replace;

@@ -48,6 +48,7 @@ impl Roots {
             kept: both_names(&policy.kept),
             hidden: both_names(&policy.hidden),
             network: policy.network,
+            allow_git_init: policy.allow_git_init,
         };
         Ok(Self { policy, open })
     }

@@ -4,6 +4,7 @@
 //! the skill is used, each time anew. A skill that is broken is told and left out. Where a skill is, is kept as a handle
 //! to the folder above it, so that a link put in its place later does not lead elsewhere.
 
+mod content;
 mod create;
 mod files;
 mod find;

@@ -2,11 +2,13 @@
 
 use crate::file_error::FileError;
 use crate::folder::{Folder, NotOpened};
+use crate::guard::guarded_target;
 use crate::kind::Kind;
 use crate::replace;
 use crate::walk::Found;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{File, Metadata};
+use lango_core::GuardedTarget;
 use lango_sandbox::Access;
 use std::ffi::OsStr;
 use std::io;
@@ -100,11 +102,18 @@ impl<'a> Spot<'a> {
         let place = self.path();
         let path = self.shown.clone();
         match roots.access(&place).min(self.found.ceiling) {
-            Access::Write => Ok(()),
+            Access::Write | Access::Guarded => Ok(()),
             Access::Read if roots.is_in_writable(&place) => Err(FileError::Kept { path }),
             Access::Read => Err(FileError::ReadOnly { path }),
             Access::None => Err(FileError::Missing { path }),
         }
+    }
+
+    /// What is guarded about it: a change of it is asked for each time.
+    pub(crate) fn guarded(&self) -> Option<GuardedTarget> {
+        let (roots, path) = (self.found.folder.roots(), self.path());
+        let access = roots.access(&path).min(self.found.ceiling);
+        guarded_target(roots, &path, access)
     }
 
     /// Makes the folders above that are missing.

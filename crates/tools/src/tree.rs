@@ -1,12 +1,13 @@
 //! What a folder holds down to its last file, and whether all of it may be changed.
 
 use crate::folder::Folder;
+use crate::guard::is_git_directory;
 use crate::kind::Kind;
 use crate::show;
 use lango_sandbox::Access;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many entries are looked at.
 pub(crate) const MOST_ENTRIES: u64 = 100_000;
@@ -14,8 +15,8 @@ pub(crate) const MOST_ENTRIES: u64 = 100_000;
 /// How many folders lie within each other; each is a handle that is open.
 pub(crate) const DEEPEST: usize = 128;
 
-/// How many entries are named.
-const NAMED: usize = 10;
+/// How many entries are named where not all are.
+pub(crate) const NAMED: usize = 10;
 
 /// What there is.
 #[derive(Debug, Default)]
@@ -26,6 +27,10 @@ pub(crate) struct Contents {
     pub(crate) bytes: u64,
     /// The first entries, folders with a slash.
     pub(crate) first: Vec<String>,
+    /// The first entry that other programs act on, relative to the folder.
+    pub(crate) guarded: Option<PathBuf>,
+    /// How many entries are named.
+    named: usize,
 }
 
 /// Why a folder is better left alone.
@@ -53,9 +58,12 @@ impl Contents {
         }
     }
 
-    /// Looks through a folder; the first thing in it that may not be changed ends it.
-    pub(crate) fn of_folder(folder: &Folder<'_>) -> Result<Self, Obstacle> {
-        let mut contents = Self::default();
+    /// Looks through a folder and names some entries; the first thing in it that may not be changed ends it.
+    pub(crate) fn of_folder(folder: &Folder<'_>, named: usize) -> Result<Self, Obstacle> {
+        let mut contents = Self {
+            named,
+            ..Self::default()
+        };
         contents.add(folder, Path::new(""), 1)?;
         Ok(contents)
     }
@@ -79,10 +87,15 @@ impl Contents {
         if depth > DEEPEST {
             return Err(Obstacle::TooDeep);
         }
-        for name in self.names(folder)? {
+        let names = self.names(folder)?;
+        if is_git_directory(names.iter().map(OsString::as_os_str)) {
+            self.note_guarded(&below.join("HEAD"));
+        }
+        for name in names {
             let path = below.join(&name);
             match folder.access(&name) {
                 Access::Write => {}
+                Access::Guarded => self.note_guarded(&path),
                 Access::Read => {
                     let path = show::name(path.as_os_str());
                     return Err(Obstacle::Kept { path });
@@ -103,6 +116,10 @@ impl Contents {
         Ok(())
     }
 
+    fn note_guarded(&mut self, path: &Path) {
+        self.guarded.get_or_insert_with(|| path.to_owned());
+    }
+
     /// The names in a folder, hidden ones too.
     fn names(&self, folder: &Folder<'_>) -> Result<Vec<OsString>, Obstacle> {
         let mut names = Vec::new();
@@ -117,7 +134,7 @@ impl Contents {
     }
 
     fn name(&mut self, path: &Path, end: &str) {
-        if self.first.len() < NAMED {
+        if self.first.len() < self.named {
             self.first
                 .push(format!("{}{end}", show::name(path.as_os_str())));
         }

@@ -1,5 +1,7 @@
 //! `lango approvals`: what waits for an answer, what was granted, and taking it back.
 
+mod grants;
+
 use super::ask::{Asker, reason};
 use super::memory::remember;
 use super::present::{Presentation, how_to_answer};
@@ -9,7 +11,7 @@ use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, Shown, age, one_line, request, subject_line};
 use crate::sessions::{Sessions, open_session};
-use lango_core::{Answer, ApprovalId, Approvals, Asks, Clock, Grant, Waiting};
+use lango_core::{Answer, ApprovalId, Approvals, Asks, Clock, Extent, Grant, Waiting};
 use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
 
@@ -25,8 +27,7 @@ pub async fn approvals(
         ApprovalsCommand::Show { id } => {
             let waiting = everybodys(&app, &sessions).await?.waiting;
             let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
-            screen::print(&request(&waiting, Shown::Everything, 0, screen::columns()))?;
-            Ok(Exit::Ok)
+            show(&app, &waiting).await
         }
         ApprovalsCommand::Answer {
             id,
@@ -58,6 +59,23 @@ pub async fn approvals(
     }
 }
 
+/// Shows all of a call that waits.
+async fn show(app: &App, waiting: &Waiting) -> Result<Exit, Failure> {
+    let asked_in = &waiting.request.folder;
+    let is_here = asked_in.is_empty() || **asked_in == *app.folder();
+    let preview = if is_here {
+        app.gate()?.preview(&waiting.request, Extent::Whole).await
+    } else {
+        screen::say(&format!(
+            "only the arguments are shown here; run this in {asked_in} to see what the call would change"
+        ));
+        None
+    };
+    let shown = Shown::Everything(preview.as_deref());
+    screen::print(&request(waiting, shown, 0, screen::columns()))?;
+    Ok(Exit::Ok)
+}
+
 /// What waits for somebody at this machine, and what they granted: in their own sessions and in those of callers.
 async fn everybodys(app: &App, sessions: &Sessions) -> Result<Approvals, Failure> {
     let mut all = Approvals::default();
@@ -74,7 +92,10 @@ async fn everybodys(app: &App, sessions: &Sessions) -> Result<Approvals, Failure
 async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
     let approvals = everybodys(app, sessions).await?;
     if as_json {
-        screen::print(&screen::json(&approvals, Layout::Indented)?)?;
+        screen::print(&screen::json(
+            &grants::listed(app, &approvals),
+            Layout::Indented,
+        )?)?;
         return Ok(Exit::Ok);
     }
     if approvals.waiting.is_empty() && approvals.granted.is_empty() {
@@ -102,10 +123,19 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
         ))?;
     }
     for grant in &approvals.granted {
+        let problem = grants::problem(app, grant);
         screen::print(&format!(
-            "granted  {}  ({})",
+            "{}  {}  ({}{})",
+            if problem.is_some() {
+                "lapsed "
+            } else {
+                "granted"
+            },
             grant_line(grant),
-            age(grant.given, now)
+            age(grant.given, now),
+            problem.map_or(String::new(), |problem| format!(
+                "; not in force: {problem}"
+            )),
         ))?;
     }
     if !approvals.waiting.is_empty() {
@@ -115,6 +145,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
                 .iter()
                 .any(|waiting| waiting.request.asks == asks)
         };
+        screen::say("see all of it: lango approvals show ID");
         if is_asked(Asks::Permission) {
             screen::say("answer: lango approvals answer ID yes|session|always|no");
         }
@@ -206,22 +237,7 @@ fn read_answer(
         };
         return Err(Failure::new(Exit::Usage, message).next(next));
     }
-    let offered = || waiting.request.pattern.clone();
-    let pattern = || {
-        let pattern = pattern.as_deref().map(Into::into).or_else(offered);
-        pattern
-            .filter(|_| waiting.request.pattern.is_some())
-            .ok_or_else(|| {
-                Failure::new(
-                    Exit::Usage,
-                    format!(
-                        "this call has to be allowed each time: {}",
-                        waiting.request.reason
-                    ),
-                )
-                .next(format!("lango approvals answer {} yes", waiting.request.id))
-            })
-    };
+    let pattern = || grants::pattern(app, waiting, pattern.as_deref());
     Ok(match word {
         AnswerWord::Yes => Answer::Once,
         AnswerWord::Session => Answer::Session {
@@ -269,7 +285,7 @@ async fn go_on(
     let runner = app.runner(sessions, &choice.model)?;
     let mut conversation = open_session(&runner, waiting.session.clone()).await?;
     if !presentation.quiet {
-        let preview = conversation.preview(waiting).await;
+        let preview = conversation.preview(waiting, Extent::Short).await;
         let shown = Shown::Preview(preview.as_deref());
         screen::say(&request(waiting, shown, 0, screen::columns()));
     }

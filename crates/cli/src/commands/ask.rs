@@ -3,8 +3,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Shown, allowing_rule, request};
-use lango_core::{Answer, AnsweredBy, Asks, Text, Waiting};
-use lango_engine::Conversation;
+use lango_core::{Answer, AnsweredBy, Asks, Extent, Subject, Text, Waiting};
+use lango_engine::{Conversation, edited_grant_problem};
 use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
@@ -64,7 +64,7 @@ impl Asker {
                 Ok(Reply::Answered(Answer::No { reason }, AnsweredBy::Nobody))
             }
             Self::Terminal | Self::TerminalNow => {
-                let preview = conversation.preview(first).await;
+                let preview = conversation.preview(first, Extent::Short).await;
                 let shown = Shown::Preview(preview.as_deref());
                 let columns = screen::columns();
                 screen::say(&request(first, shown, waiting.len() - 1, columns));
@@ -72,6 +72,8 @@ impl Asker {
                 let question = Question {
                     waiting: first.clone(),
                     folder: folder.into(),
+                    whole: conversation.preview(first, Extent::Whole).await,
+                    subject: conversation.subject_of(first),
                     can_wait,
                 };
                 let reply = ask_person(question).await?;
@@ -106,6 +108,10 @@ fn tell_nobody(waiting: &Waiting) -> Text {
 struct Question {
     waiting: Waiting,
     folder: Text,
+    /// All of what the call would change.
+    whole: Option<String>,
+    /// What patterns for such calls are matched against.
+    subject: Subject,
     /// Whether the turn can be left waiting.
     can_wait: bool,
 }
@@ -193,7 +199,13 @@ impl Question {
                 (key @ ("s" | "p"), Some(pattern)) => {
                     let pattern = match edit(&mut editor, pattern) {
                         Ok(edited) if edited.trim().is_empty() => continue,
-                        Ok(edited) => edited,
+                        Ok(edited) => match edited_grant_problem(self.subject, pattern, &edited) {
+                            None => edited,
+                            Some(problem) => {
+                                screen::say(&format!("  not granted: {problem}"));
+                                continue;
+                            }
+                        },
                         Err(error) => return leaving(error),
                     };
                     let folder = Text::clone(&self.folder);
@@ -203,8 +215,9 @@ impl Question {
                     }
                 }
                 ("v", _) => {
-                    let columns = screen::columns();
-                    screen::say(&request(&self.waiting, Shown::Everything, 0, columns));
+                    let shown = Shown::Everything(self.whole.as_deref());
+                    let text = request(&self.waiting, shown, 0, screen::columns());
+                    page_through(&mut editor, &text)?;
                     continue;
                 }
                 _ => {
@@ -240,6 +253,33 @@ impl Question {
             }
         };
         Ok(Some(Reply::Answered(answer, AnsweredBy::Person)))
+    }
+}
+
+/// Shows a text a page at a time.
+fn page_through(editor: &mut DefaultEditor, text: &str) -> rustyline::Result<()> {
+    let lines: Vec<&str> = text.lines().collect();
+    // Two rows are for the question below the page.
+    let mut rows = screen::rows().saturating_sub(2);
+    let mut shown = 0;
+    loop {
+        let next = lines.len().min(shown + rows);
+        screen::say(&lines[shown..next].join("\n"));
+        shown = next;
+        let left = lines.len() - shown;
+        if left == 0 {
+            return Ok(());
+        }
+        let left = screen::count(left as u64, "more line");
+        let question = format!("  {left} · Enter next page · a all of it · q back > ");
+        match editor.readline(&question) {
+            Ok(typed) if typed.trim() == "q" => return Ok(()),
+            Ok(typed) if typed.trim() == "a" => rows = usize::MAX / 2,
+            Ok(_) => {}
+            // Leaving the pages is not leaving the question.
+            Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(()),
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
             ))?;
             app.warnings()
                 .iter()
+                .chain(&app.loose_rules())
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
         ConfigCommand::Trust { revoke: false } => trust::give(flags)?,

@@ -88,6 +88,7 @@ async fn examine(app: &App) -> Vec<Finding> {
     findings.extend(
         app.warnings()
             .into_iter()
+            .chain(app.loose_rules())
             .map(|detail| well("warning", detail)),
     );
     let store = examine_store(app).await;

@@ -15,6 +15,7 @@ use super::problem::{Problem, Problems};
 const FILE_NAME: &str = "lango.toml";
 
 /// The folder of the list of trusted files, and its name there.
+const CLEAN_UP_FOLDER: &str = "clean-up";
 const TRUST_FOLDER: &str = "trust";
 const TRUST_FILE: &str = "trusted.json";
 
@@ -87,6 +88,11 @@ impl Paths {
         self.data.join("trash")
     }
 
+    /// Where clean-ups after commands are recorded until they are done.
+    pub fn clean_up_records(&self) -> PathBuf {
+        self.data.join(CLEAN_UP_FOLDER)
+    }
+
     /// Where the whole output of commands is kept.
     pub fn outputs(&self) -> PathBuf {
         self.data.join("outputs")
@@ -113,13 +119,14 @@ impl Paths {
         if self.user_file.parent() != Some(&self.data) {
             return vec![self.data.clone(), self.state.clone()];
         }
-        const OURS: [&str; 13] = [
+        const OURS: [&str; 14] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
             "lango.locks",
             "outputs",
             "trash",
+            CLEAN_UP_FOLDER,
             "chat-history",
             "sandbox.json",
             "server-token",

@@ -13,8 +13,8 @@ use unicode_width::UnicodeWidthChar;
 pub enum Shown<'a> {
     /// What its tool says it would change; without that, its arguments.
     Preview(Option<&'a str>),
-    /// Every argument.
-    Everything,
+    /// All of what its tool says it would change, and every argument.
+    Everything(Option<&'a str>),
 }
 
 /// The lines of a request on a screen of this width, without the keys that answer it. `more` others wait behind it.
@@ -32,7 +32,11 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
     };
     let content = match shown {
         Shown::Preview(Some(preview)) => preview.to_owned(),
-        Shown::Preview(None) | Shown::Everything => arguments(request),
+        Shown::Everything(Some(preview)) => {
+            let preview = preview.trim_end();
+            format!("{preview}\nthe arguments:\n{}", arguments(request))
+        }
+        Shown::Preview(None) | Shown::Everything(None) => arguments(request),
     };
     for line in content.trim_end().lines() {
         boxed(&mut text, line, width);

@@ -19,6 +19,7 @@ mod deleting;
 mod disk;
 mod doctor;
 mod full;
+mod grants;
 mod hands;
 mod keeping;
 mod knowledge;

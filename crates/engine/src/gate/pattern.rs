@@ -44,12 +44,21 @@ pub(crate) fn fits(pattern: &str, text: &str, wild: impl Fn(char) -> bool) -> bo
 pub(crate) fn literal(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {
-        if matches!(letter, '*' | '?' | '\\') {
+        if matches!(letter, '*' | '?' | '\\' | '…') {
             pattern.push('\\');
         }
         pattern.push(letter);
     }
-    pattern
+    // At the end of a pattern this stands for more than itself.
+    match pattern.strip_suffix(" ...") {
+        Some(start) => format!("{start} \\..."),
+        None => pattern,
+    }
+}
+
+/// Whether a pattern has no wildcard.
+pub(crate) fn is_literal(pattern: &str) -> bool {
+    literal_text(pattern).is_some()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +83,7 @@ fn parts(pattern: &str) -> Vec<Part> {
 }
 
 /// The one text that a pattern without wildcards fits.
-fn literal_text(pattern: &str) -> Option<String> {
+pub(crate) fn literal_text(pattern: &str) -> Option<String> {
     let exactly = |part: &Part| match part {
         Part::Exactly(letter) => Some(*letter),
         Part::One | Part::Any => None,

@@ -3,9 +3,9 @@
 //! A rule that denies wins over all others. Between allowing and asking the more particular rule wins, and of two that
 //! are equally particular the one that asks. Where no rule speaks, the risk does: what is safe runs, the rest asks.
 
-use super::pattern::fits;
+use super::pattern::{fits, literal_text};
 use super::subject::{SubjectText, canonical};
-use lango_core::{AgentName, Grant, Risk, Text, ToolName, ToolSpec};
+use lango_core::{AgentName, Grant, GuardedTarget, Inspection, Risk, Text, ToolName, ToolSpec};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -81,15 +81,22 @@ impl Rules {
         &self.folder
     }
 
-    pub(crate) fn decide(&self, agent: &AgentName, spec: &ToolSpec, arguments: &Value) -> Decision {
+    pub(crate) fn decide(
+        &self,
+        agent: &AgentName,
+        spec: &ToolSpec,
+        arguments: &Value,
+        inspection: &Inspection,
+    ) -> Decision {
         let risk = spec.risk_of(arguments);
-        if self.rules.is_empty() && risk == Risk::Safe {
+        if self.rules.is_empty() && risk == Risk::Safe && inspection.guarded.is_none() {
             return Decision::Run;
         }
         let subject = SubjectText::of(spec, arguments);
         let fitting = |action: Action| {
             let fits = |rule: &&Rule| {
-                rule.action == action && self.fits(rule, agent, spec, &subject, arguments)
+                rule.action == action
+                    && self.fits(rule, agent, spec, &subject, (arguments, inspection))
             };
             self.rules
                 .iter()
@@ -107,7 +114,20 @@ impl Rules {
                 pattern: None,
             };
         }
-        let offered = || Some(subject.offered_pattern().into());
+        if let Some(guarded) = &inspection.guarded {
+            let allow = self.allowing_exactly(agent, spec, guarded);
+            let ask = fitting(Action::Ask).map(Rule::weight);
+            return if allow.is_some_and(|rule| Some(rule.weight()) > ask) {
+                Decision::Run
+            } else {
+                Decision::Ask {
+                    reason: guarded_reason(guarded),
+                    pattern: None,
+                }
+            };
+        }
+        let content = inspection.content.as_ref();
+        let offered = || Some(subject.offered_pattern(content).into());
         match (fitting(Action::Allow), fitting(Action::Ask)) {
             (Some(allow), Some(ask)) if allow.weight() > ask.weight() => Decision::Run,
             (_, Some(ask)) => Decision::Ask {
@@ -131,18 +151,44 @@ impl Rules {
 }
 
 impl Rules {
+    /// The rule that allows this very path. What other programs act on is allowed by no wildcard.
+    fn allowing_exactly(
+        &self,
+        agent: &AgentName,
+        spec: &ToolSpec,
+        guarded: &GuardedTarget,
+    ) -> Option<&Rule> {
+        let names_it = |rule: &Rule| {
+            let exact = rule.matching.as_ref().and_then(|text| literal_text(text));
+            exact.is_some_and(|path| *path == *guarded.path)
+        };
+        let rules = self.rules.iter().filter(|rule| {
+            rule.action == Action::Allow
+                && rule.fits_agent(agent)
+                && rule.fits_tool(spec.name.as_str())
+                && names_it(rule)
+        });
+        rules.max_by_key(|rule| rule.weight())
+    }
+
     fn fits(
         &self,
         rule: &Rule,
         agent: &AgentName,
         spec: &ToolSpec,
         subject: &SubjectText,
-        arguments: &Value,
+        (arguments, inspection): (&Value, &Inspection),
     ) -> bool {
         let narrows = rule.action != Action::Allow;
-        let looks_so = |pattern: &String| match narrows {
-            false => subject.is_allowed_by(pattern),
-            true => subject.is_narrowed_by(pattern, arguments, &self.folder),
+        // Where a path leads counts as much as how it is written.
+        let target = inspection.guarded.as_ref().map(|guarded| &guarded.path);
+        let looks_so = |pattern: &String| {
+            if narrows {
+                subject.is_narrowed_by(pattern, arguments, &self.folder)
+                    || target.is_some_and(|path| fits(pattern, path, |_| true))
+            } else {
+                subject.is_allowed_by(pattern)
+            }
         };
         (narrows && self.names_are_strange || rule.fits_agent(agent))
             && rule.fits_tool(spec.name.as_str())
@@ -177,7 +223,8 @@ impl Rule {
     fn weight(&self) -> u32 {
         let exact = |pattern: &Option<String>| match pattern {
             None => 0,
-            Some(pattern) if pattern.contains(['*', '?']) => 1,
+            Some(pattern) if pattern.contains(['*', '?', '…']) => 1,
+            Some(pattern) if pattern.ends_with(" ...") => 1,
             Some(_) => 2,
         };
         9 * exact(&self.matching) + 3 * exact(&self.tool) + exact(&self.agent)
@@ -206,22 +253,43 @@ impl std::fmt::Display for Rule {
     }
 }
 
+fn guarded_reason(guarded: &GuardedTarget) -> Text {
+    let GuardedTarget { path, reason } = guarded;
+    format!("{reason}; a change of `{path}` is asked for each time").into()
+}
+
 /// The grant among these that allows the call.
 pub(crate) fn granted<'a>(
     grants: &'a [Grant],
     agent: &AgentName,
     spec: &ToolSpec,
     arguments: &Value,
+    inspection: &Inspection,
 ) -> Option<&'a Grant> {
     let subject = SubjectText::of(spec, arguments);
     grants.iter().find(|grant| {
-        grant.agent == *agent && grant.tool == spec.name && subject.is_allowed_by(&grant.pattern)
+        grant.agent == *agent
+            && grant.tool == spec.name
+            && subject.is_granted_by(spec.subject, &grant.pattern, inspection.content.as_ref())
     })
 }
 
-/// Stands for agent, tool and exact arguments.
-pub(crate) fn call_digest(agent: &AgentName, tool: &ToolName, arguments: &Value) -> Text {
-    digest([agent.as_str(), tool.as_str(), &canonical(arguments)]).into()
+/// Stands for agent, tool, exact arguments, and the content that the call would run.
+pub(crate) fn call_digest(
+    agent: &AgentName,
+    tool: &ToolName,
+    arguments: &Value,
+    inspection: &Inspection,
+) -> Text {
+    let mut call = canonical(arguments);
+    // No JSON text goes on after its end, so this is no call without a content.
+    call.extend(
+        inspection
+            .content
+            .iter()
+            .map(|content| format!(" {content}")),
+    );
+    digest([agent.as_str(), tool.as_str(), &call]).into()
 }
 
 /// The same for the same parts, and for no others.

@@ -4,9 +4,14 @@
 //! nothing that begins another command, a path that goes up and a command in another folder fit only their very text, and in
 //! JSON a wildcard stays inside of its string. A pattern that narrows is taken wider: it is tried on every spelling of a path,
 //! on each command of a line, and on all the arguments.
+//!
+//! A grant comes from a pattern that lango offered, so it covers less than a rule: of commands the exact one, or the
+//! listed options of a [harmless](super::harmless) one; of calls that run a content, such as a script, that content.
 
+use super::grant::{self, grant_problem};
+use super::harmless;
 use super::pattern::{fits, literal};
-use lango_core::{Subject, ToolSpec};
+use lango_core::{Subject, Text, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,6 +20,8 @@ use std::collections::BTreeMap;
 pub(crate) struct SubjectText {
     text: String,
     kind: Kind,
+    /// The words of a command, where they are certain.
+    words: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,32 +40,6 @@ enum Kind {
 /// Characters with which a shell line becomes more than one command, or writes somewhere.
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
-/// Programs whose second word says what they do: `git log *` is offered for `git log -3`.
-const WITH_SUB_COMMANDS: [&str; 16] = [
-    "git",
-    "cargo",
-    "npm",
-    "pnpm",
-    "yarn",
-    "pip",
-    "uv",
-    "go",
-    "docker",
-    "podman",
-    "kubectl",
-    "gh",
-    "apt",
-    "brew",
-    "systemctl",
-    "rustup",
-];
-
-/// Programs that only look, whatever they are told: `ls *` is offered for `ls -la`. For all others the very command is.
-const LOOKING: [&str; 20] = [
-    "ls", "cat", "head", "tail", "wc", "grep", "rg", "stat", "file", "du", "df", "date", "pwd",
-    "tree", "diff", "cmp", "which", "uname", "id", "whoami",
-];
-
 impl SubjectText {
     pub fn of(spec: &ToolSpec, arguments: &Value) -> Self {
         let (text, kind) = match spec.subject {
@@ -70,11 +51,21 @@ impl SubjectText {
             },
             Subject::Command => command(arguments),
         };
-        Self { text, kind }
+        let words = match kind {
+            Kind::ShellLine => harmless::plain_words(&text),
+            Kind::Words => argv(arguments),
+            Kind::Json | Kind::Path | Kind::Odd => None,
+        };
+        Self { text, kind, words }
     }
 
     /// Whether a pattern that allows fits.
     pub fn is_allowed_by(&self, pattern: &str) -> bool {
+        if let (Kind::ShellLine | Kind::Words, Some(command)) = (self.kind, harmless::form(pattern))
+        {
+            let words = self.words.as_deref();
+            return words.is_some_and(|words| harmless::is_harmless(command, words));
+        }
         match self.kind {
             Kind::Json if pattern == "*" => true,
             Kind::Json => fits(pattern, &self.text, |letter| letter != '"'),
@@ -86,9 +77,20 @@ impl SubjectText {
         }
     }
 
+    /// Whether a grant with this pattern covers the call, which would run this content.
+    pub fn is_granted_by(&self, subject: Subject, pattern: &str, content: Option<&Text>) -> bool {
+        let Some(pattern) = grant::unbound(pattern, content) else {
+            return false;
+        };
+        grant_problem(subject, pattern).is_none() && self.is_allowed_by(pattern)
+    }
+
     /// Whether a pattern that narrows fits: one of the spellings of the text, one command of the line, or the arguments as
     /// a whole. `folder` is what relative paths are relative to.
     pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
+        // Narrowing, `git log …` stands for every `git log`.
+        let wide = harmless::form(pattern).map(|command| format!("{command} *"));
+        let pattern = wide.as_deref().unwrap_or(pattern);
         let any = |text: &str| fits(pattern, text, |_| true);
         let holds_all_below = |path: &str| {
             let below = pattern.strip_suffix("/*");
@@ -106,38 +108,27 @@ impl SubjectText {
     }
 
     /// The pattern that is offered for an answer which shall hold for longer.
-    pub fn offered_pattern(&self) -> String {
+    pub fn offered_pattern(&self, content: Option<&Text>) -> String {
         let exactly = || literal(&self.text);
-        match self.kind {
+        let pattern = match self.kind {
             Kind::Json | Kind::Odd => exactly(),
             Kind::Path => match self.text.rsplit_once('/') {
                 Some((folder, _)) if !folder.is_empty() => format!("{}/*", literal(folder)),
                 _ => exactly(),
             },
-            Kind::ShellLine if self.text.contains(SHELL_CONTROL) => exactly(),
-            Kind::ShellLine | Kind::Words => self.command_pattern().unwrap_or_else(exactly),
-        }
-    }
-
-    /// A known program with any arguments.
-    fn command_pattern(&self) -> Option<String> {
-        let mut words = self.text.split(' ');
-        let program = words.next()?;
-        if LOOKING.contains(&program) {
-            return Some(format!("{program} *"));
-        }
-        let is_plain = |word: &&str| {
-            let mut letters = word.chars();
-            letters
-                .next()
-                .is_some_and(|first| first.is_ascii_lowercase())
-                && letters.all(|letter| letter.is_ascii_lowercase() || letter == '-')
+            Kind::ShellLine | Kind::Words => {
+                let words = self.words.as_deref();
+                words.and_then(harmless::offered).unwrap_or_else(exactly)
+            }
         };
-        let sub_command = words.next().filter(is_plain)?;
-        let runs_anything = ["run", "exec", "x", "dlx", "config", "eval"].contains(&sub_command);
-        let known = WITH_SUB_COMMANDS.contains(&program) && !runs_anything;
-        known.then(|| format!("{program} {sub_command} *"))
+        grant::bound(pattern, content)
     }
+}
+
+/// The words of `argv`, if all of them are text.
+fn argv(arguments: &Value) -> Option<Vec<String>> {
+    let words = arguments["argv"].as_array()?.iter();
+    words.map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
 /// A command and where it runs. In another folder the same words can mean another program.
@@ -305,7 +296,7 @@ mod tests {
             json!({ "command": "./build.sh", "cwd": "downloads" }),
         );
         assert!(!elsewhere.is_allowed_by("./build.sh *") && !elsewhere.is_allowed_by("*"));
-        assert!(elsewhere.is_allowed_by(&elsewhere.offered_pattern()));
+        assert!(elsewhere.is_allowed_by(&elsewhere.offered_pattern(None)));
     }
 
     #[test]
@@ -383,10 +374,14 @@ mod tests {
     #[test]
     fn the_offered_pattern_is_no_wider_than_a_person_would_guess() {
         for (command, offered) in [
-            ("git log --oneline -3", "git log *"),
+            ("git log --oneline -3", "git log …"),
+            ("git log --output=Makefile", "git log --output=Makefile"),
+            ("git log …", r"git log \…"),
+            ("echo ...", r"echo \..."),
+            ("cargo check", "cargo check"),
             ("git -C x log", "git -C x log"),
             ("npm run build", "npm run build"),
-            ("ls -la", "ls *"),
+            ("ls -la", "ls …"),
             ("rm build", "rm build"),
             ("rm *", r"rm \*"),
             ("python3 -c 'x'", "python3 -c 'x'"),
@@ -394,13 +389,13 @@ mod tests {
             ("ls | wc", "ls | wc"),
             ("FOO=1 make *", r"FOO=1 make \*"),
         ] {
-            assert_eq!(line(command).offered_pattern(), offered);
+            assert_eq!(line(command).offered_pattern(None), offered);
         }
-        assert_eq!(path("notes/a.md").offered_pattern(), "notes/*");
-        assert_eq!(path("a.md").offered_pattern(), "a.md");
-        assert_eq!(path("/data").offered_pattern(), "/data");
+        assert_eq!(path("notes/a.md").offered_pattern(None), "notes/*");
+        assert_eq!(path("a.md").offered_pattern(None), "a.md");
+        assert_eq!(path("/data").offered_pattern(None), "/data");
         let plain = subject(Subject::Arguments, json!({ "b": "*", "a": 1 }));
-        assert_eq!(plain.offered_pattern(), r#"{"a":1,"b":"\*"}"#);
+        assert_eq!(plain.offered_pattern(None), r#"{"a":1,"b":"\*"}"#);
     }
 
     #[test]

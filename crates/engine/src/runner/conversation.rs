@@ -6,9 +6,9 @@ use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
 use lango_core::{
-    AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Hold, MemoryContext,
-    Model, NewSession, Page, Patience, SessionHead, SessionId, StoreError, Text, Trust, TurnId,
-    TurnSettings, UserId, UserInput, Waiting,
+    AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Extent, Hold,
+    MemoryContext, Model, NewSession, Page, Patience, SessionHead, SessionId, StoreError, Subject,
+    Text, Trust, TurnId, TurnSettings, UserId, UserInput, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -123,11 +123,16 @@ impl Conversation {
     }
 
     /// What a call that waits would change, in the words of its tool.
-    pub async fn preview(&self, waiting: &Waiting) -> Option<String> {
+    pub async fn preview(&self, waiting: &Waiting, extent: Extent) -> Option<String> {
+        self.parts.gate.preview(&waiting.request, extent).await
+    }
+
+    /// What patterns for calls like one that waits are matched against.
+    pub fn subject_of(&self, waiting: &Waiting) -> Subject {
         let request = &waiting.request;
-        let gate = &self.parts.gate;
-        gate.preview(&request.agent, &request.tool, &request.arguments)
-            .await
+        let agent = self.parts.tree.agent(request.agent.as_str());
+        let tool = agent.and_then(|agent| agent.tool(request.tool.as_str()));
+        tool.map_or(Subject::default(), |tool| tool.spec.subject)
     }
 
     /// Runs one turn until it ends, or until only a person can go on.

@@ -43,6 +43,7 @@ pub(super) fn perform<'a>(
                     agent: step.agent.clone(),
                     call: step.call.clone(),
                     trust: step.trust,
+                    inspection: step.inspection.clone(),
                 };
                 let result = parts.gate.run(&step, &caller, time).await;
                 Input::ToolReturned {
@@ -79,10 +80,12 @@ async fn call_model(
                 if !reply.calls.is_empty() {
                     draft.withdraw().await;
                 }
+                let inspections = parts.gate.inspect(&step.agent, &reply.calls).await;
                 return Input::ModelReplied {
                     step,
                     reply,
                     model: model.name().into(),
+                    inspections,
                 };
             }
             Err(error) => {

@@ -8,7 +8,7 @@ use super::steps::ModelStep;
 use crate::gate::{Admitted, Decision, call_digest, digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, CallStatus,
-    EventBody, FrameId, Text, ToolSpec, Trust, Waiting,
+    EventBody, FrameId, Inspection, Text, ToolSpec, Trust, Waiting,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,19 +36,26 @@ impl Turn {
     }
 
     /// Runs, asks for or refuses a call that has its home and fits its schema: the policy's part of the gate.
-    pub(super) fn take_admitted(&mut self, step: &ModelStep, call: &CallId, admitted: Admitted) {
+    pub(super) fn take_admitted(
+        &mut self,
+        step: &ModelStep,
+        call: &CallId,
+        admitted: Admitted,
+        inspection: Inspection,
+    ) {
         let Admitted { tool, arguments } = admitted;
         let spec = Arc::clone(&tool.spec);
-        match self.rules.decide(&step.agent, &spec, &arguments) {
-            Decision::Run => self.start(&step.frame, &step.agent, call, &spec, arguments),
+        let (frame, agent) = (&step.frame, &step.agent);
+        match self.rules.decide(agent, &spec, &arguments, &inspection) {
+            Decision::Run => self.start(frame, agent, call, &spec, (arguments, inspection)),
             Decision::Deny { reason } => {
                 self.refuse(&step.frame, &step.agent, call, forbidden(&reason));
             }
             Decision::Ask { reason, pattern } => {
-                let digest = call_digest(&step.agent, &spec.name, &arguments);
+                let digest = call_digest(agent, &spec.name, &arguments, &inspection);
                 match self.state.answers.get(&digest) {
                     Some(answer) if answer.allows() && pattern.is_some() => {
-                        self.start(&step.frame, &step.agent, call, &spec, arguments)
+                        self.start(frame, agent, call, &spec, (arguments, inspection))
                     }
                     Some(Answer::No { reason }) => {
                         let detail = refusal(reason.as_ref());
@@ -63,6 +70,7 @@ impl Turn {
                             effect: spec.effect,
                             risk: spec.risk_of(&arguments),
                             arguments,
+                            inspection,
                             digest,
                             folder: Text::clone(self.rules.folder()),
                             asks: Asks::Permission,
@@ -136,11 +144,12 @@ impl Turn {
             let detail = format!("not run: the tool `{}` is not there any more", asked.tool);
             return self.refuse(frame, agent, &asked.call, detail);
         };
-        match self.rules.decide(agent, &spec, &asked.arguments) {
+        let (arguments, inspection) = (asked.arguments, asked.inspection);
+        match self.rules.decide(agent, &spec, &arguments, &inspection) {
             // The rules may have become stricter while it waited.
             Decision::Deny { reason } => self.refuse(frame, agent, &asked.call, forbidden(&reason)),
             Decision::Run | Decision::Ask { .. } => {
-                self.start(frame, agent, &asked.call, &spec, asked.arguments)
+                self.start(frame, agent, &asked.call, &spec, (arguments, inspection))
             }
         }
     }
@@ -199,13 +208,14 @@ impl Turn {
         agent: &AgentName,
         call: &CallId,
         spec: &ToolSpec,
-        arguments: Arc<Value>,
+        (arguments, inspection): (Arc<Value>, Inspection),
     ) {
         let body = EventBody::ToolCalled {
             call: call.clone(),
             tool: spec.name.clone(),
             arguments,
             effect: spec.effect,
+            inspection,
         };
         self.emit(frame.clone(), agent.clone(), body);
     }

@@ -6,7 +6,7 @@ use super::steps::ModelStep;
 use crate::gate::{self, Admitted, Refusal};
 use crate::instruction::DELEGATE;
 use crate::tree::Agent;
-use lango_core::{AgentName, Call, EventBody, Fault, Text};
+use lango_core::{AgentName, Call, EventBody, Fault, Inspection, Text};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -31,14 +31,23 @@ impl Turn {
     const DELEGATIONS_PER_REPLY: usize = 4;
 
     /// Answers, starts or delegates each call of a reply.
-    pub(super) fn take_calls(&mut self, step: &ModelStep, calls: &[Call]) {
+    pub(super) fn take_calls(
+        &mut self,
+        step: &ModelStep,
+        calls: &[Call],
+        inspections: Vec<Inspection>,
+    ) {
         let tree = Arc::clone(&self.tree);
         let Some(agent) = tree.agent(step.agent.as_str()) else {
             return;
         };
         let round = self.state.rounds + 1;
         let mut delegations = 0;
-        for call in calls {
+        // A call without an inspection is one of which its tool found nothing.
+        let inspections = inspections
+            .into_iter()
+            .chain(std::iter::repeat_with(Inspection::default));
+        for (call, inspection) in calls.iter().zip(inspections) {
             let delegation = match self.read_call(step, agent, call, calls.len()) {
                 Ok(delegation) => delegation,
                 Err(refusal) => {
@@ -52,7 +61,7 @@ impl Turn {
                 }
             };
             match delegation {
-                None => self.take_tool_call(step, agent, call),
+                None => self.take_tool_call(step, agent, call, inspection),
                 Some(_) if delegations == Self::DELEGATIONS_PER_REPLY => {
                     let detail = format!(
                         "a reply may delegate {} tasks at most; ask again",
@@ -197,9 +206,15 @@ impl Turn {
         }
     }
 
-    fn take_tool_call(&mut self, step: &ModelStep, agent: &Agent, call: &Call) {
+    fn take_tool_call(
+        &mut self,
+        step: &ModelStep,
+        agent: &Agent,
+        call: &Call,
+        inspection: Inspection,
+    ) {
         match self.admit_tool_call(agent, call) {
-            Ok(admitted) => self.take_admitted(step, &call.id, admitted),
+            Ok(admitted) => self.take_admitted(step, &call.id, admitted, inspection),
             Err(refusal) => self.correct(
                 &step.frame,
                 refusal.fault,

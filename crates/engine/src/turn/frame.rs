@@ -3,8 +3,8 @@
 use super::repetition::Repetition;
 use crate::instruction::Notice;
 use lango_core::{
-    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Limit, Opaque, RemoteThread, Text,
-    Timestamp, ToolName, Trust,
+    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Inspection, Limit, Opaque,
+    RemoteThread, Text, Timestamp, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -77,6 +77,7 @@ pub(super) enum SlotState {
         tool: ToolName,
         arguments: Arc<Value>,
         effect: Effect,
+        inspection: Inspection,
     },
     /// A person is asked whether it may run.
     Asked {

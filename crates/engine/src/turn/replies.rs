@@ -5,8 +5,8 @@ use super::frame::FrameEnd;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
-    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Limit, ModelError, ModelReply,
-    Outcome, RemoteAnswer, RemoteError, RemoteThread, Text, Trust,
+    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit, ModelError,
+    ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, Text, Trust,
 };
 
 /// What a person reads under an answer that its provider cut off.
@@ -22,7 +22,13 @@ enum Verdict {
 }
 
 impl Turn {
-    pub(super) fn model_replied(&mut self, step: &ModelStep, mut reply: ModelReply, model: &Text) {
+    pub(super) fn model_replied(
+        &mut self,
+        step: &ModelStep,
+        mut reply: ModelReply,
+        model: &Text,
+        inspections: Vec<Inspection>,
+    ) {
         let Some(frame) = self.state.frame(&step.frame) else {
             return;
         };
@@ -89,7 +95,7 @@ impl Turn {
         if calls.is_empty() {
             self.frame_replied(&step.frame, &step.agent, verdict, seq, step.offer.limit);
         } else if !is_cut {
-            self.take_calls(step, &calls);
+            self.take_calls(step, &calls, inspections);
         }
     }
 

@@ -9,7 +9,7 @@ use super::frame::{Frame, Slot, SlotState};
 use crate::gate::{Decision, call_digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, Effect, EventBody, Fault,
-    FrameId, Risk, Text, ToolName, ToolSpec, Trust,
+    FrameId, Inspection, Risk, Text, ToolName, ToolSpec, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -87,6 +87,7 @@ impl Turn {
             tool,
             arguments,
             effect,
+            inspection,
         } = &slot.state
         else {
             return None;
@@ -94,7 +95,9 @@ impl Turn {
         let spec = self.spec_of(&frame.agent, tool);
         let risk = spec.as_ref().map(|spec| spec.risk_of(arguments));
         let is_repeatable = spec.is_some_and(|spec| {
-            let decision = self.rules.decide(&frame.agent, &spec, arguments);
+            let decision = self
+                .rules
+                .decide(&frame.agent, &spec, arguments, inspection);
             spec.effect != Effect::Effect && !matches!(decision, Decision::Deny { .. })
         });
         let effect = match is_repeatable {
@@ -107,7 +110,8 @@ impl Turn {
             call: slot.call.id.clone(),
             tool: tool.clone(),
             arguments: Arc::clone(arguments),
-            digest: call_digest(&frame.agent, tool, arguments),
+            inspection: inspection.clone(),
+            digest: call_digest(&frame.agent, tool, arguments, inspection),
             folder: Text::clone(self.rules.folder()),
             effect,
             risk: risk.unwrap_or(Risk::Dangerous),
@@ -128,13 +132,15 @@ impl Turn {
     ) {
         self.note_answer(frame, &asked.id, answer, by);
         let (status, output) = match answer {
-            Answer::Retry => match self.why_not(agent, &asked.tool, &asked.arguments) {
-                None => return self.start_asked(frame, agent, asked.clone()),
-                Some(why) => (
-                    CallStatus::Unknown,
-                    format!("{UNKNOWN}; it was not run again: {why}").into(),
-                ),
-            },
+            Answer::Retry => {
+                match self.why_not(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+                    None => return self.start_asked(frame, agent, asked.clone()),
+                    Some(why) => (
+                        CallStatus::Unknown,
+                        format!("{UNKNOWN}; it was not run again: {why}").into(),
+                    ),
+                }
+            }
             Answer::Happened { text } => {
                 let told =
                     "the process ended before a result was stored; the user says what became of it";
@@ -159,27 +165,37 @@ impl Turn {
             let is_begun = |slot: &Slot| begun.iter().any(|begun| begun.call.id == slot.call.id);
             for slot in frame.slots().iter().filter(|slot| !is_begun(slot)) {
                 if let SlotState::Running {
-                    tool, arguments, ..
+                    tool,
+                    arguments,
+                    inspection,
+                    ..
                 } = &slot.state
                 {
-                    let call = (slot.call.id.clone(), tool.clone(), Arc::clone(arguments));
-                    stored.push((frame.id.clone(), frame.agent.clone(), call));
+                    let call = (slot.call.id.clone(), tool.clone());
+                    let content = (Arc::clone(arguments), inspection.clone());
+                    stored.push((frame.id.clone(), frame.agent.clone(), call, content));
                 }
             }
         }
-        for (frame, agent, (call, tool, arguments)) in stored {
-            if let Some(why) = self.why_not(&agent, &tool, &arguments) {
+        for (frame, agent, (call, tool), (arguments, inspection)) in stored {
+            if let Some(why) = self.why_not(&agent, &tool, &arguments, &inspection) {
                 self.refuse(&frame, &agent, &call, format!("not run: {why}"));
             }
         }
     }
 
     /// Why a call cannot be run any more.
-    fn why_not(&self, agent: &AgentName, tool: &ToolName, arguments: &Value) -> Option<String> {
+    fn why_not(
+        &self,
+        agent: &AgentName,
+        tool: &ToolName,
+        arguments: &Value,
+        inspection: &Inspection,
+    ) -> Option<String> {
         let Some(spec) = self.spec_of(agent, tool) else {
             return Some(format!("the tool `{tool}` is not there any more"));
         };
-        match self.rules.decide(agent, &spec, arguments) {
+        match self.rules.decide(agent, &spec, arguments, inspection) {
             Decision::Deny { reason } => Some(format!("{reason} forbids it")),
             Decision::Run | Decision::Ask { .. } => None,
         }

@@ -160,10 +160,13 @@ impl State {
                 tool,
                 arguments,
                 effect,
+                inspection,
             } => {
                 self.tool_calls += u32::from(!self.is_asked_for_its_fate(&event.frame, call));
                 if *effect != Effect::Pure {
-                    self.forget_answers_but(|| call_digest(&event.author, tool, arguments));
+                    self.forget_answers_but(|| {
+                        call_digest(&event.author, tool, arguments, inspection)
+                    });
                     let agent = event.author.clone();
                     self.deeds.begin(call, agent, tool, arguments);
                 }
@@ -171,6 +174,7 @@ impl State {
                     tool: tool.clone(),
                     arguments: Arc::clone(arguments),
                     effect: *effect,
+                    inspection: inspection.clone(),
                 };
                 self.set_slot(&event.frame, call, running);
             }

@@ -4,8 +4,8 @@ use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, ModelError,
-    ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName, Trust,
+    AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, Inspection,
+    ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub struct ToolStep {
     pub effect: Effect,
     /// The trust label of everything the agent was shown before it made the call.
     pub trust: Trust,
+    /// What the tool found out about the call before it was allowed.
+    pub inspection: Inspection,
 }
 
 /// Asking a remote agent.
@@ -87,6 +89,8 @@ pub enum Input {
         reply: ModelReply,
         /// The model.
         model: Text,
+        /// What the tools found out about the calls, in the order of the calls.
+        inspections: Vec<Inspection>,
     },
     /// A model gave no reply.
     ModelFailed {
@@ -197,6 +201,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
             tool,
             arguments,
             effect,
+            inspection,
         } = &slot.state
         else {
             return None;
@@ -209,6 +214,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
             arguments: Arc::clone(arguments),
             effect: *effect,
             trust: slot.trust,
+            inspection: inspection.clone(),
         }))
     })
 }

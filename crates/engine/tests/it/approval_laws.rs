@@ -68,6 +68,7 @@ pub fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
                 tool,
                 arguments,
                 effect,
+                ..
             } => {
                 let fits = |request: &&ApprovalRequest| {
                     request.tool == *tool

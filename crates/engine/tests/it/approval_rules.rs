@@ -119,7 +119,13 @@ fn waiting_for_a_person_is_no_active_time() {
     let step = driven.model_step();
     let reply = call("payment_send", json!({}));
     let model = "test/scripted".into();
-    let input = Input::ModelReplied { step, reply, model };
+    let inspections = Vec::new();
+    let input = Input::ModelReplied {
+        step,
+        reply,
+        model,
+        inspections,
+    };
     driven.turn.accept(input, Timestamp(1_001));
     assert!(driven.turn.is_parked());
     let input = Input::Answered {

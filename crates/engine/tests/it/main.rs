@@ -16,6 +16,7 @@ mod capability;
 mod crash_laws;
 mod failpoints;
 mod homes;
+mod inspections;
 mod instruction;
 mod judged_anew;
 mod misbehaviour;

@@ -274,6 +274,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 step,
                 reply,
                 model: "test/random".into(),
+                inspections: Vec::new(),
             }
         }
         Step::CallTool(step) => {

@@ -195,6 +195,7 @@ impl<'a> Play<'a> {
                         step,
                         reply,
                         model: "test/scripted".into(),
+                        inspections: Vec::new(),
                     }
                 }
                 Step::CallTool(step) => {

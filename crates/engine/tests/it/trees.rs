@@ -266,7 +266,13 @@ impl Driven {
     pub fn reply(&mut self, reply: ModelReply) {
         let step = self.model_step();
         let model = "test/scripted".into();
-        self.accept(Input::ModelReplied { step, reply, model });
+        let inspections = Vec::new();
+        self.accept(Input::ModelReplied {
+            step,
+            reply,
+            model,
+            inspections,
+        });
     }
 
     pub fn accept(&mut self, input: Input) {

@@ -161,6 +161,7 @@ fn caller(owner: &MemoryOwner, turn: &str) -> Caller {
         agent: "chronicler".into(),
         call: "call_1".into(),
         trust: Trust::Trusted,
+        inspection: Default::default(),
     }
 }
 

@@ -4,10 +4,11 @@
 //! signalled from inside, and looks at nothing but numbers that the kernel gives. It ends the command when the lifeline
 //! breaks, when its time is over, when it uses up too much, and when its first process is gone.
 
+use super::clean_up::CleanUp;
 use super::usage::Usage;
 use super::{become_command, say};
 use crate::layers::Layer;
-use crate::plan::Plan;
+use crate::plan::{Plan, Work};
 use crate::report::Report;
 use crate::{ExitKind, Stopped};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 /// The watchdog looks soon at first, and then this often.
 const FIRST_LOOK: Duration = Duration::from_millis(4);
 const LOOK: Duration = Duration::from_millis(50);
+/// How long the processes of a command may take to be gone once they are killed.
+const END_TIME: Duration = Duration::from_secs(5);
 
 /// Starts the command and stays until it is gone. Gives back the code to end with.
 pub(super) fn run(plan: &Plan) -> Result<i32, String> {
@@ -41,6 +44,11 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
     crate::linux::fixed::verify(&plan.fixed)?;
     // SAFETY: the launcher passed this descriptor on for this one use.
     let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
+    let clean_up = CleanUp::new(plan);
+    if plan.work == Work::CleanUp {
+        say(&Report::Running);
+        return clean(clean_up, true).map(|()| 0);
+    }
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(explain("pipe"))?;
     // SAFETY: this process has one thread, so the child may do all that a program may.
     let child = match unsafe { libc::fork() } {
@@ -66,7 +74,15 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
         lifeline,
         started: Instant::now(),
     };
-    Ok(guard.stay())
+    Ok(guard.stay(clean_up))
+}
+
+/// Cleans up after the command, and says so before and after.
+fn clean(clean_up: CleanUp<'_>, processes_are_gone: bool) -> Result<(), String> {
+    say(&Report::CleaningUp);
+    let report = clean_up.run(processes_are_gone)?;
+    say(&Report::CleanedUp(report));
+    Ok(())
 }
 
 struct Guard<'a> {
@@ -77,11 +93,11 @@ struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    fn stay(&self) -> i32 {
-        let end = self.watch();
+    fn stay(&self, mut clean_up: CleanUp<'_>) -> i32 {
+        let end = self.watch(&mut clean_up);
         let mut usage = Usage::new(self.plan);
-        self.end_all(&mut usage);
-        match end {
+        let processes_are_gone = self.end_all(&mut usage);
+        let code = match end {
             End::Exited(exit) => {
                 say(&Report::Exited(exit));
                 match exit {
@@ -94,11 +110,14 @@ impl Guard<'_> {
                 128 + libc::SIGKILL
             }
             End::Cut => 128 + libc::SIGKILL,
-        }
+        };
+        // Without a report of it lango starts another guard for the clean-up, and hears the reason from that one.
+        let _ = clean(clean_up, processes_are_gone);
+        code
     }
 
     /// Waits for the end of the command, or a reason to end it.
-    fn watch(&self) -> End {
+    fn watch(&self, clean_up: &mut CleanUp<'_>) -> End {
         let mut usage = Usage::new(self.plan);
         let mut pause = FIRST_LOOK;
         let first_process = pidfd_open(self.child, PidfdFlags::empty()).ok();
@@ -137,6 +156,7 @@ impl Guard<'_> {
                 return End::Cut;
             }
             pause = (pause * 2).min(LOOK);
+            clean_up.keep_alive();
         }
     }
 
@@ -153,26 +173,39 @@ impl Guard<'_> {
         first
     }
 
-    /// Ends every process below this one.
-    fn end_all(&self, usage: &mut Usage) {
-        if self.plan.namespaces {
-            // SAFETY: as the first process of the namespace, this reaches all others in it and none outside.
-            unsafe { libc::kill(-1, libc::SIGKILL) };
-            return;
-        }
-        // Outside of a namespace new ones can come while the old ones go; each round ends those that there are.
-        for _ in 0..2000 {
-            let below = usage.processes_below();
-            if below.is_empty() {
-                return;
-            }
-            for process in below {
-                if let Some(pid) = Pid::from_raw(process) {
-                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+    /// Ends every process below this one. Says whether all of them are gone.
+    fn end_all(&self, usage: &mut Usage) -> bool {
+        let started = Instant::now();
+        // New ones can come while the old ones go; each round ends those that there are.
+        while started.elapsed() < END_TIME {
+            let is_empty = if self.plan.namespaces {
+                // SAFETY: as the first process of the namespace, this reaches all others in it and none outside.
+                unsafe { libc::kill(-1, libc::SIGKILL) };
+                self.reap_all()
+            } else {
+                let below = usage.processes_below();
+                for process in below.iter().filter_map(|process| Pid::from_raw(*process)) {
+                    let _ = rustix::process::kill_process(process, Signal::KILL);
                 }
+                let _ = self.reap();
+                below.is_empty()
+            };
+            if is_empty {
+                return true;
             }
             std::thread::sleep(Duration::from_millis(1));
-            let _ = self.reap();
+        }
+        false
+    }
+
+    /// Takes in all processes that ended. Says whether none is left; orphans are children of the guard, too.
+    fn reap_all(&self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => return false,
+                Err(_) => return true,
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::fd::BorrowedFd;
 use std::path::Path;
 
 /// The least that is accepted where bubblewrap's view hides the rest of the disk.
@@ -35,6 +36,22 @@ pub(crate) fn kernel_abi() -> i32 {
     i32::try_from(answer).unwrap_or(0).max(0)
 }
 
+/// Restricts this process for good to the directories behind these handles.
+pub(super) fn restrict_to(directories: &[BorrowedFd<'_>]) -> Result<(), String> {
+    let abi = ABI::from(kernel_abi().min(NEWEST_ABI));
+    let all = AccessFs::from_all(abi);
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(all)
+        .and_then(Ruleset::create)
+        .map_err(text)?;
+    for directory in directories {
+        let rule = PathBeneath::new(directory, all);
+        rules = rules.add_rule(rule).map_err(text)?;
+    }
+    enforce(rules)
+}
+
 /// Restricts this process for good.
 pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
     let kernel = kernel_abi();
@@ -47,9 +64,11 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
             "the kernel speaks version {kernel}, and {least} is the least; use Linux {linux} or newer"
         ));
     }
-    let status = rules(plan, ABI::from(kernel.min(NEWEST_ABI)))
-        .and_then(|rules| rules.restrict_self().map_err(text))?;
-    match status.ruleset {
+    rules(plan, ABI::from(kernel.min(NEWEST_ABI))).and_then(enforce)
+}
+
+fn enforce(rules: RulesetCreated) -> Result<(), String> {
+    match rules.restrict_self().map_err(text)?.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
         RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
             Err("the kernel enforces the rules only in part".to_string())
@@ -136,7 +155,7 @@ mod tests {
     use super::*;
     use crate::Limits;
     use crate::layers::Layer;
-    use crate::plan::Work;
+    use crate::plan::{CleanUpDescriptors, Work};
 
     #[test]
     fn rules_can_be_made_for_every_version_that_is_accepted() {
@@ -160,6 +179,7 @@ mod tests {
                 memory_group: false,
                 stdio: [0; 3],
                 lifeline: 0,
+                clean_up: CleanUpDescriptors::default(),
             };
             for abi in LEAST_ABI..=kernel_abi().min(NEWEST_ABI) {
                 assert_eq!(rules(&plan, ABI::from(abi)).err(), None, "version {abi}");

@@ -87,13 +87,44 @@ const REFUSED_HERE: &[libc::c_long] = &[];
 
 /// Calls that programs do without where the kernel does not have them.
 const UNKNOWN: &[libc::c_long] = &[
-    // Its arguments lie in memory, where no filter sees them.
+    // Their arguments lie in memory, where no filter sees them.
     libc::SYS_clone3,
+    libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_memfd_secret,
 ];
+
+/// The newest call that was looked at for these lists: `mseal`, the same number on every architecture.
+const LATEST: u32 = 462;
+
+/// Calls that give a file its mode, and which argument that is.
+const MODE_ARGUMENTS: &[(libc::c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    (libc::SYS_mkdirat, 2),
+];
+/// Not every C library names it; the number is the same on every architecture.
+const FCHMODAT2: libc::c_long = 452;
+
+#[cfg(target_arch = "x86_64")]
+const MODE_ARGUMENTS_HERE: &[(libc::c_long, u8)] = &[
+    (libc::SYS_chmod, 1),
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mkdir, 1),
+    (libc::SYS_creat, 1),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODE_ARGUMENTS_HERE: &[(libc::c_long, u8)] = &[];
+
+/// Calls that open a file; which arguments are the flags and, if they create one, its mode.
+#[cfg(target_arch = "x86_64")]
+const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 
 const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUSER,
@@ -121,6 +152,7 @@ fn filters(plan: &Plan) -> Result<Vec<BpfProgram>, String> {
     }
     let mut programs = vec![
         filter(refused()?, libc::EPERM)?,
+        filter(privileged_modes()?, libc::EPERM)?,
         filter(unknown, libc::ENOSYS)?,
         filter(sockets(plan)?, libc::EAFNOSUPPORT)?,
         // Reserves room on disk that no account shows; programs write instead.
@@ -128,7 +160,7 @@ fn filters(plan: &Plan) -> Result<Vec<BpfProgram>, String> {
         // A process that hides from its guard would hide what it uses up. It is told that it did.
         filter(hiding()?, 0)?,
     ];
-    programs.extend(other_numbering());
+    programs.push(later_calls());
     Ok(programs)
 }
 
@@ -162,6 +194,31 @@ fn refused() -> Result<Rules, String> {
     // Asking which one it is (all bits set) and the usual one stay allowed.
     let other = rule(&[(0, Compare::Ne, 0), (0, Compare::Ne, 0xffff_ffff)])?;
     rules.insert(libc::SYS_personality, vec![other]);
+    Ok(rules)
+}
+
+/// Giving a file the setuid or setgid bit. A directory may still inherit the latter from the one it is made in.
+fn privileged_modes() -> Result<Rules, String> {
+    const BITS: [u64; 2] = [0o4000, 0o2000];
+    let with_bit = |argument: u8, bit: u64| (argument, Compare::MaskedEq(bit), bit);
+    let mut rules = Rules::new();
+    for (call, mode) in MODE_ARGUMENTS.iter().chain(MODE_ARGUMENTS_HERE) {
+        for bit in BITS {
+            let refused = rule(&[with_bit(*mode, bit)])?;
+            rules.entry(*call).or_default().push(refused);
+        }
+    }
+    let temporary = u64::from((libc::O_TMPFILE & !libc::O_DIRECTORY).unsigned_abs());
+    let creating = [u64::from(libc::O_CREAT.unsigned_abs()), temporary];
+    for (call, flags, mode) in OPENING {
+        for (flag, bit) in creating
+            .iter()
+            .flat_map(|flag| BITS.map(|bit| (*flag, bit)))
+        {
+            let refused = rule(&[with_bit(*flags, flag), with_bit(*mode, bit)])?;
+            rules.entry(*call).or_default().push(refused);
+        }
+    }
     Ok(rules)
 }
 
@@ -238,17 +295,16 @@ fn filter(rules: Rules, answer: i32) -> Result<BpfProgram, String> {
         .map_err(|error| error.to_string())
 }
 
-/// On this architecture each call has a second number, with this bit set, that no list above names.
-#[cfg(target_arch = "x86_64")]
-fn other_numbering() -> Option<BpfProgram> {
-    const OTHER: u32 = 0x4000_0000;
+/// Calls that are newer than the lists above, and the second numbering that one architecture has: as if the kernel did not
+/// know them.
+fn later_calls() -> BpfProgram {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    const GREATER: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    Some(vec![
+    vec![
         step(LOAD, 0, 0, 0),
-        step(AT_LEAST, 0, 1, OTHER),
+        step(GREATER, 0, 1, LATEST),
         step(
             RETURN,
             0,
@@ -256,10 +312,5 @@ fn other_numbering() -> Option<BpfProgram> {
             libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
         ),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ])
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn other_numbering() -> Option<BpfProgram> {
-    None
+    ]
 }

@@ -91,6 +91,8 @@ impl Start<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::from(reports_inside));
         inherited.push(plan);
+        let mut passed: Vec<RawFd> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
+        passed.extend(self.plan.clean_up.all());
         if let User::Owner { user, group } = self.user {
             command.uid(user).gid(group);
         }
@@ -99,8 +101,7 @@ impl Start<'_> {
             .map_err(LaunchError::system("open the control group"))?
             .unwrap_or_default();
         let mut command = tokio::process::Command::from(command);
-        command.kill_on_drop(true);
-        prepare(&mut command, &inherited, &doors);
+        prepare(&mut command, passed, &doors);
         let process = command
             .spawn()
             .map_err(LaunchError::system(match self.program {
@@ -126,8 +127,7 @@ impl Start<'_> {
 }
 
 /// Has the new process enter its control group and open up the descriptors that are meant for it.
-fn prepare(command: &mut tokio::process::Command, inherited: &[OwnedFd], doors: &[File]) {
-    let inherited: Vec<RawFd> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
+fn prepare(command: &mut tokio::process::Command, passed: Vec<RawFd>, doors: &[File]) {
     let doors: Vec<RawFd> = doors.iter().map(AsRawFd::as_raw_fd).collect();
     let in_the_new_process = move || {
         // Should the whole machine run out of memory, this goes first.
@@ -139,7 +139,9 @@ fn prepare(command: &mut tokio::process::Command, inherited: &[OwnedFd], doors: 
         }
         // What others left open is not meant for it.
         crate::descriptors::close_on_exec()?;
-        for fd in &inherited {
+        // Signals of the terminal are lango's to handle; the guard has to live on to clean up.
+        let _ = rustix::process::setsid();
+        for fd in &passed {
             // SAFETY: as above.
             rustix::io::fcntl_setfd(unsafe { BorrowedFd::borrow_raw(*fd) }, FdFlags::empty())?;
         }

@@ -5,7 +5,7 @@ use super::{Mode, bubblewrap, carve, fixed};
 use crate::inner::{SCOPES_ABI, kernel_abi};
 use crate::launcher::Launcher;
 use crate::layers::Layer;
-use crate::plan::{Plan, Work};
+use crate::plan::{CleanUpDescriptors, Plan, Work};
 use crate::scratch::Scratch;
 use crate::{Command, LaunchError, Network, Policy};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,7 @@ impl Surroundings<'_> {
             memory_group: self.memory_group,
             stdio: [0; 3],
             lifeline: 0,
+            clean_up: CleanUpDescriptors::default(),
         })
     }
 }

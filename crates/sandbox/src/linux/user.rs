@@ -1,8 +1,9 @@
 //! Who runs a command.
 
 use super::Mode;
-use crate::{LaunchError, Policy};
+use crate::LaunchError;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Who runs a command, seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(super) enum User {
 }
 
 impl User {
-    pub(super) fn of(mode: Mode, policy: &Policy) -> Result<Self, LaunchError> {
+    pub(super) fn of(mode: Mode, workspace: &Path) -> Result<Self, LaunchError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Same);
         }
@@ -27,8 +28,8 @@ impl User {
                     .to_string(),
             });
         }
-        let workspace = std::fs::metadata(&policy.workspace)
-            .map_err(LaunchError::system("look at the workspace"))?;
+        let workspace =
+            std::fs::metadata(workspace).map_err(LaunchError::system("look at the workspace"))?;
         Ok(match workspace.uid() {
             0 => Self::Root,
             user => Self::Owner {

@@ -3,7 +3,6 @@
 //! Reads go by an allow-list. The system's programs are on it, a handful of files of `/etc`, and what the policy opens;
 //! all else does not exist for a command. What is kept or hidden inside of something open is carved out of it again.
 
-use crate::kept::Snapshot;
 use crate::{Access, Network, Policy};
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,25 +84,33 @@ const NETWORK_FILES: &[&str] = &[
 ];
 
 impl View {
-    /// What this policy shows, given what was found in its writable folders.
-    pub(crate) fn of(policy: &Policy, found: &Snapshot) -> Self {
-        let mut items = BTreeMap::new();
-        let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES);
+    /// The system's programs and nothing else.
+    pub(crate) fn system() -> Self {
+        let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
+        let items = system.filter(|path| path.exists());
+        Self {
+            items: items.map(|path| (path, Show::Read)).collect(),
+        }
+    }
+
+    /// What this policy shows, given the protected files in its writable folders.
+    pub(crate) fn of(policy: &Policy, protected: &[PathBuf]) -> Self {
+        let mut items = Self::system().items;
         let network = NETWORK_FILES
             .iter()
             .filter(|_| policy.network == Network::Host);
-        for path in system.chain(network) {
+        for path in network {
             items.insert(PathBuf::from(path), Show::Read);
         }
         for path in policy.read.iter().chain(policy.writable()) {
             match policy.access(path) {
                 Access::None => {}
-                Access::Read => drop(items.insert(path.clone(), Show::Read)),
+                Access::Read | Access::Guarded => drop(items.insert(path.clone(), Show::Read)),
                 Access::Write => drop(items.insert(path.clone(), Show::Write)),
             }
         }
         let in_reach = |path: &Path| policy.writable().any(|root| path.starts_with(root));
-        for path in found.kept().chain(&policy.kept) {
+        for path in protected.iter().chain(&policy.kept) {
             // A folder that was opened for writing by its own path stays so.
             if in_reach(path) && items.get(path) != Some(&Show::Write) {
                 items.insert(path.clone(), Show::Keep);
@@ -196,6 +203,8 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Command;
+    use crate::clean_up::scan::Scan;
 
     /// A home with a workspace, a repository in it, and keys.
     fn home() -> (tempfile::TempDir, PathBuf) {
@@ -214,7 +223,8 @@ mod tests {
     }
 
     fn view(policy: &Policy) -> View {
-        View::of(policy, &Snapshot::take(policy).unwrap())
+        let command = Command::new(["true"], policy.workspace.clone());
+        View::of(policy, &Scan::take(policy, &command).unwrap().protected)
     }
 
     #[test]

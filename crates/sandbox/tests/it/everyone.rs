@@ -2,11 +2,14 @@
 
 mod attempts;
 mod battery;
+mod clean_up;
 mod cost;
-mod kept;
+mod interrupted;
 mod layers;
 mod lifetime;
 mod limits;
 mod network;
+mod protected;
+mod races;
 mod refusals;
 mod self_test;

@@ -106,6 +106,7 @@ impl Sketch {
             call: CallId::from("c_1/1"),
             tool: ToolName::from("fs_write"),
             arguments: Arc::new(json!({ "path": "a", "content": "\u{0}" })),
+            inspection: Default::default(),
             digest: "d".into(),
             folder: "/x".into(),
             effect: Effect::Idempotent,
@@ -245,6 +246,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 tool: ToolName::from("fs_read"),
                 arguments: Arc::new(arguments),
                 effect: Effect::Pure,
+                inspection: Default::default(),
             },
         )
         .add(

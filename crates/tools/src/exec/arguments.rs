@@ -132,6 +132,6 @@ fn folder(policy: &Policy, path: &str) -> Result<PathBuf, ToolError> {
     let folder: PathBuf = root.join(found).components().collect();
     match policy.access(&folder) {
         Access::None => Err(outside()),
-        Access::Read | Access::Write => Ok(folder),
+        Access::Read | Access::Guarded | Access::Write => Ok(folder),
     }
 }

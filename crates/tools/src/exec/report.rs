@@ -10,8 +10,7 @@ use serde_json::json;
 use std::io;
 use std::time::Duration;
 
-/// How many names of things that were taken away are told, and how many ended runs a list has.
-const SHOWN_REMOVED: usize = 20;
+/// How many ended runs a list has.
 const SHOWN_RUNS: usize = 10;
 
 /// The result of a command that was waited for. That it failed is a result too; that the sandbox failed is not.
@@ -21,7 +20,7 @@ pub(crate) fn result(job: &Job, policy: &Policy) -> Result<String, ToolError> {
         state => format!("{}\n", headline(&state, job)),
     };
     push_excerpt(&mut text, job);
-    push_removed(&mut text, &job.state(), policy);
+    push_clean_up(&mut text, &job.state(), policy);
     Ok(text)
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn status(job: &Job, start: Option<Position>, policy: &Policy) -> Str
         Some(start) => push_page(&mut text, job, start, &extent),
         None => push_excerpt(&mut text, job),
     }
-    push_removed(&mut text, &job.state(), policy);
+    push_clean_up(&mut text, &job.state(), policy);
     text
 }
 
@@ -153,31 +152,12 @@ fn push_extent_remark(text: &mut String, output: &Output) {
     }
 }
 
-fn push_removed(text: &mut String, state: &State, policy: &Policy) {
+fn push_clean_up(text: &mut String, state: &State, policy: &Policy) {
     let State::Ended(ended, _) = state else {
         return;
     };
-    let shown = |path: &std::path::PathBuf| {
-        let inside = path.strip_prefix(&policy.workspace).unwrap_or(path);
-        show::name(inside.as_os_str())
-    };
-    let remarks = [
-        (
-            &ended.removed,
-            "taken away again, because commands may not make files of such names",
-        ),
-        (
-            &ended.left,
-            "commands may not make files of such names, and these could not be taken away; tell the user to look at them",
-        ),
-    ];
-    for (paths, remark) in remarks.into_iter().filter(|(paths, _)| !paths.is_empty()) {
-        let names: Vec<_> = paths.iter().take(SHOWN_REMOVED).map(shown).collect();
-        let more = match paths.len().saturating_sub(SHOWN_REMOVED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        push_line(text, &format!("[{remark}: {}{more}]", names.join(", ")));
+    for remark in ended.clean_up.relative_to(&policy.workspace).remarks() {
+        push_line(text, &format!("[{remark}]"));
     }
 }
 

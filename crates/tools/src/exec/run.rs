@@ -47,9 +47,15 @@ impl Commands {
     ) -> Result<Arc<Job>, ToolError> {
         let (job, mut child) = self.start(caller, request, Ground::Back)?;
         let task = Arc::clone(&job);
+        let commands = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             let _abandoned = EndOnDrop(&task);
             let ended = follow(&mut child, &task).await;
+            if commands.upgrade().is_none()
+                && let Ok(ended) = &ended
+            {
+                lango_sandbox::add_unseen_report(ended.clean_up.clone());
+            }
             task.end(state_after(ended, &task));
         });
         Ok(job)

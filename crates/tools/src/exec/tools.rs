@@ -7,8 +7,8 @@ use super::preview::preview;
 use super::request::Request;
 use super::{Commands, report};
 use lango_core::{
-    BoxFuture, Caller, Declaration, Effect, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec,
-    Trust, parse_arguments, schema_of,
+    BoxFuture, Caller, Declaration, Effect, Extent, Risk, Subject, Tool, ToolError, ToolOutput,
+    ToolSpec, Trust, parse_arguments, schema_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -215,7 +215,11 @@ impl Tool for ExecTool {
         })
     }
 
-    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
+    fn preview<'a>(
+        &'a self,
+        arguments: Arc<Value>,
+        _extent: Extent,
+    ) -> BoxFuture<'a, Option<String>> {
         let shown = match self.request(&arguments) {
             Ok(request) => preview(&request),
             Err(error) => format!("This call will fail: {error}\n"),

@@ -1,13 +1,14 @@
 //! `fs_delete`: a file or folder moved to lango's trash.
 
-use super::changing_tool;
+use super::{Change, changing_tool};
 use crate::file_error::FileError;
+use crate::guard::{expect_inspected, guarded_holder};
 use crate::kind::Kind;
 use crate::show;
 use crate::spot::Spot;
-use crate::tree::Contents;
+use crate::tree::{Contents, NAMED};
 use crate::{Trash, Workspace};
-use lango_core::{Effect, Tool};
+use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -20,8 +21,11 @@ pub(super) fn tool(workspace: &Workspace, trash: &Trash) -> Arc<dyn Tool> {
         (workspace.clone(), trash.clone()),
         ("fs_delete", Effect::Effect),
         DESCRIPTION,
-        delete,
-        preview,
+        Change {
+            run: delete,
+            preview,
+            guarded,
+        },
     )
 }
 
@@ -34,8 +38,13 @@ struct DeleteArguments {
 
 type Context = (Workspace, Trash);
 
-fn delete(context: &Context, arguments: DeleteArguments) -> Result<String, FileError> {
-    let doomed = Doomed::find(context, &arguments.path)?;
+fn delete(
+    context: &Context,
+    arguments: DeleteArguments,
+    inspection: &Inspection,
+) -> Result<String, FileError> {
+    let doomed = Doomed::find(context, &arguments.path, Extent::Short)?;
+    expect_inspected(doomed.guarded(&context.0).as_ref(), inspection)?;
     let item = context.1.put(&doomed.spot, &doomed.contents)?;
     Ok(format!(
         "deleted {} ({}); it is in lango's trash as {}\n",
@@ -45,12 +54,24 @@ fn delete(context: &Context, arguments: DeleteArguments) -> Result<String, FileE
     ))
 }
 
-fn preview(context: &Context, arguments: DeleteArguments) -> Result<String, FileError> {
+fn guarded(
+    context: &Context,
+    arguments: DeleteArguments,
+) -> Result<Option<GuardedTarget>, FileError> {
+    let doomed = Doomed::find(context, &arguments.path, Extent::Short)?;
+    Ok(doomed.guarded(&context.0))
+}
+
+fn preview(
+    context: &Context,
+    arguments: DeleteArguments,
+    extent: Extent,
+) -> Result<String, FileError> {
     let Doomed {
         spot,
         kind,
         contents,
-    } = Doomed::find(context, &arguments.path)?;
+    } = Doomed::find(context, &arguments.path, extent)?;
     let mut text = format!(
         "Deletes the {kind} {} ({})\n",
         spot.shown(),
@@ -77,7 +98,24 @@ struct Doomed<'a> {
 }
 
 impl<'a> Doomed<'a> {
-    fn find((workspace, trash): &'a Context, path: &str) -> Result<Self, FileError> {
+    /// What is guarded about it, or in it.
+    fn guarded(&self, workspace: &Workspace) -> Option<GuardedTarget> {
+        let holder = || {
+            let held = self.contents.guarded.as_ref()?;
+            Some(guarded_holder(workspace.roots(), &self.spot.path(), held))
+        };
+        self.spot.guarded().or_else(holder)
+    }
+
+    fn find(
+        (workspace, trash): &'a Context,
+        path: &str,
+        extent: Extent,
+    ) -> Result<Self, FileError> {
+        let named = match extent {
+            Extent::Short => NAMED,
+            Extent::Whole => usize::MAX,
+        };
         let place = workspace.locate(path)?;
         let spot = place.entry()?;
         let not_deleted = |reason: String| FileError::NotDeleted {
@@ -97,7 +135,7 @@ impl<'a> Doomed<'a> {
         let kind = Kind::from(metadata.file_type());
         let contents = match kind {
             Kind::File | Kind::Link => Contents::of_file(metadata.len()),
-            Kind::Folder => Contents::of_folder(&spot.open_folder()?)
+            Kind::Folder => Contents::of_folder(&spot.open_folder()?, named)
                 .map_err(|obstacle| not_deleted(obstacle.to_string()))?,
             Kind::NamedPipe | Kind::Socket | Kind::Device | Kind::Other => {
                 let reason = format!("it is a {kind}; ask the person to delete it");

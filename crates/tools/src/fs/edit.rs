@@ -2,13 +2,14 @@
 //!
 //! The passage is given as it is and must be there exactly once, so that what is changed is what was meant.
 
-use super::changing_tool;
 use super::text::Current;
+use super::{Change, changing_tool, preview_lines};
 use crate::Workspace;
-use crate::diff::{self, PREVIEW_LINES, RESULT_LINES};
+use crate::diff::{self, RESULT_LINES};
 use crate::file_error::FileError;
+use crate::guard::expect_inspected;
 use crate::spot::Spot;
-use lango_core::{Effect, Tool};
+use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -26,8 +27,11 @@ pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
         workspace.clone(),
         ("fs_edit", Effect::Effect),
         DESCRIPTION,
-        edit,
-        preview,
+        Change {
+            run: edit,
+            preview,
+            guarded,
+        },
     )
 }
 
@@ -42,16 +46,33 @@ struct EditArguments {
     new: String,
 }
 
-fn edit(workspace: &Workspace, arguments: EditArguments) -> Result<String, FileError> {
+fn edit(
+    workspace: &Workspace,
+    arguments: EditArguments,
+    inspection: &Inspection,
+) -> Result<String, FileError> {
     let mut edit = Edit::find(workspace, &arguments)?;
+    expect_inspected(edit.spot.guarded().as_ref(), inspection)?;
     edit.spot.replace(edit.after.as_bytes())?;
     let difference = diff::unified(&edit.before, &edit.after, RESULT_LINES);
     Ok(format!("edited {}\n{difference}", edit.spot.shown()))
 }
 
-fn preview(workspace: &Workspace, arguments: EditArguments) -> Result<String, FileError> {
+fn guarded(
+    workspace: &Workspace,
+    arguments: EditArguments,
+) -> Result<Option<GuardedTarget>, FileError> {
+    let place = workspace.locate(&arguments.path)?;
+    Ok(place.file_destination()?.guarded())
+}
+
+fn preview(
+    workspace: &Workspace,
+    arguments: EditArguments,
+    extent: Extent,
+) -> Result<String, FileError> {
     let edit = Edit::find(workspace, &arguments)?;
-    let difference = diff::unified(&edit.before, &edit.after, PREVIEW_LINES);
+    let difference = diff::unified(&edit.before, &edit.after, preview_lines(extent));
     Ok(format!("Edits {}\n{difference}", edit.spot.shown()))
 }
 

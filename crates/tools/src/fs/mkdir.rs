@@ -1,11 +1,12 @@
 //! `fs_mkdir`: a folder made, with those above it.
 
-use super::changing_tool;
+use super::{Change, changing_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
+use crate::guard::expect_inspected;
 use crate::kind::Kind;
 use crate::spot::Spot;
-use lango_core::{Effect, Tool};
+use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -18,8 +19,11 @@ pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
         workspace.clone(),
         ("fs_mkdir", Effect::Idempotent),
         DESCRIPTION,
-        make,
-        preview,
+        Change {
+            run: make,
+            preview,
+            guarded,
+        },
     )
 }
 
@@ -30,8 +34,13 @@ struct MkdirArguments {
     path: String,
 }
 
-fn make(workspace: &Workspace, arguments: MkdirArguments) -> Result<String, FileError> {
+fn make(
+    workspace: &Workspace,
+    arguments: MkdirArguments,
+    inspection: &Inspection,
+) -> Result<String, FileError> {
     let (spot, _) = destination(workspace, &arguments)?;
+    expect_inspected(spot.guarded().as_ref(), inspection)?;
     let path = spot.shown().to_owned();
     Ok(match spot.make_folder()? {
         true => format!("created {path}/\n"),
@@ -39,7 +48,18 @@ fn make(workspace: &Workspace, arguments: MkdirArguments) -> Result<String, File
     })
 }
 
-fn preview(workspace: &Workspace, arguments: MkdirArguments) -> Result<String, FileError> {
+fn guarded(
+    workspace: &Workspace,
+    arguments: MkdirArguments,
+) -> Result<Option<GuardedTarget>, FileError> {
+    Ok(destination(workspace, &arguments)?.0.guarded())
+}
+
+fn preview(
+    workspace: &Workspace,
+    arguments: MkdirArguments,
+    _extent: Extent,
+) -> Result<String, FileError> {
     let (spot, is_there) = destination(workspace, &arguments)?;
     let path = spot.shown();
     Ok(match is_there {

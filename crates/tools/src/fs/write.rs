@@ -1,12 +1,13 @@
 //! `fs_write`: a file made or replaced, whole.
 
-use super::changing_tool;
 use super::text::{Current, expect_replaceable};
+use super::{Change, changing_tool, preview_lines};
 use crate::Workspace;
-use crate::diff::{self, PREVIEW_LINES};
+use crate::diff;
 use crate::file_error::FileError;
+use crate::guard::expect_inspected;
 use crate::show;
-use lango_core::{Effect, Tool};
+use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -19,8 +20,11 @@ pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
         workspace.clone(),
         ("fs_write", Effect::Idempotent),
         DESCRIPTION,
-        write,
-        preview,
+        Change {
+            run: write,
+            preview,
+            guarded,
+        },
     )
 }
 
@@ -33,23 +37,41 @@ struct WriteArguments {
     content: String,
 }
 
-fn write(workspace: &Workspace, arguments: WriteArguments) -> Result<String, FileError> {
+fn write(
+    workspace: &Workspace,
+    arguments: WriteArguments,
+    inspection: &Inspection,
+) -> Result<String, FileError> {
     let mut spot = workspace.locate(&arguments.path)?.file_destination()?;
+    expect_inspected(spot.guarded().as_ref(), inspection)?;
     let was_there = expect_replaceable(&spot)?;
     spot.replace(arguments.content.as_bytes())?;
     let verb = if was_there { "replaced" } else { "created" };
     Ok(format!(
         "{verb} {} ({})\n",
         spot.shown(),
-        extent(&arguments.content)
+        extent_of(&arguments.content)
     ))
 }
 
-fn preview(workspace: &Workspace, arguments: WriteArguments) -> Result<String, FileError> {
+fn guarded(
+    workspace: &Workspace,
+    arguments: WriteArguments,
+) -> Result<Option<GuardedTarget>, FileError> {
+    let place = workspace.locate(&arguments.path)?;
+    Ok(place.file_destination()?.guarded())
+}
+
+fn preview(
+    workspace: &Workspace,
+    arguments: WriteArguments,
+    extent: Extent,
+) -> Result<String, FileError> {
     let spot = workspace.locate(&arguments.path)?.file_destination()?;
     let current = Current::at(&spot)?;
     let (path, new) = (spot.shown(), &arguments.content);
-    let extent = extent(new);
+    let lines = preview_lines(extent);
+    let extent = extent_of(new);
     let (head, old) = match current {
         Current::Nothing => (format!("Creates {path} ({extent})\n"), String::new()),
         Current::Text(old) if old == *new => {
@@ -61,11 +83,11 @@ fn preview(workspace: &Workspace, arguments: WriteArguments) -> Result<String, F
             (head, String::new())
         }
     };
-    Ok(head + &diff::unified(&old, new, PREVIEW_LINES))
+    Ok(head + &diff::unified(&old, new, lines))
 }
 
 /// `3 lines, 42 B`.
-fn extent(text: &str) -> String {
+fn extent_of(text: &str) -> String {
     let lines = show::count(text.lines().count() as u64, "line");
     format!("{lines}, {}", show::size(text.len() as u64))
 }

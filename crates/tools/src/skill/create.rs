@@ -11,7 +11,7 @@ use crate::replace::random_number;
 use crate::show;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
-use lango_core::{ToolError, Trust};
+use lango_core::{Extent, ToolError, Trust};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use schemars::JsonSchema;
@@ -115,10 +115,13 @@ impl Draft {
     }
 
     /// The files and what is in them, for the person who is asked.
-    pub(super) fn preview(&self, folder: &Path) -> String {
+    pub(super) fn preview(&self, folder: &Path, extent: Extent) -> String {
         let place = folder.join(&self.name);
         let mut text = format!("Creates the skill {}\n", show::name(place.as_os_str()));
-        let lines = (2 * PREVIEW_LINES / self.files.len()).clamp(20, PREVIEW_LINES);
+        let lines = match extent {
+            Extent::Short => (2 * PREVIEW_LINES / self.files.len()).clamp(20, PREVIEW_LINES),
+            Extent::Whole => usize::MAX,
+        };
         for file in &self.files {
             text.push_str(&file.headline());
             text.push_str(&diff::unified("", &file.content, lines));

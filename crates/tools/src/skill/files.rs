@@ -40,6 +40,10 @@ impl<'a> SkillFiles<'a> {
         Ok(Self { card, folder })
     }
 
+    pub(super) fn card(&self) -> &SkillCard {
+        self.card
+    }
+
     /// The handle of the folder.
     pub(super) fn folder(&self) -> &Dir {
         &self.folder

@@ -2,7 +2,7 @@
 
 use super::create::{CreateArguments, Draft, taken};
 use super::{BrokenSkill, SkillFolder, Skills, Whose};
-use crate::declaration::{Blocking, on_its_own_thread};
+use crate::declaration::{Blocking, BlockingParts};
 use crate::show;
 use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError, Trust};
 use schemars::JsonSchema;
@@ -41,16 +41,19 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     });
     let (listing, creating, previewing) = (Arc::clone(&library), Arc::clone(&library), library);
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
-    let create = on_its_own_thread(CREATE.name, move |(author, arguments)| {
-        creating.draft(arguments, author)?.write(&creating.folder)
-    });
-    let preview = on_its_own_thread(CREATE.name, move |arguments| {
-        let draft = previewing.draft(arguments, Trust::Trusted)?;
-        Ok(draft.preview(&previewing.folder))
-    });
-    let create = CREATE.with_parts(
-        move |caller, arguments| create((caller.trust, arguments)),
-        Some(Box::new(preview)),
+    let parts = BlockingParts {
+        preview: Box::new(move |arguments, extent| {
+            let draft = previewing.draft(arguments, Trust::Trusted)?;
+            Ok(draft.preview(&previewing.folder, extent))
+        }),
+        inspect: None,
+    };
+    let create = CREATE.with_blocking_parts(
+        move |caller, arguments| {
+            let draft = creating.draft(arguments, caller.trust)?;
+            draft.write(&creating.folder)
+        },
+        parts,
     );
     vec![list, create]
 }

@@ -2,11 +2,12 @@
 //! that its ending stands for.
 
 use super::SkillCard;
+use super::content::SkillCopy;
 use super::files::SkillFiles;
 use crate::exec::Commands;
 use crate::exec::request::{Request, Words, visible};
 use crate::show;
-use lango_core::ToolError;
+use lango_core::{Extent, Text, ToolError};
 use lango_sandbox::{Access, Policy};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,26 +15,57 @@ use std::path::{Path, PathBuf};
 /// The folder of a skill's scripts.
 pub(super) const SCRIPTS: &str = "scripts";
 
-/// How much of a script is looked at, and how much of that is shown to who is asked.
-const HEAD_BYTES: u64 = 8 * 1024;
+/// How large a script is, so that a person can look at all of it.
+const LARGEST_SCRIPT: u64 = 4 * 1024 * 1024;
+
+/// How many lines of a script a short preview shows.
 const SHOWN_LINES: usize = 40;
 
 /// A script that can be run.
 pub(super) struct Script {
     pub(super) request: Request,
-    /// The start of its text, for who is asked.
-    pub(super) beginning: String,
+    /// Its text.
+    pub(super) content: Vec<u8>,
+}
+
+/// A call of a script.
+#[derive(Clone)]
+pub(super) struct ScriptCall {
+    pub(super) path: String,
+    pub(super) arguments: Vec<String>,
+}
+
+/// The command that runs the script of a private copy of the skill, if the files are those that were approved.
+pub(super) fn approved_script(
+    card: &SkillCard,
+    commands: &Commands,
+    mut call: ScriptCall,
+    approved: Option<&Text>,
+) -> Result<(Script, SkillCopy), ToolError> {
+    script(card, commands, call.clone())?;
+    let files = SkillFiles::open(card)?;
+    let copy = SkillCopy::make(&files, commands.policy())?;
+    if approved != Some(&copy.digest) {
+        return Err(ToolError::new(format!(
+            "not run: the files of the skill `{}` are not those that were approved; make the call again to have it asked for",
+            card.name
+        )));
+    }
+    let inside = files.relative(&call.path).to_string_lossy().into_owned();
+    call.path = inside;
+    let script = script(&copy.card(card)?, commands, call)?;
+    Ok((script, copy))
 }
 
 /// The command that runs a script of a skill.
 pub(super) fn script(
     card: &SkillCard,
     commands: &Commands,
-    path: &str,
-    arguments: Vec<String>,
+    call: ScriptCall,
 ) -> Result<Script, ToolError> {
+    let ScriptCall { path, arguments } = call;
     let files = SkillFiles::open(card)?;
-    let given = files.relative(path);
+    let given = files.relative(&path);
     let inside = match given.starts_with(SCRIPTS) {
         true => given.to_owned(),
         false => Path::new(SCRIPTS).join(given),
@@ -46,16 +78,23 @@ pub(super) fn script(
             card.name
         )));
     }
-    let mut head = Vec::new();
-    file.take(HEAD_BYTES)
-        .read_to_end(&mut head)
+    let mut content = Vec::new();
+    file.take(LARGEST_SCRIPT + 1)
+        .read_to_end(&mut content)
         .map_err(|error| {
             ToolError::new(format!(
                 "`{}` cannot be read: {error}",
                 show::name(inside.as_os_str())
             ))
         })?;
-    let mut argv = interpreter(&head, &real).map_err(ToolError::new)?;
+    if content.len() as u64 > LARGEST_SCRIPT {
+        return Err(ToolError::new(format!(
+            "`{}` has more than {}, so nobody can look at all of it; it is not run",
+            show::name(inside.as_os_str()),
+            show::size(LARGEST_SCRIPT)
+        )));
+    }
+    let mut argv = interpreter(&content, &real).map_err(ToolError::new)?;
     argv.push(text_of(card.folder.join(&real))?);
     argv.extend(arguments);
     if argv.iter().any(|word| word.contains('\0')) {
@@ -69,7 +108,7 @@ pub(super) fn script(
             policy,
             time: commands.time(),
         },
-        beginning: beginning(&head),
+        content,
     })
 }
 
@@ -115,23 +154,30 @@ fn opened_for(card: &SkillCard, policy: &Policy) -> Result<Policy, ToolError> {
             "the scripts of the skill `{}` cannot be run: its folder is one that is hidden from commands",
             card.name
         ))),
-        Access::Read | Access::Write => Ok(policy),
+        Access::Read | Access::Guarded | Access::Write => Ok(policy),
     }
 }
 
-fn beginning(head: &[u8]) -> String {
-    if head.contains(&0) {
+/// The text of a script for who is asked, and how many lines of it are not shown.
+pub(super) fn shown(content: &[u8], extent: Extent) -> String {
+    if content.contains(&0) {
         return "[the script is not text]\n".into();
     }
-    let text = String::from_utf8_lossy(head);
+    let text = String::from_utf8_lossy(content);
+    let most = match extent {
+        Extent::Short => SHOWN_LINES,
+        Extent::Whole => usize::MAX,
+    };
     let mut lines = text.lines();
     let mut shown: String = lines
         .by_ref()
-        .take(SHOWN_LINES)
+        .take(most)
         .map(|line| format!("| {}\n", visible(line, "")))
         .collect();
-    if lines.next().is_some() || head.len() as u64 == HEAD_BYTES {
-        shown.push_str("| …\n");
+    let left = lines.count() as u64;
+    if left > 0 {
+        let left = show::count(left, "more line");
+        shown.push_str(&format!("[{left} not shown; view all to see them]\n"));
     }
     shown
 }

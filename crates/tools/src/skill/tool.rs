@@ -1,14 +1,15 @@
 //! A skill as a tool: without arguments it tells how the skill is done, with a file it reads that, with a script it runs
 //! that in the sandbox. Everything is read when it is asked for.
 
+use super::content::digest;
 use super::files::SkillFiles;
 use super::find::{SKILL_FILE, open_skill_file};
-use super::script::{Script, script};
+use super::script::{ScriptCall, approved_script, script, shown};
 use super::{SkillCard, Skills, TOOL_PREFIX};
 use crate::exec::{Commands, preview};
 use lango_core::{
-    BoxFuture, Caller, Effect, Escalation, Risk, Subject, Tool, ToolError, ToolOutput, ToolSpec,
-    parse_arguments, schema_of,
+    BoxFuture, Caller, Effect, Escalation, Extent, Inspection, Risk, Subject, Tool, ToolError,
+    ToolOutput, ToolSpec, parse_arguments, schema_of,
 };
 use lango_frontmatter::split;
 use schemars::JsonSchema;
@@ -40,10 +41,11 @@ struct SkillArguments {
     first_line: Option<NonZeroU64>,
 }
 
-/// What a call comes to.
-enum Answer {
-    Text(String),
-    Script(Box<Script>),
+/// What a call asks for.
+enum Wanted {
+    Instructions,
+    Page { path: String, first_line: u64 },
+    Script(ScriptCall),
 }
 
 struct SkillTool {
@@ -78,15 +80,54 @@ impl SkillTool {
         })
     }
 
-    /// What a call comes to; files are read where that disturbs no one.
-    async fn answer(&self, arguments: &Value) -> Result<Answer, ToolError> {
-        let arguments: SkillArguments = parse_arguments(&self.spec, arguments)?;
+    /// Does something with the files of the skill where that disturbs no one.
+    async fn with_files<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SkillCard, &Commands) -> Result<R, ToolError> + Send + 'static,
+    ) -> Result<R, ToolError> {
         let (card, commands) = (Arc::clone(&self.card), self.commands.clone());
-        let work = tokio::task::spawn_blocking(move || answer(&card, &commands, arguments));
+        let work = tokio::task::spawn_blocking(move || work(&card, &commands));
         work.await.unwrap_or_else(|failure| {
             let message = format!("`{}` broke down: {failure}; do without", self.spec.name);
             Err(ToolError::new(message))
         })
+    }
+
+    fn wanted(&self, arguments: &Value) -> Result<Wanted, ToolError> {
+        let arguments: SkillArguments = parse_arguments(&self.spec, arguments)?;
+        let first_line = arguments.first_line.map_or(1, NonZeroU64::get);
+        match (arguments.script, arguments.file, arguments.arguments) {
+            (Some(_), Some(_), _) => Err(ToolError::new(
+                "give a `script` to run or a `file` to read, not both",
+            )),
+            (Some(path), None, words) => Ok(Wanted::Script(ScriptCall {
+                path,
+                arguments: words.unwrap_or_default(),
+            })),
+            (None, _, Some(words)) if !words.is_empty() => Err(ToolError::new(
+                "`arguments` are for a script; name it in `script`",
+            )),
+            (None, Some(path), _) => Ok(Wanted::Page { path, first_line }),
+            (None, None, _) => Ok(Wanted::Instructions),
+        }
+    }
+
+    async fn preview_of(
+        &self,
+        arguments: &Value,
+        extent: Extent,
+    ) -> Result<Option<String>, ToolError> {
+        let Wanted::Script(call) = self.wanted(arguments)? else {
+            return Ok(None);
+        };
+        let script = self
+            .with_files(move |card, commands| script(card, commands, call))
+            .await?;
+        let command = preview(&script.request);
+        let text = shown(&script.content, extent);
+        Ok(Some(format!(
+            "{command}runs a copy of the skill as it is now; the script:\n{text}"
+        )))
     }
 }
 
@@ -101,51 +142,55 @@ impl Tool for SkillTool {
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let text = match self.answer(&arguments).await? {
-                Answer::Text(text) => text,
-                Answer::Script(script) => self.commands.run(caller, script.request).await?,
+            let text = match self.wanted(&arguments)? {
+                Wanted::Instructions => self.with_files(|card, _| instructions(card)).await?,
+                Wanted::Page { path, first_line } => {
+                    let read = move |card: &SkillCard, _: &Commands| {
+                        SkillFiles::open(card)?.read_page(&path, first_line)
+                    };
+                    self.with_files(read).await?
+                }
+                Wanted::Script(call) => {
+                    let approved = caller.inspection.content.clone();
+                    let (script, copy) = self
+                        .with_files(move |card, commands| {
+                            approved_script(card, commands, call, approved.as_ref())
+                        })
+                        .await?;
+                    let text = self.commands.run(caller, script.request).await;
+                    drop(copy);
+                    text?
+                }
             };
             Ok(text.into())
         })
     }
 
-    fn preview<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Option<String>> {
+    fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
         Box::pin(async move {
-            match self.answer(&arguments).await {
-                Ok(Answer::Text(_)) => None,
-                Ok(Answer::Script(script)) => Some(format!(
-                    "{}the script begins:\n{}",
-                    preview(&script.request),
-                    script.beginning
-                )),
-                Err(error) => Some(format!("This call will fail: {error}\n")),
+            let content = match self.wanted(&arguments) {
+                Ok(Wanted::Script(_)) => self
+                    .with_files(|card, _| digest(&SkillFiles::open(card)?))
+                    .await
+                    .ok(),
+                _ => None,
+            };
+            Inspection {
+                guarded: None,
+                content,
             }
         })
     }
-}
 
-fn answer(
-    card: &SkillCard,
-    commands: &Commands,
-    arguments: SkillArguments,
-) -> Result<Answer, ToolError> {
-    let first_line = arguments.first_line.map_or(1, NonZeroU64::get);
-    match (arguments.script, arguments.file, arguments.arguments) {
-        (Some(_), Some(_), _) => Err(ToolError::new(
-            "give a `script` to run or a `file` to read, not both",
-        )),
-        (Some(path), None, words) => {
-            let script = script(card, commands, &path, words.unwrap_or_default())?;
-            Ok(Answer::Script(Box::new(script)))
-        }
-        (None, _, Some(words)) if !words.is_empty() => Err(ToolError::new(
-            "`arguments` are for a script; name it in `script`",
-        )),
-        (None, Some(path), _) => {
-            let text = SkillFiles::open(card)?.read_page(&path, first_line)?;
-            Ok(Answer::Text(text))
-        }
-        (None, None, _) => Ok(Answer::Text(instructions(card)?)),
+    fn preview<'a>(
+        &'a self,
+        arguments: Arc<Value>,
+        extent: Extent,
+    ) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let preview = self.preview_of(&arguments, extent).await;
+            preview.unwrap_or_else(|error| Some(format!("This call will fail: {error}\n")))
+        })
     }
 }
 

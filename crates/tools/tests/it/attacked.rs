@@ -6,6 +6,7 @@ use crate::attacks::{ATTACKS, Aim, Attack, HIDDEN_SECRET, KEPT, OUTSIDE_NAME, OU
 use crate::attacks::{lay_out, path_of};
 use crate::canary;
 use crate::support::Bench;
+use lango_core::Inspection;
 use lango_sandbox::Policy;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -110,7 +111,9 @@ fn no_attack_reads_or_changes_what_is_not_its_own() {
 
             let before = (scene.canaries(), canary::of_tree(&scene.workspace));
             let preview = scene.bench.preview(tool, arguments.clone());
-            let result = scene.bench.call(tool, arguments);
+            let result = scene
+                .bench
+                .call_inspected(tool, arguments, Inspection::default());
             for (before, after) in before.0.iter().zip(&scene.canaries()) {
                 canary::assert_same(before, after, &what);
             }

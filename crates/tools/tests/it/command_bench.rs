@@ -1,7 +1,7 @@
 //! A workspace, a secret beside it, skills, and the tools that run commands, on a runtime of their own.
 
 use crate::support::SECRET;
-use lango_core::{Caller, Tool, ToolError};
+use lango_core::{Caller, Extent, Tool, ToolError};
 use lango_sandbox::{Helper, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
 use lango_tools::{
@@ -106,7 +106,13 @@ impl CommandBench {
     pub fn call_as(&self, who: &Caller, tool: &str, arguments: Value) -> Result<String, ToolError> {
         let tool = self.tool(tool);
         self.runtime.block_on(async {
-            let run = tool.run(who, Arc::new(arguments));
+            let arguments = Arc::new(arguments);
+            let inspection = tool.inspect(Arc::clone(&arguments)).await;
+            let who = Caller {
+                inspection,
+                ..who.clone()
+            };
+            let run = tool.run(&who, arguments);
             let result = tokio::time::timeout(PATIENCE, run).await;
             result.expect("the tool hangs").map(|output| output.text)
         })
@@ -123,7 +129,8 @@ impl CommandBench {
 
     pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
         let tool = self.tool(tool);
-        self.runtime.block_on(tool.preview(Arc::new(arguments)))
+        self.runtime
+            .block_on(tool.preview(Arc::new(arguments), Extent::Short))
     }
 
     /// Asks a tool again and again until its text is as wanted.

@@ -11,6 +11,7 @@ mod edit;
 mod exec;
 mod exec_attacks;
 mod exec_output;
+mod guarded;
 mod jobs;
 mod list;
 mod policy;

@@ -1,6 +1,6 @@
 //! Skills that are written by a tool: what is refused, and that what is written is read as it was meant.
 
-use lango_core::{Caller, Effect, Risk, Tool, ToolError, Trust};
+use lango_core::{Caller, Effect, Extent, Risk, Tool, ToolError, Trust};
 use lango_testkit::tool::caller;
 use lango_tools::{SkillFolder, Skills, Whose, skill_library_tools};
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ impl Library {
 
     fn preview(&self, arguments: Value) -> String {
         let tool = self.tool("create_skill");
-        let preview = runtime().block_on(tool.preview(Arc::new(arguments)));
+        let preview = runtime().block_on(tool.preview(Arc::new(arguments), Extent::Short));
         preview.unwrap()
     }
 

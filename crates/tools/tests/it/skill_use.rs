@@ -2,7 +2,7 @@
 
 use crate::command_bench::{Ask, CommandBench, is_running, mark, wait_until};
 use crate::support::{SECRET, prepared};
-use lango_core::{Effect, Risk};
+use lango_core::{Caller, Effect, Extent, Inspection, Risk};
 use lango_testkit::tool::caller;
 use serde_json::json;
 use std::os::unix::fs::symlink;
@@ -300,15 +300,73 @@ fn a_person_sees_the_command_and_the_start_of_the_script() {
         "{preview}"
     );
     assert!(
-        preview.contains("\nthe script begins:\n| echo 1\\u{202e}\n"),
+        preview.contains("; the script:\n| echo 1\\u{202e}\n"),
         "{preview}"
     );
-    assert!(preview.ends_with("| echo 40\\u{202e}\n| …\n"), "{preview}");
+    let end = "| echo 40\\u{202e}\n[20 more lines not shown; view all to see them]\n";
+    assert!(preview.ends_with(end), "{preview}");
+    let tool = bench.tool("skill_pdf");
+    let whole = tool.preview(Arc::new(json!({"script": "a.sh"})), Extent::Whole);
+    let whole = bench.runtime.block_on(whole).unwrap();
+    assert!(whole.ends_with("| echo 60\\u{202e}\n"), "{whole}");
     assert_eq!(bench.preview("skill_pdf", json!({})), None);
     let refused = bench
         .preview("skill_pdf", json!({"script": "nowhere.sh"}))
         .unwrap();
     assert!(refused.starts_with("This call will fail: "), "{refused}");
+}
+
+#[test]
+fn a_script_runs_only_with_the_files_that_were_approved() {
+    let bench = bench(&[
+        ("scripts/a.sh", ". \"$(dirname \"$0\")/lib.sh\"; say"),
+        ("scripts/lib.sh", "say() { echo approved; }\n"),
+    ]);
+    let arguments = Arc::new(json!({"script": "a.sh"}));
+    let tool = bench.tool("skill_pdf");
+    let inspect = || bench.runtime.block_on(tool.inspect(Arc::clone(&arguments)));
+    let run = |inspection: &Inspection| {
+        let who = Caller {
+            inspection: inspection.clone(),
+            ..caller()
+        };
+        let result = bench
+            .runtime
+            .block_on(tool.run(&who, Arc::clone(&arguments)));
+        result.map_or_else(|error| error.message, |output| output.text)
+    };
+    let approved = inspect();
+    assert!(run(&approved).contains("approved"));
+    for (path, text) in [
+        ("scripts/a.sh", "touch planted"),
+        ("scripts/lib.sh", "say() { touch planted; }\n"),
+        ("scripts/new.sh", "touch planted"),
+        (
+            "SKILL.md",
+            "---\nname: pdf\ndescription: x\n---\nOther steps",
+        ),
+    ] {
+        let file = bench.path("skills/pdf").join(path);
+        let before = std::fs::read(&file).ok();
+        std::fs::write(&file, text).unwrap();
+        assert_ne!(inspect(), approved, "{path}");
+        let refused = run(&approved);
+        assert!(
+            refused.contains("not those that were approved"),
+            "{refused}"
+        );
+        match before {
+            Some(before) => std::fs::write(&file, before).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+    }
+    assert!(!bench.inside("planted").exists());
+    assert_eq!(inspect(), approved);
+    let unasked = run(&Inspection::default());
+    assert!(
+        unasked.contains("not those that were approved"),
+        "{unasked}"
+    );
 }
 
 #[test]
@@ -346,8 +404,12 @@ fn a_script_ends_with_the_call_that_was_dropped() {
     let mark = mark("4717");
     let bench = bench(&[("scripts/a.sh", &format!("sleep {mark} & sleep {mark}"))]);
     let tool = bench.tool("skill_pdf");
-    let who = caller();
-    let mut call = tool.run(&who, Arc::new(json!({"script": "a.sh"})));
+    let arguments = Arc::new(json!({"script": "a.sh"}));
+    let who = Caller {
+        inspection: bench.runtime.block_on(tool.inspect(Arc::clone(&arguments))),
+        ..caller()
+    };
+    let mut call = tool.run(&who, arguments);
     bench.runtime.block_on(async {
         while !is_running(&mark) {
             let moment = tokio::time::timeout(Duration::from_millis(20), &mut call).await;

@@ -1,6 +1,6 @@
 //! A workspace in a folder of its own, beside a secret that no tool may reach.
 
-use lango_core::{Tool, ToolError};
+use lango_core::{Caller, Extent, Inspection, Tool, ToolError};
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
 use lango_tools::{Trash, TrashError, Trashed, Workspace, file_tools};
@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 /// What is written in the file outside the workspace.
 pub const SECRET: &str = "the secret outside";
@@ -97,28 +98,44 @@ impl Bench {
         Arc::clone(tool.unwrap())
     }
 
-    /// Runs a tool; one that hangs fails the test instead of stopping it.
+    /// Runs a tool after it was inspected; one that hangs fails the test instead of stopping it.
     pub fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
+        let inspection = self.inspect(tool, arguments.clone());
+        self.call_inspected(tool, arguments, inspection)
+    }
+
+    /// What a call would touch.
+    pub fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
         let tool = self.tool(tool);
-        let (sender, receiver) = mpsc::channel();
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .build()
-                .unwrap();
-            let result = runtime.block_on(tool.run(&caller(), Arc::new(arguments)));
-            let _ = sender.send(result.map(|output| output.text));
-        });
-        receiver
-            .recv_timeout(Duration::from_secs(60))
-            .expect("the tool hangs or panicked")
+        on_a_thread(move |runtime| runtime.block_on(tool.inspect(Arc::new(arguments))))
+    }
+
+    /// Runs a tool as if this had been found before the call was allowed.
+    pub fn call_inspected(
+        &self,
+        tool: &str,
+        arguments: Value,
+        inspection: Inspection,
+    ) -> Result<String, ToolError> {
+        let tool = self.tool(tool);
+        let caller = Caller {
+            inspection,
+            ..caller()
+        };
+        on_a_thread(move |runtime| {
+            let result = runtime.block_on(tool.run(&caller, Arc::new(arguments)));
+            result.map(|output| output.text)
+        })
     }
 
     /// What a person is shown before the call.
     pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        runtime.block_on(self.tool(tool).preview(Arc::new(arguments)))
+        self.preview_of(tool, arguments, Extent::Short)
+    }
+
+    pub fn preview_of(&self, tool: &str, arguments: Value, extent: Extent) -> Option<String> {
+        let tool = self.tool(tool);
+        on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), extent)))
     }
 
     pub fn text(&self, tool: &str, arguments: Value) -> String {
@@ -130,6 +147,20 @@ impl Bench {
             .expect_err("the call should fail")
             .message
     }
+}
+
+/// Runs something with a runtime of its own.
+fn on_a_thread<R: Send + 'static>(work: impl FnOnce(&Runtime) -> R + Send + 'static) -> R {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let _ = sender.send(work(&runtime));
+    });
+    receiver
+        .recv_timeout(Duration::from_secs(60))
+        .expect("the tool hangs or panicked")
 }
 
 /// Runs a program that prepares a file; says whether it could.

@@ -1,6 +1,7 @@
 //! `fs_delete`, and the way back from the trash.
 
 use crate::support::{Bench, prepared};
+use lango_core::Extent;
 use lango_tools::{Trash, TrashError};
 use serde_json::json;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -86,6 +87,9 @@ fn the_preview_of_a_deletion_says_what_goes_and_where_to() {
         )),
         "{preview}"
     );
+    let whole = bench.preview_of("fs_delete", json!({"path": "data"}), Extent::Whole);
+    let whole = whole.unwrap();
+    assert!(whole.contains("  09\n  10\n  11\nIt goes"), "{whole}");
     assert!(bench.has("data/00") && bench.trash().list().unwrap().is_empty());
 }
 

@@ -1,6 +1,7 @@
 //! `fs_write` and `fs_mkdir`.
 
 use crate::support::{Bench, prepared};
+use lango_core::Extent;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -165,4 +166,19 @@ fn a_folder_is_made_with_those_above_it_once() {
             "{path}"
         );
     }
+}
+
+#[test]
+fn all_of_a_long_change_can_be_seen() {
+    let bench = Bench::new();
+    let long_line = "y".repeat(1000);
+    let content = format!("{}{long_line}\n", "x\n".repeat(40_000));
+    let arguments = json!({"path": "a.txt", "content": content});
+    let short = bench.preview("fs_write", arguments.clone()).unwrap();
+    assert!(short.ends_with("[39802 more lines not shown]\n"), "{short}");
+    let whole = bench
+        .preview_of("fs_write", arguments, Extent::Whole)
+        .unwrap();
+    assert_eq!(whole.lines().filter(|line| *line == "+x").count(), 40_000);
+    assert!(whole.contains(&format!("+{long_line}\n")));
 }

@@ -14,6 +14,7 @@ fn caller(home: &Home) -> Caller {
         agent: "librarian".into(),
         call: "c_1".into(),
         trust: lango_core::Trust::Trusted,
+        inspection: Default::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! It runs inside, in this crate's tests. What is tried is the first argument; paths and numbers come after it.
 
 mod kernel;
+mod modes;
 mod processes;
 mod resources;
 mod sockets;
@@ -21,6 +22,7 @@ fn main() {
     };
     let found = sockets::attempt(name, rest)
         .or_else(|| kernel::attempt(name, rest))
+        .or_else(|| modes::attempt(name, rest))
         .or_else(|| processes::attempt(name, rest))
         .or_else(|| resources::attempt(name, rest));
     match found {

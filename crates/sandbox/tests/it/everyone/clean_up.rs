@@ -20,7 +20,7 @@ async fn what_was_made_goes_to_the_trash_and_is_named() {
         world.path("workspace/.ENV"),
         world.path("workspace/new/.git"),
     ];
-    assert_eq!(done.ended.removed, expected);
+    assert_eq!(done.ended.clean_up.removed, expected);
     assert!(world.path("workspace/deep.txt").exists());
     let mut names: Vec<String> = fs::read_dir(trash)
         .unwrap()
@@ -39,10 +39,13 @@ async fn what_came_to_be_while_a_server_ran_is_left_and_named() {
     let mut command = world.shell("mkdir new && git init -q new && echo y > .ENV");
     command.new_names = NewNames::Reported;
     let done = world.run(command).await;
-    let mut left = done.ended.left;
+    let mut left = done.ended.clean_up.left;
     left.sort();
     let made = [".ENV", "new/.git"].map(|name| world.path("workspace").join(name));
-    assert_eq!((left.as_slice(), done.ended.removed.len()), (&made[..], 0));
+    assert_eq!(
+        (left.as_slice(), done.ended.clean_up.removed.len()),
+        (&made[..], 0)
+    );
     assert!(made.iter().all(|path| path.exists()));
 }
 
@@ -58,11 +61,14 @@ async fn what_was_made_is_taken_away_though_the_command_closed_the_way_to_it() {
         let done = world.run(world.shell(line)).await;
         assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
         assert_eq!(
-            (done.ended.removed.len(), done.ended.left.len()),
+            (
+                done.ended.clean_up.removed.len(),
+                done.ended.clean_up.left.len()
+            ),
             (1, 0),
             "{line}: {done:?}"
         );
-        assert!(!done.ended.removed[0].exists(), "{line}");
+        assert!(!done.ended.clean_up.removed[0].exists(), "{line}");
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(world.path("workspace"), open).unwrap();
     }
@@ -87,24 +93,28 @@ async fn a_link_in_the_place_of_a_folder_does_not_lead_the_sweep_out() {
         .run(world.shell("rm -r a && ln -s {out} a && ln -s {out}/folder b"))
         .await;
     assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
-    assert_eq!(done.ended.removed, Vec::<PathBuf>::new());
+    assert_eq!(done.ended.clean_up.removed, Vec::<PathBuf>::new());
     assert!(world.path("outside/folder/.git").exists());
 }
 
 #[tokio::test]
-async fn a_kept_link_is_put_back() {
+async fn a_protected_link_that_a_command_replaced_is_reported_and_not_created_again() {
     let world = World::new();
     let link = world.path("workspace/.env.shared");
     std::os::unix::fs::symlink("file", &link).unwrap();
+    // What it leads to is what it stands for.
+    let done = world.run(world.shell("echo x >> file")).await;
+    assert_ne!(done.ended.exit, ExitKind::Code(0));
     let done = world
         .run(world.shell("rm .env.shared && echo x > .env.shared"))
         .await;
     assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
-    assert_eq!(fs::read_link(&link).unwrap(), PathBuf::from("file"));
-    assert_eq!(done.ended.removed, [link]);
-    // What it leads to is what it stands for.
-    let done = world.run(world.shell("echo x >> file")).await;
-    assert_ne!(done.ended.exit, ExitKind::Code(0));
+    assert!(fs::symlink_metadata(&link).is_err());
+    let report = done.ended.clean_up;
+    assert_eq!(
+        (report.removed, report.lost),
+        (vec![link.clone()], vec![link])
+    );
 }
 
 #[tokio::test]

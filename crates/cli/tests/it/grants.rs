@@ -1,0 +1,329 @@
+//! What a grant covers: a harmless command with its listed options, one exact path of what other programs act on, one
+//! content of a script; and that all of it can be seen before it is answered.
+
+use crate::approvals::{asked, waiting, written};
+use crate::lango::{Lango, of_type, text};
+use crate::models::{self, Provider, flags};
+use crate::terminal::Terminal;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use serde_json::{Value, json};
+
+const CTRL_U: &str = "\u{15}";
+
+/// A question in answer to which the operator runs this command.
+fn command(line: &str) -> String {
+    format!("run `{line}`")
+}
+
+/// Lets a command run and grants what is offered for it in this folder.
+fn grant_always(lango: &Lango, line: &str) {
+    let (mut terminal, _) = asked(lango, &command(line));
+    terminal.press("p\r");
+    terminal.wait_for("for calls like > ");
+    terminal.press("\r");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
+fn a_grant_for_git_log_does_not_cover_an_option_that_writes_a_file() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, &command("git log -3"));
+    terminal.press("p\r");
+    let offered = terminal.wait_for("for calls like > ");
+    assert!(offered.contains("p always here: git log …"), "{offered}");
+    terminal.press("\r");
+    assert_eq!(terminal.end().0, Some(0));
+    let listed = lango.run(&["approvals"]).ok().stdout;
+    assert!(
+        listed.contains("granted  p_") && listed.contains("git log …"),
+        "{listed}"
+    );
+    lango.run(&["run", &command("git log --oneline")]).ok();
+    for line in [
+        "git log --output=Makefile",
+        "git log --outp=Makefile",
+        "git log '--output=Makefile'",
+        "git log --oneline; touch Makefile",
+        "git -c alias.x=!touch x",
+        "GIT_PAGER=x git log",
+    ] {
+        lango.run(&["run", &command(line)]).exits(4);
+    }
+    assert_eq!(written(&lango, "Makefile"), None);
+}
+
+#[test]
+fn a_command_that_is_not_known_to_be_harmless_is_granted_exactly() {
+    let lango = Lango::new();
+    grant_always(&lango, "git commit -m a");
+    lango.run(&["run", &command("git commit -m a")]).ok();
+    lango.run(&["run", &command("git commit -m b")]).exits(4);
+}
+
+#[test]
+fn a_wildcard_for_commands_is_not_granted() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, &command("git log -3"));
+    terminal.press("p\r");
+    terminal.wait_for("for calls like > ");
+    terminal.press(&format!("{CTRL_U}git log *\r"));
+    terminal.wait_for("not granted: a wildcard also covers options");
+    terminal.press("\u{4}");
+    terminal.end();
+    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let answer = ["approvals", "answer", &id, "always", "--pattern", "git *"];
+    lango.run(&answer).refused(
+        2,
+        &["a wildcard also covers options", "leave out --pattern"],
+    );
+    assert_eq!(waiting(&lango).len(), 1);
+}
+
+#[test]
+fn a_wildcard_that_an_earlier_version_granted_is_not_in_force() {
+    let lango = Lango::new();
+    grant_always(&lango, "git log -3");
+    let database = rusqlite::Connection::open(lango.database()).unwrap();
+    let changed = database
+        .execute("UPDATE approvals SET pattern = 'git log *'", [])
+        .unwrap();
+    assert_eq!(changed, 1);
+    drop(database);
+    let listed = lango.run(&["approvals"]).ok().stdout;
+    assert!(listed.starts_with("lapsed   p_"), "{listed}");
+    assert!(
+        listed.contains("not in force: a wildcard also covers"),
+        "{listed}"
+    );
+    let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
+    assert!(text(&listed["granted"][0]["not_in_force"]).contains("wildcard"));
+    lango.run(&["run", &command("git log --oneline")]).exits(4);
+    lango
+        .run(&["run", &command("git log --output=Makefile")])
+        .exits(4);
+}
+
+#[test]
+fn rules_that_allow_commands_by_a_wildcard_still_hold_and_are_warned_of() {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[[approval.rules]]\naction = 'allow'\ntool = 'exec'\nmatch = 'git log *'\n\
+         [[approval.rules]]\naction = 'allow'\ntool = 'exec'\nmatch = 'touch *'\n\
+         [[approval.rules]]\naction = 'allow'\ntool = 'exec'\nmatch = 'ls …'\n\
+         [[approval.rules]]\naction = 'allow'\ntool = 'fs_write'\nmatch = 'notes/*'\n\
+         [[approval.rules]]\naction = 'deny'\ntool = 'exec'\nmatch = '*curl*'\n",
+    );
+    let said = lango.run(&["config", "check"]).ok().stderr;
+    assert!(said.contains("match = \"git log *\" }"), "{said}");
+    assert!(said.contains("write `match = \"git log …\"`"), "{said}");
+    assert!(said.contains("match = \"touch *\" }"), "{said}");
+    assert!(said.contains("write the exact command"), "{said}");
+    for fine in ["ls …\" }", "notes/*", "curl"] {
+        assert!(!said.contains(fine), "{said}");
+    }
+    let doctor = lango.run(&["doctor"]).ok().stdout;
+    assert!(doctor.contains("match = \"touch *\" }"), "{doctor}");
+    let ran = lango.run(&["run", &command("touch made.txt")]).ok();
+    assert!(!ran.stderr.contains("wildcard"), "{ran:#?}");
+    assert!(written(&lango, "made.txt").is_some());
+    lango.run(&["run", &command("ls -la")]).ok();
+    lango.run(&["run", &command("ls -la *")]).exits(4);
+}
+
+const ALLOW: &str = r#"approval.rules=[{action="allow",tool="fs_*"}]"#;
+const TASKS: &str = "create .vscode/tasks.json with the word hi";
+
+#[test]
+fn a_file_that_other_programs_act_on_is_asked_for_each_time_and_says_why() {
+    let lango = Lango::new();
+    lango
+        .run(&["run", "-c", ALLOW, "create notes.txt with the word hi"])
+        .ok();
+    let denied = lango.run(&["run", "-c", ALLOW, TASKS]).exits(4);
+    assert!(
+        denied
+            .stderr
+            .contains("`.vscode` configures other programs"),
+        "{denied:#?}"
+    );
+    assert_eq!(written(&lango, ".vscode/tasks.json"), None);
+    let mut terminal = Terminal::start(&lango, 100, &["run", "-c", ALLOW, TASKS], &[]);
+    terminal.wait_for("why: `.vscode` configures other programs; a change of `.vscode/tasks.json`");
+    let keys = terminal.prompt();
+    assert!(!keys.contains("this session"), "{keys}");
+    terminal.press("y\r");
+    let (code, shown) = terminal.end();
+    assert!(!shown.contains("this session"), "{shown}");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(
+        written(&lango, ".vscode/tasks.json").as_deref(),
+        Some("hi\n")
+    );
+    lango.run(&["run", "-c", ALLOW, TASKS]).exits(4);
+}
+
+#[test]
+fn only_a_rule_for_that_very_path_allows_a_file_that_other_programs_act_on() {
+    let lango = Lango::new();
+    let rule = |path: &str| {
+        format!(r#"approval.rules=[{{action="allow",tool="fs_write",match="{path}"}}]"#)
+    };
+    for path in ["*", ".vscode/*", ".vscode/tasks.jso?", ".vscode/other.json"] {
+        lango.run(&["run", "-c", &rule(path), TASKS]).exits(4);
+    }
+    assert_eq!(written(&lango, ".vscode/tasks.json"), None);
+    lango
+        .run(&["run", "-c", &rule(".vscode/tasks.json"), TASKS])
+        .ok();
+    assert_eq!(
+        written(&lango, ".vscode/tasks.json").as_deref(),
+        Some("hi\n")
+    );
+}
+
+#[test]
+fn a_link_leads_no_write_to_a_file_that_other_programs_act_on() {
+    let lango = Lango::new();
+    lango.file(".vscode/tasks.json", "old");
+    let inside = |path: &str| lango.workspace().join(path);
+    std::os::unix::fs::symlink(".vscode", inside("notes")).unwrap();
+    let exact = r#"approval.rules=[{action="allow",tool="fs_write",match="notes/tasks.json"}]"#;
+    for rules in [ALLOW, exact] {
+        let through = "create notes/tasks.json with the word hi";
+        lango.run(&["run", "-c", rules, through]).exits(4);
+    }
+    assert_eq!(
+        written(&lango, ".vscode/tasks.json").as_deref(),
+        Some("old")
+    );
+}
+
+#[test]
+fn what_makes_a_git_directory_is_asked_for_each_time() {
+    let lango = Lango::new();
+    lango.file("docs/objects/x", "");
+    lango.file("docs/refs/x", "");
+    let denied = lango
+        .run(&["run", "-c", ALLOW, "create docs/HEAD with the word hi"])
+        .exits(4);
+    assert!(
+        denied.stderr.contains("`docs` is a git directory"),
+        "{denied:#?}"
+    );
+    assert_eq!(written(&lango, "docs/HEAD"), None);
+}
+
+/// A home with the skill `greet`, whose script has this text.
+fn with_skill(script: &str) -> Lango {
+    let lango = Lango::new();
+    let skill = "---\nname: greet\ndescription: Greets people by name.\n---\nSay hello.\n";
+    lango.home_file("skills/greet/SKILL.md", skill);
+    lango.home_file("skills/greet/scripts/hello.sh", script);
+    lango
+}
+
+fn greeting() -> Vec<lango_core::ModelReply> {
+    vec![
+        delegate_and_finish("operator", "greet"),
+        call("skill_greet", json!({ "script": "hello.sh" })),
+        say("Greeted."),
+    ]
+}
+
+/// A terminal in which the script is asked for.
+fn greeting_asked(lango: &Lango, provider: &Provider) -> (Terminal, String) {
+    let model = flags("openai", provider.server.url());
+    let arguments: Vec<&str> = ["run"]
+        .into_iter()
+        .chain(model.iter().map(String::as_str))
+        .chain(["greet"])
+        .collect();
+    let mut terminal = Terminal::start(lango, 100, &arguments, &[]);
+    terminal.wait_for("skill_greet");
+    let shown = terminal.prompt();
+    (terminal, shown)
+}
+
+fn greet(lango: &Lango) -> Value {
+    let provider = Provider::new(greeting());
+    let model = flags("openai", provider.server.url());
+    let ran = models::run(lango, &model, &["--json", "greet"]);
+    ran.json()
+}
+
+#[test]
+fn a_grant_for_a_script_ends_when_the_script_changes() {
+    let lango = with_skill("echo one > greeting.txt\n");
+    let provider = Provider::new(greeting());
+    let (mut terminal, _) = greeting_asked(&lango, &provider);
+    terminal.press("p\r");
+    terminal.wait_for("for calls like > ");
+    terminal.press("\r");
+    assert_eq!(terminal.end().0, Some(0));
+    std::fs::remove_file(lango.workspace().join("greeting.txt")).unwrap();
+    assert_eq!(greet(&lango)["denied"], json!([]));
+    assert_eq!(written(&lango, "greeting.txt").as_deref(), Some("one\n"));
+    lango.home_file("skills/greet/scripts/hello.sh", "echo two > greeting.txt\n");
+    assert_eq!(greet(&lango)["denied"][0]["tool"], "skill_greet");
+    assert_eq!(written(&lango, "greeting.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn a_script_that_changes_after_the_question_does_not_run() {
+    let lango = with_skill("echo one > greeting.txt\n");
+    let provider = Provider::new(greeting());
+    let (mut terminal, _) = greeting_asked(&lango, &provider);
+    lango.home_file("skills/greet/scripts/hello.sh", "echo two > greeting.txt\n");
+    terminal.press("y\r");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(written(&lango, "greeting.txt"), None);
+    let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
+    let log = lango.events(text(&listed[0]["id"]));
+    let returned = of_type(&log, "tool.returned");
+    let output = text(&returned[0]["output"]);
+    assert!(output.contains("not those that were approved"), "{output}");
+}
+
+#[test]
+fn all_of_a_long_script_can_be_seen_page_by_page_before_it_is_answered() {
+    let script: String = (1..=3000)
+        .map(|line| format!("echo line {line} {}\n", "x".repeat(40)))
+        .collect();
+    let lango = with_skill(&script);
+    let provider = Provider::new(greeting());
+    let (mut terminal, shown) = greeting_asked(&lango, &provider);
+    assert!(shown.contains("| echo line 40 "), "{shown}");
+    assert!(
+        shown.contains("[2960 more lines not shown; view all to see them]"),
+        "{shown}"
+    );
+    let page = terminal.say("v");
+    assert!(page.contains("| echo line 1 "), "{page}");
+    assert!(!page.contains("| echo line 45 "), "{page}");
+    let page = terminal.say("");
+    assert!(page.contains("more lines · Enter next page"), "{page}");
+    assert!(page.contains("| echo line 45 "), "{page}");
+    assert!(!page.contains("| echo line 100 "), "{page}");
+    let rest = terminal.say("a");
+    for line in [
+        "| echo line 100 ",
+        "| echo line 1500 ",
+        "| echo line 3000 ",
+        "script: hello.sh",
+    ] {
+        assert!(rest.contains(line), "no `{line}`");
+    }
+    terminal.press("\u{4}");
+    terminal.end();
+    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let shown = lango.run(&["approvals", "show", &id]).ok().stdout;
+    for line in [
+        "| echo line 1 ",
+        "| echo line 1500 ",
+        "| echo line 3000 ",
+        "script: hello.sh",
+    ] {
+        assert!(shown.contains(line), "no `{line}`");
+    }
+}

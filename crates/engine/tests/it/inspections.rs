@@ -1,0 +1,136 @@
+//! What a tool finds out about a call before it is decided: guarded targets are asked for each time, and an approval holds
+//! for one content.
+
+use crate::approvals::{answer, ask, in_session, one_write, waiting};
+use crate::bench::{Bench, finished, local, log};
+use crate::support::rule;
+use lango_core::{Answer, Effect, EventBody, GuardedTarget, Inspection, Risk, Subject, Tool};
+use lango_engine::{Action, Rule, Rules};
+use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::tool::CountingTool;
+use serde_json::json;
+use std::sync::Arc;
+
+fn bench(inspection: Inspection) -> (Bench, Arc<CountingTool>) {
+    let tool = CountingTool::new("fs_write")
+        .with_effect(Effect::Effect)
+        .with_risk(Risk::Moderate)
+        .with_subject(Subject::Path)
+        .with_inspection(inspection);
+    let tool = Arc::new(tool);
+    let bench = Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>]);
+    (bench, tool)
+}
+
+fn guarded() -> Inspection {
+    let target = GuardedTarget {
+        path: ".vscode/x".into(),
+        reason: "`.vscode` configures other programs".into(),
+    };
+    Inspection {
+        guarded: Some(target),
+        content: None,
+    }
+}
+
+fn content(digest: &str) -> Inspection {
+    Inspection {
+        guarded: None,
+        content: Some(digest.into()),
+    }
+}
+
+fn matching(action: Action, pattern: &str) -> Rule {
+    Rule {
+        matching: Some(pattern.to_owned()),
+        ..rule(action, "fs_write")
+    }
+}
+
+#[tokio::test]
+async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_path() {
+    let cases = [
+        (vec![], false),
+        (vec![rule(Action::Allow, "fs_*")], false),
+        (vec![rule(Action::Allow, "fs_write")], false),
+        (vec![matching(Action::Allow, "*")], false),
+        (vec![matching(Action::Allow, ".vscode/*")], false),
+        // The path as it was written, which leads to the guarded one.
+        (vec![matching(Action::Allow, "link/x")], false),
+        (vec![matching(Action::Allow, ".vscode/x")], true),
+        (
+            vec![
+                matching(Action::Allow, ".vscode/x"),
+                matching(Action::Ask, "link/x"),
+            ],
+            false,
+        ),
+    ];
+    for (rules, runs) in cases {
+        let shown = format!("{rules:?}");
+        let (mut bench, tool) = bench(guarded());
+        bench.rules = Rules::new(rules);
+        let model = ScriptedModel::replies(one_write("link/x"));
+        let mut conversation = bench.runner(model).start(local());
+        let end = ask(&mut conversation, "write").await;
+        if runs {
+            finished(end);
+            assert_eq!(tool.runs(), 1, "{shown}");
+            continue;
+        }
+        let waiting = waiting(end);
+        let request = &waiting[0].request;
+        assert!(
+            request.reason.contains("configures other programs"),
+            "{request:?}"
+        );
+        assert_eq!((&request.pattern, &request.inspection), (&None, &guarded()));
+        finished(answer(&mut conversation, in_session("*")).await);
+        assert_eq!(tool.runs(), 1, "{shown}");
+        let grants = bench.store.grants(conversation.session(), "/work").await;
+        assert_eq!(grants.unwrap(), [], "{shown}");
+        // What was found out is stored with the call, for the tool that runs it.
+        let log = log(&bench, conversation.session()).await;
+        let stored = log.iter().find_map(|event| match &event.body {
+            EventBody::ToolCalled { inspection, .. } => Some(inspection.clone()),
+            _ => None,
+        });
+        assert_eq!(stored, Some(guarded()), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_denies_a_guarded_path_denies_what_leads_there() {
+    let (mut bench, tool) = bench(guarded());
+    bench.rules = Rules::new(vec![matching(Action::Deny, ".vscode/*")]);
+    let model = ScriptedModel::replies(one_write("link/x"));
+    let mut conversation = bench.runner(model).start(local());
+    finished(ask(&mut conversation, "write").await);
+    assert_eq!(tool.runs(), 0);
+}
+
+#[tokio::test]
+async fn an_approval_of_one_content_is_none_of_another() {
+    let run = || call("fs_write", json!({ "script": "a.sh" }));
+    let replies = || [delegate_and_finish("operator", "run"), run(), say("Done.")];
+    let (mut bench, tool) = bench(content("1a"));
+    let model = ScriptedModel::replies(replies().into_iter().chain(replies()));
+    let mut conversation = bench.runner(model).start(local());
+    let asked = waiting(ask(&mut conversation, "1").await);
+    let pattern = asked[0].request.pattern.clone().unwrap();
+    assert!(pattern.ends_with(" sha256:1a"), "{pattern}");
+    finished(answer(&mut conversation, Answer::Session { pattern }).await);
+    finished(ask(&mut conversation, "2").await);
+    assert_eq!(tool.runs(), 2, "granted");
+
+    let session = conversation.session().clone();
+    let changed = CountingTool::new("fs_write")
+        .with_effect(Effect::Effect)
+        .with_risk(Risk::Moderate)
+        .with_inspection(content("2b"));
+    bench.tools = vec![Arc::new(changed)];
+    let runner = bench.runner(ScriptedModel::replies(replies()));
+    let mut conversation = runner.open(session).await.unwrap();
+    let again = waiting(ask(&mut conversation, "3").await);
+    assert_ne!(again[0].request.digest, asked[0].request.digest);
+}

@@ -1,0 +1,178 @@
+//! The record of a clean-up that is due, on disk, from before the command starts until all is clean.
+//!
+//! The record is locked for as long as lango or the command's guard lives; the lock is on the open file, which both share.
+//! A record that is not locked belongs to a clean-up that was interrupted, or to one that the guard finished alone.
+
+use super::{Checklist, CleanUpReport};
+use crate::LaunchError;
+use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
+use rustix::io::Errno;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const DUE: u8 = b'D';
+const FINISHED: u8 = b'F';
+const END: &str = "pending";
+/// The guard shows this often that it lives, and a record is this much older than the last sign at most.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// A record, locked.
+#[derive(Debug)]
+pub(crate) struct Record {
+    file: File,
+    /// Where it is; nothing if it is only in memory.
+    path: Option<PathBuf>,
+}
+
+/// What a record says.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Due(Checklist),
+    Finished(CleanUpReport),
+}
+
+impl Record {
+    /// Stores a checklist. Without a directory, or if nothing can be written there, it is only in memory.
+    pub(crate) fn create(
+        directory: Option<&Path>,
+        checklist: &Checklist,
+    ) -> Result<Self, LaunchError> {
+        let on_disk = directory.and_then(|directory| Self::on_disk(directory, checklist).ok());
+        match on_disk {
+            Some(record) => Ok(record),
+            None => Self::in_memory(checklist)
+                .map_err(LaunchError::system("store what has to be cleaned up")),
+        }
+    }
+
+    fn on_disk(directory: &Path, checklist: &Checklist) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let stamp = now.map_or(0, |time| time.as_micros());
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = directory.join(format!("{}-{stamp}-{number}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(&name)?;
+        let path = name.with_extension(END);
+        // It gets the name by which others find it when it is locked and complete.
+        let record = Self {
+            file,
+            path: Some(path.clone()),
+        };
+        flock(&record.file, FlockOperation::NonBlockingLockExclusive)?;
+        record.write(DUE, &checklist.encode())?;
+        fs::rename(&name, path)?;
+        Ok(record)
+    }
+
+    fn in_memory(checklist: &Checklist) -> io::Result<Self> {
+        let record = Self {
+            file: File::from(memfd_create("clean-up", MemfdFlags::CLOEXEC)?),
+            path: None,
+        };
+        record.write(DUE, &checklist.encode())?;
+        Ok(record)
+    }
+
+    /// A record that the launcher passed on.
+    pub(crate) fn inherited(file: File) -> Self {
+        Self { file, path: None }
+    }
+
+    fn write(&self, kind: u8, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(&[kind], 0)?;
+        self.file.write_all_at(bytes, 1)
+    }
+
+    /// Reads it.
+    pub(crate) fn read(&self) -> Option<Content> {
+        let length = self.file.metadata().ok()?.len();
+        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        self.file.read_exact_at(&mut bytes, 0).ok()?;
+        match bytes.split_first()? {
+            (&DUE, rest) => Checklist::decode(rest).map(Content::Due),
+            (&FINISHED, rest) => CleanUpReport::decode(rest).map(Content::Finished),
+            _ => None,
+        }
+    }
+
+    /// Shows that the guard lives.
+    pub(crate) fn touch(&self) {
+        let _ = self.file.write_all_at(&[DUE], 0);
+    }
+
+    /// Stores that all is clean.
+    pub(crate) fn finish(&self, report: &CleanUpReport) {
+        let _ = self.file.set_len(0);
+        let _ = self.write(FINISHED, &report.encode());
+    }
+
+    /// Removes it: what it says was told, or there is nothing left to do.
+    pub(crate) fn remove(self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// The time until which the command may have created something: the guard's last sign of life, or the start of the
+    /// machine if that was later.
+    pub(crate) fn until_ns(&self, checklist: &Checklist) -> Option<u64> {
+        let slack = 2 * HEARTBEAT;
+        let until = if checklist.boot == boot() {
+            self.file.metadata().ok()?.modified().ok()? + slack
+        } else {
+            SystemTime::now() - uptime()?
+        };
+        let since = until.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_nanos()).ok()
+    }
+}
+
+impl AsFd for Record {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// The records in a directory whose command and lango are both gone.
+pub(crate) fn interrupted(directory: &Path) -> Vec<Record> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let records = entries.filter_map(|entry| {
+        let path = entry.path();
+        if path.extension().is_none_or(|end| end != END) {
+            return None;
+        }
+        let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Some(Record {
+                file,
+                path: Some(path),
+            }),
+            Err(Errno::WOULDBLOCK) => None,
+            Err(_) => None,
+        }
+    });
+    records.collect()
+}
+
+/// Which start of the machine this is.
+pub(crate) fn boot() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+fn uptime() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}

@@ -1,0 +1,216 @@
+//! The launcher's part of a clean-up: opening the handles that the guard works with, and starting a guard for nothing but
+//! a clean-up where the command's own guard was killed.
+
+use super::bubblewrap;
+use super::start::{Program, Start};
+use super::supervise::collect;
+use super::user::User;
+use super::view::View;
+use super::{Mode, mode_for};
+use crate::clean_up::Checklist;
+use crate::clean_up::directory::open_root;
+use crate::clean_up::pending::{self, Content, Record};
+use crate::launcher::Launcher;
+use crate::layers::Layer;
+use crate::plan::{CleanUpDescriptors, Plan, Work};
+use crate::report::Outcome;
+use crate::{CleanUpReport, LaunchError, Limits, Network, Stdin};
+use rustix::fs::{Mode as FileMode, OFlags};
+use std::fs::DirBuilder;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// What the guard of a command is given for the clean-up.
+#[derive(Debug)]
+pub(super) struct CleanUpStart {
+    pub(super) record: Record,
+    handles: CleanUpHandles,
+}
+
+/// Open handles; dropped once the guard has its own.
+#[derive(Debug)]
+pub(super) struct CleanUpHandles {
+    roots: Vec<Option<OwnedFd>>,
+    trash: Option<OwnedFd>,
+}
+
+impl CleanUpStart {
+    /// Stores the checklist, and opens the directories that it is about.
+    pub(super) fn new(
+        launcher: &Launcher,
+        user: User,
+        checklist: &Checklist,
+    ) -> Result<Self, LaunchError> {
+        Ok(Self {
+            record: Record::create(launcher.records.as_deref(), checklist)?,
+            handles: CleanUpHandles::open(launcher, user, checklist),
+        })
+    }
+
+    /// The descriptors for the plan.
+    pub(super) fn descriptors(&self) -> CleanUpDescriptors {
+        self.handles.descriptors(&self.record, None)
+    }
+}
+
+impl CleanUpHandles {
+    fn open(launcher: &Launcher, user: User, checklist: &Checklist) -> Self {
+        let roots = checklist.roots.iter();
+        Self {
+            roots: roots.map(|root| open_root(&root.path).ok()).collect(),
+            trash: launcher
+                .trash
+                .as_deref()
+                .and_then(|trash| open_trash(trash, user)),
+        }
+    }
+
+    fn descriptors(&self, record: &Record, until_ns: Option<u64>) -> CleanUpDescriptors {
+        let number = |handle: &OwnedFd| handle.as_raw_fd();
+        CleanUpDescriptors {
+            record: record.as_fd().as_raw_fd(),
+            roots: self
+                .roots
+                .iter()
+                .map(|root| root.as_ref().map(number))
+                .collect(),
+            trash: self.trash.as_ref().map(number),
+            until_ns: until_ns.unwrap_or_default(),
+        }
+    }
+}
+
+impl CleanUpDescriptors {
+    /// All of them, for the new process.
+    pub(super) fn all(&self) -> impl Iterator<Item = RawFd> {
+        let roots = self.roots.iter().copied().flatten();
+        roots.chain(self.trash).chain([self.record])
+    }
+}
+
+/// The trash as the user of the command can use it through the handle. Its path is hidden from commands.
+fn open_trash(trash: &Path, user: User) -> Option<OwnedFd> {
+    let mut folders = DirBuilder::new();
+    folders.recursive(true).mode(0o700);
+    let path = match user {
+        User::Root | User::Same => trash.to_path_buf(),
+        User::Owner { user, .. } => trash.join(user.to_string()),
+    };
+    folders.create(&path).ok()?;
+    if let User::Owner { user, group } = user {
+        std::os::unix::fs::lchown(&path, Some(user), Some(group)).ok()?;
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(&path, flags, FileMode::empty()).ok()
+}
+
+/// Finishes the clean-ups that were interrupted by the end of lango and of the guard.
+pub(crate) async fn recover(launcher: &Launcher) -> Vec<CleanUpReport> {
+    let records = launcher.records.as_deref().map(pending::interrupted);
+    let mut reports = Vec::new();
+    for record in records.into_iter().flatten() {
+        let result = match record.read() {
+            Some(Content::Finished(report)) => Ok(report),
+            Some(Content::Due(checklist)) => {
+                let until = record.until_ns(&checklist);
+                run_alone(launcher, &record, until).await
+            }
+            None => Ok(CleanUpReport::default()),
+        };
+        match result {
+            Ok(report) => {
+                record.remove();
+                reports.push(report);
+            }
+            Err(what) => {
+                let mut report = CleanUpReport::default();
+                report.add_incomplete(what);
+                reports.push(report);
+            }
+        }
+    }
+    reports.retain(|report| !report.is_empty());
+    reports
+}
+
+/// Starts a guard that does nothing but clean up.
+pub(super) async fn run_alone(
+    launcher: &Launcher,
+    record: &Record,
+    until_ns: Option<u64>,
+) -> Result<CleanUpReport, String> {
+    let Some(Content::Due(checklist)) = record.read() else {
+        return Err("the record of the clean-up cannot be read".to_string());
+    };
+    let Some(root) = checklist.roots.first() else {
+        return Ok(CleanUpReport::default());
+    };
+    let text = |error: LaunchError| error.to_string();
+    let mode = mode_for(launcher).map_err(text)?;
+    let user = User::of(mode, &root.path).map_err(text)?;
+    let handles = CleanUpHandles::open(launcher, user, &checklist);
+    let bubblewrap = launcher.bubblewrap_for(mode).map_err(text)?;
+    let view = View::system();
+    let limits = Limits::default();
+    let plan = Plan {
+        work: Work::CleanUp,
+        argv: Vec::new(),
+        env: Vec::new(),
+        cwd: "/".into(),
+        read: Vec::new(),
+        write: Vec::new(),
+        in_memory: Vec::new(),
+        fixed: Vec::new(),
+        network: false,
+        unix_sockets: false,
+        limits,
+        landlock: match mode {
+            Mode::BubblewrapOnly => Layer::LeftOut,
+            Mode::Both | Mode::LandlockOnly => launcher.layers.landlock,
+        },
+        seccomp: launcher.layers.seccomp,
+        watchdog: launcher.layers.watchdog,
+        namespaces: bubblewrap.is_some(),
+        memory_group: false,
+        stdio: [0; 3],
+        lifeline: 0,
+        clean_up: handles.descriptors(record, until_ns),
+    };
+    let program = match bubblewrap {
+        None => Program::Helper,
+        Some(program) => Program::Bubblewrap {
+            program,
+            arguments: bubblewrap::Build {
+                view: &view,
+                network: Network::None,
+                limits: &limits,
+                helper: &launcher.helper.program,
+                is_root: user == User::Root,
+            }
+            .arguments(),
+        },
+    };
+    let started = Start {
+        program,
+        helper: &launcher.helper,
+        plan,
+        stdin: Stdin::Null,
+        group: None,
+        user,
+    }
+    .run()
+    .map_err(text)?;
+    let (_keep, cut) = oneshot::channel();
+    let time = Some(Duration::from_secs(75));
+    let said = collect(started.process, started.reports, time, cut).await;
+    drop((started.lifeline, handles));
+    match Outcome::of(&said) {
+        Outcome::NotRun(what) => Err(what),
+        Outcome::Ran { clean_up, .. } => {
+            clean_up.ok_or_else(|| "the clean-up was killed before it was done".to_string())
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Files and directories in a workspace that other programs act on: git runs hooks, editors run tasks, shells load
+//! environments, other agents follow instructions. The list is data, in `protected_names.txt`.
+//!
+//! A git directory has no name of its own: git takes any directory with the right entries for one, so
+//! [`GitEntries`] looks at those.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// How well a name is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protection {
+    /// Commands cannot change it; the file tools ask the user each time.
+    Guarded,
+    /// No command and no file tool changes it.
+    Locked,
+}
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("protected_names.txt")));
+
+/// The protection of a path relative to a writable directory: the strongest of all its components.
+pub fn protection_of_path(inside: &Path) -> Option<Protection> {
+    let mut place = Place::default();
+    let mut strongest = None;
+    for name in inside {
+        strongest = strongest.max(place.protection_of(name));
+        place.enter(name);
+    }
+    strongest
+}
+
+/// A directory, as far as it decides about the protection of its entries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place<'a> {
+    name: Option<&'a OsStr>,
+    is_vendored: bool,
+}
+
+impl<'a> Place<'a> {
+    /// The directory at a path relative to a writable directory.
+    pub(crate) fn of(inside: &'a Path) -> Self {
+        let mut place = Self::default();
+        inside.iter().for_each(|name| place.enter(name));
+        place
+    }
+
+    /// The protection of one of its entries.
+    pub(crate) fn protection_of(&self, name: &OsStr) -> Option<Protection> {
+        let found = NAMES.find(self.name, name)?;
+        let is_free = self.is_vendored && found == Protection::Guarded;
+        (!is_free).then_some(found)
+    }
+
+    fn enter(&mut self, name: &'a OsStr) {
+        self.name = Some(name);
+        self.is_vendored |= NAMES
+            .vendored
+            .iter()
+            .any(|vendored| name == vendored.as_str());
+    }
+}
+
+/// A regular expression for each name as a whole component of a path, in any case, for a sandbox that goes by paths.
+#[cfg(any(target_os = "macos", test))]
+pub(crate) fn path_expressions() -> Vec<String> {
+    let letter = |letter: char| match letter {
+        letter if letter.is_ascii_alphabetic() => {
+            format!(
+                "[{}{}]",
+                letter.to_ascii_lowercase(),
+                letter.to_ascii_uppercase()
+            )
+        }
+        '/' => "/".to_string(),
+        '*' => "[^/]*".to_string(),
+        other => format!("[{other}]"),
+    };
+    let text = include_str!("protected_names.txt").lines();
+    text.filter(|line| line.starts_with("locked") || line.starts_with("guarded"))
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .map(|name| format!("{}(/|$)", name.chars().map(letter).collect::<String>()))
+        .collect()
+}
+
+/// Whether git looks for its repository under this name.
+pub(crate) fn is_git_name(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
+}
+
+/// Which of the entries a directory has that make git take it for a repository.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GitEntries {
+    head: bool,
+    objects: bool,
+    refs: bool,
+    common_directory: bool,
+}
+
+impl GitEntries {
+    /// Takes note of one entry of the directory.
+    pub fn add(&mut self, name: &OsStr) {
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+        self.head |= is("HEAD");
+        self.objects |= is("objects");
+        self.refs |= is("refs");
+        self.common_directory |= is("commondir");
+    }
+
+    /// Whether git takes the directory for a repository: `HEAD`, and either its own objects and refs or those of another.
+    pub fn is_repository(self) -> bool {
+        self.head && (self.common_directory || (self.objects && self.refs))
+    }
+}
+
+/// What must be the name of the directory, if it matters, and the protection.
+type ExactName = (Option<Vec<u8>>, Protection);
+
+struct Names {
+    /// By the last component in lower case; with the parent's name where the entry has one.
+    exact: HashMap<Vec<u8>, Vec<ExactName>>,
+    starts: Vec<(Vec<u8>, Protection)>,
+    ends: Vec<(Vec<u8>, Protection)>,
+    /// The first bytes that a protected name can have, unless it is matched by its end.
+    first_bytes: [bool; 256],
+    vendored: Vec<String>,
+}
+
+impl Names {
+    fn parse(text: &str) -> Self {
+        let mut names = Self {
+            exact: HashMap::new(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+            first_bytes: [false; 256],
+            vendored: Vec::new(),
+        };
+        for line in text.lines() {
+            let Some((level, name)) = line.split_once(char::is_whitespace) else {
+                continue;
+            };
+            let protection = match level {
+                "locked" => Protection::Locked,
+                "guarded" => Protection::Guarded,
+                "vendored" => {
+                    names.vendored.push(name.trim().to_owned());
+                    continue;
+                }
+                _ => continue,
+            };
+            names.add(&name.trim().to_ascii_lowercase(), protection);
+        }
+        names
+    }
+
+    fn add(&mut self, name: &str, protection: Protection) {
+        if let Some(end) = name.strip_prefix('*') {
+            self.ends.push((end.into(), protection));
+            return;
+        }
+        let (parent, last) = match name.split_once('/') {
+            Some((parent, last)) => (Some(parent.as_bytes().to_vec()), last),
+            None => (None, name),
+        };
+        if let Some(first) = last.bytes().next() {
+            self.first_bytes[usize::from(first)] = true;
+            self.first_bytes[usize::from(first.to_ascii_uppercase())] = true;
+        }
+        if let Some(start) = last.strip_suffix('*') {
+            self.starts.push((start.into(), protection));
+        } else {
+            let same_name = self.exact.entry(last.into()).or_default();
+            same_name.push((parent, protection));
+        }
+    }
+
+    fn find(&self, parent: Option<&OsStr>, name: &OsStr) -> Option<Protection> {
+        let name = name.as_encoded_bytes();
+        let by_end = self
+            .ends
+            .iter()
+            .filter(|(end, _)| {
+                let tail = name.len().checked_sub(end.len()).map(|at| &name[at..]);
+                tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+            })
+            .map(|(_, protection)| *protection);
+        // Nearly all names of a workspace end here.
+        let first = name.first().copied().unwrap_or_default();
+        if !self.first_bytes[usize::from(first)] {
+            return by_end.max();
+        }
+        let lower = name.to_ascii_lowercase();
+        let by_start = self
+            .starts
+            .iter()
+            .filter(|(start, _)| lower.starts_with(start))
+            .map(|(_, protection)| *protection);
+        let lies_in = |wanted: &Option<Vec<u8>>| match wanted {
+            Some(wanted) => {
+                parent.is_some_and(|parent| parent.as_encoded_bytes().eq_ignore_ascii_case(wanted))
+            }
+            None => true,
+        };
+        let exact = self.exact.get(&lower).into_iter().flatten();
+        let by_name = exact
+            .filter(|(wanted, _)| lies_in(wanted))
+            .map(|(_, protection)| *protection);
+        by_name.chain(by_start).chain(by_end).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn protection(path: &str) -> Option<Protection> {
+        protection_of_path(Path::new(path))
+    }
+
+    #[test]
+    fn every_line_of_the_list_is_a_level_and_a_name() {
+        for line in include_str!("protected_names.txt").lines() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert!(
+                words.len() == 2 && ["locked", "guarded", "vendored"].contains(&words[0]),
+                "{line}"
+            );
+            if words[0] == "vendored" {
+                continue;
+            }
+            assert!(words[1].matches('/').count() <= 1, "{line}");
+            assert!(protection(&words[1].replace('*', "x")).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_any_directory_and_in_any_case() {
+        use Protection::{Guarded, Locked};
+        for (path, expected) in [
+            (".git", Some(Locked)),
+            ("sub/.GIT/hooks/pre-commit", Some(Locked)),
+            (".env", Some(Locked)),
+            ("a/.envrc", Some(Locked)),
+            ("lango.toml", Some(Locked)),
+            (".vscode/tasks.json", Some(Guarded)),
+            ("docs/agents.md", Some(Guarded)),
+            ("team.code-workspace", Some(Guarded)),
+            (".cargo/config.toml", Some(Guarded)),
+            ("x/.Cargo/Config", Some(Guarded)),
+            (".vscode/.git/config", Some(Locked)),
+            ("node_modules/x/.vscode/tasks.json", None),
+            ("node_modules/x/.git/config", Some(Locked)),
+            (".cargo/registry", None),
+            ("config.toml", None),
+            (".gitignore", None),
+            ("environment", None),
+            ("src/main.rs", None),
+        ] {
+            assert_eq!(protection(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_a_repository_by_its_entries() {
+        let of = |names: &[&str]| {
+            let mut entries = GitEntries::default();
+            names.iter().for_each(|name| entries.add(OsStr::new(name)));
+            entries.is_repository()
+        };
+        assert!(of(&["HEAD", "config", "objects", "refs"]));
+        assert!(of(&["head", "commondir"]));
+        assert!(!of(&["objects", "refs", "config"]));
+        assert!(!of(&["HEAD", "objects"]));
+    }
+}

@@ -11,7 +11,8 @@ use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use lango_core::{
-    AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, UserId,
+    AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, Trust,
+    UserId,
 };
 use lango_engine::{
     Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
@@ -27,7 +28,7 @@ use lango_tools::{
 };
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Everything that a command works with.
@@ -106,7 +107,8 @@ impl App {
             path: path.clone(),
             whose: Whose::User,
         }));
-        let skills = Skills::find(&folders);
+        let mut skills = Skills::find(&folders);
+        label_skills(&mut skills, &loaded, &workspace);
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
@@ -415,6 +417,19 @@ async fn observer(providers: &ModelChoice<'_>) -> Option<Arc<dyn Model>> {
     match providers.settings.memory.enabled {
         Some(true) => providers.choose().await.ok().map(|choice| choice.model),
         _ => None,
+    }
+}
+
+/// Marks skills as untrusted that lie in the workspace, where agents write, or in folders that the project's file names.
+fn label_skills(skills: &mut Skills, loaded: &Loaded, workspace: &Workspace) {
+    let named = loaded.settings.skill.dirs.iter();
+    let named = named.filter(|_| loaded.is_the_projects("skill.dirs"));
+    let named: Vec<PathBuf> = named.map(|path| hands::real(path)).collect();
+    for card in &mut skills.good {
+        let is_in = |folder: &Path| card.folder.starts_with(folder);
+        if is_in(workspace.path()) || named.iter().any(|folder| is_in(folder)) {
+            card.trust = Trust::Untrusted;
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::config::Loaded;
 use crate::embedder::embedder;
 use crate::model_choice::ModelChoice;
 use lango_core::{
-    BoxFuture, Clock, Model, Recollection, SessionId, StoreError, Text, Tool, UserId,
+    BoxFuture, Clock, MemoryContext, Model, Recollection, SessionId, StoreError, Tool, UserId,
 };
 use lango_engine::SystemClock;
 use lango_knowledge::{
@@ -90,11 +90,11 @@ impl Knowledge {
 struct Remembered(Memory);
 
 impl Recollection for Remembered {
-    fn recall(&self, user: &UserId, session: &SessionId) -> BoxFuture<'_, Option<Text>> {
+    fn recall(&self, user: &UserId, session: &SessionId) -> BoxFuture<'_, Option<MemoryContext>> {
         let (user, session) = (user.clone(), session.clone());
         Box::pin(async move {
             let context = self.0.context(&user, &session).await;
-            context.ok().flatten().map(Text::from)
+            context.ok().flatten()
         })
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::{
     BoxFuture, Caller, Effect, Extent, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
-    ToolSpec,
+    ToolSpec, Trust,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -30,18 +30,19 @@ pub struct Declaration {
 
 impl Declaration {
     /// The tool whose code is an asynchronous function. It is told on whose behalf it runs.
-    pub fn with_code<A, F, R>(self, code: F) -> Arc<dyn Tool>
+    pub fn with_code<A, F, R, O>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
         F: Fn(Caller, A) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<String, ToolError>> + Send + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: Into<ToolOutput>,
     {
         self.with_parts(code, None, None)
     }
 
     /// The same, with what is shown to a person before it runs (what the call would change, or why it would fail), and
     /// with what is looked at before the gate decides.
-    pub fn with_parts<A, F, R>(
+    pub fn with_parts<A, F, R, O>(
         self,
         code: F,
         preview: Option<Preview<A>>,
@@ -50,7 +51,8 @@ impl Declaration {
     where
         A: JsonSchema + DeserializeOwned + 'static,
         F: Fn(Caller, A) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<String, ToolError>> + Send + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: Into<ToolOutput>,
     {
         let spec = ToolSpec {
             name: self.name.into(),
@@ -60,6 +62,7 @@ impl Declaration {
             risk: self.risk,
             escalation: None,
             subject: self.subject,
+            trust: Trust::Trusted,
         };
         Arc::new(DeclaredTool {
             spec,
@@ -84,11 +87,12 @@ struct DeclaredTool<A, F> {
     inspect: Option<Inspect<A>>,
 }
 
-impl<A, F, R> Tool for DeclaredTool<A, F>
+impl<A, F, R, O> Tool for DeclaredTool<A, F>
 where
     A: DeserializeOwned,
     F: Fn(Caller, A) -> R + Send + Sync,
-    R: Future<Output = Result<String, ToolError>> + Send + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    O: Into<ToolOutput>,
 {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -101,9 +105,7 @@ where
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments = parse_arguments(&self.spec, &arguments)?;
-            (self.code)(caller.clone(), arguments)
-                .await
-                .map(ToolOutput::from)
+            (self.code)(caller.clone(), arguments).await.map(Into::into)
         })
     }
 
@@ -145,7 +147,7 @@ pub fn parse_arguments<A: DeserializeOwned>(
 ) -> Result<A, ToolError> {
     A::deserialize(arguments).map_err(|error| {
         let name = &spec.name;
-        ToolError::new(format!(
+        ToolError::trusted(format!(
             "the arguments do not fit `{name}`: {error}; see its schema"
         ))
     })

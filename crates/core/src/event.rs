@@ -5,8 +5,8 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Inspection, Limits, Opaque, Outcome, Price, RemoteThread, SessionId, Text, Timestamp, ToolName,
-    TurnId, Usage,
+    Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, Text,
+    Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +42,9 @@ pub enum EventBody {
     UserMessage {
         /// The words.
         text: Text,
+        /// Where they came from; none in logs of a lango that did not ask.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<MessageOrigin>,
         /// What holds for this turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settings: Option<TurnSettings>,
@@ -69,6 +72,10 @@ pub enum EventBody {
         /// What the provider wants back with it, exactly as it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
+        /// The trust label of its author's context: trusted only if the instruction and the tools, the conversation,
+        /// memory, the task and all results of calls are.
+        #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
+        trust: Trust,
     },
     /// The orchestrator gave a task to an agent: a frame opens under the id of the call.
     #[serde(rename = "agent.delegated")]
@@ -114,6 +121,9 @@ pub enum EventBody {
         status: CallStatus,
         /// What the model is told.
         output: Text,
+        /// The trust label of the output: trusted only if nothing in it came from outside.
+        #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
+        trust: Trust,
     },
     /// A call waits for a person.
     #[serde(rename = "approval.requested")]
@@ -211,6 +221,9 @@ pub struct TurnSettings {
     /// What was remembered of earlier conversations when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Text>,
+    /// The trust label of that and of the earlier turns that the agents are shown.
+    #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
+    pub history_trust: Trust,
     /// The models of agents that have one of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<AgentName, AgentModel>,
@@ -308,6 +321,17 @@ impl EventBody {
             | Self::RemoteAccepted { .. }
             | Self::RemoteReturned { .. }
             | Self::TurnCorrected { .. } => false,
+        }
+    }
+
+    /// Returns the trust label of the text it holds.
+    pub fn trust(&self) -> Trust {
+        match self {
+            Self::UserMessage { origin, .. } => {
+                origin.map_or(Trust::Untrusted, MessageOrigin::trust)
+            }
+            Self::AgentMessage { trust, .. } | Self::ToolReturned { trust, .. } => *trust,
+            _ => Trust::Untrusted,
         }
     }
 

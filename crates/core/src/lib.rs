@@ -13,6 +13,7 @@ mod embedder;
 mod event;
 mod hold;
 mod ids;
+mod input;
 mod limits;
 mod model;
 mod outcome;
@@ -31,6 +32,7 @@ pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
 pub use hold::{Held, Hold, Patience};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
+pub use input::{MessageOrigin, UserInput};
 pub use limits::{Limit, Limits};
 pub use model::{
     Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
@@ -38,7 +40,7 @@ pub use model::{
 };
 pub use outcome::Outcome;
 pub use price::Price;
-pub use recollection::Recollection;
+pub use recollection::{MemoryContext, Recollection};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use source::{Source, Trust};
 pub use store::{

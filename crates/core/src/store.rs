@@ -1,8 +1,8 @@
 //! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
 
 use crate::{
-    AgentName, ApprovalId, BoxFuture, Event, Grant, Hold, Patience, RemoteThread, SessionId, Text,
-    Timestamp, TurnId, UserId, Waiting,
+    AgentName, ApprovalId, BoxFuture, Event, Grant, Hold, MessageOrigin, Patience, RemoteThread,
+    SessionId, Text, Timestamp, Trust, TurnId, UserId, Waiting,
 };
 use serde::Serialize;
 
@@ -153,8 +153,34 @@ pub struct Exchange {
     pub turn: TurnId,
     /// What the person said.
     pub question: Text,
+    /// Where that came from, if the log says so.
+    pub origin: Option<MessageOrigin>,
     /// What was answered; none if the turn ended without a word.
     pub answer: Option<ExchangeAnswer>,
+}
+
+impl Exchange {
+    /// Returns the trust label of question and answer together.
+    pub fn trust(&self) -> Trust {
+        let answer = self.answer.as_ref();
+        let answer = answer.map_or(Trust::Trusted, |answer| answer.trust);
+        self.question_trust().and(answer)
+    }
+
+    /// Returns the trust label of the whole question.
+    pub fn question_trust(&self) -> Trust {
+        self.origin.map_or(Trust::Untrusted, MessageOrigin::trust)
+    }
+
+    /// Returns the part of the question that did not come through a pipe.
+    pub fn typed_part(&self) -> &str {
+        match self.origin {
+            Some(MessageOrigin::Pipe { typed_bytes }) => {
+                &self.question[..self.question.floor_char_boundary(typed_bytes)]
+            }
+            Some(MessageOrigin::Person | MessageOrigin::Program) | None => &self.question,
+        }
+    }
 }
 
 /// What was answered in an earlier turn.
@@ -168,6 +194,8 @@ pub struct ExchangeAnswer {
     pub task: Option<Text>,
     /// Whether the words came from a remote agent.
     pub is_remote: bool,
+    /// The trust label of its author's context.
+    pub trust: Trust,
 }
 
 /// Which events to read.

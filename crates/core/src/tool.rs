@@ -1,6 +1,6 @@
 //! The seam to a tool: what it says of itself, and its code, in one value.
 
-use crate::{AgentName, BoxFuture, CallId, SessionId, Text, ToolName, TurnId, UserId};
+use crate::{AgentName, BoxFuture, CallId, SessionId, Text, ToolName, Trust, TurnId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -85,6 +85,9 @@ pub struct Caller {
     pub agent: AgentName,
     /// The call, unique within its turn.
     pub call: CallId,
+    /// The trust label of everything the agent had been shown when it made the call. A tool that stores text of the agent
+    /// stores this label with it.
+    pub trust: Trust,
     /// What the tool found out about the call before it was allowed.
     pub inspection: Inspection,
 }
@@ -113,6 +116,8 @@ pub struct ToolSpec {
     pub escalation: Option<Escalation>,
     /// What stands for its arguments where a rule speaks of them.
     pub subject: Subject,
+    /// The trust label of its description and its schema, which every agent that holds it is shown.
+    pub trust: Trust,
 }
 
 /// An argument that makes a call riskier than its tool is without it.
@@ -177,11 +182,27 @@ pub enum Risk {
 pub struct ToolOutput {
     /// The text for the model.
     pub text: String,
+    /// The trust label of the text: trusted only if nothing in it came from outside.
+    pub trust: Trust,
 }
 
+impl ToolOutput {
+    /// A text of lango's own words.
+    pub fn trusted(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            trust: Trust::Trusted,
+        }
+    }
+}
+
+/// A text that may hold anything.
 impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
-        Self { text }
+        Self {
+            text,
+            trust: Trust::Untrusted,
+        }
     }
 }
 
@@ -191,13 +212,24 @@ impl From<String> for ToolOutput {
 pub struct ToolError {
     /// What went wrong and the way out.
     pub message: String,
+    /// The trust label of the message: trusted only if nothing in it came from outside.
+    pub trust: Trust,
 }
 
 impl ToolError {
-    /// An error with this text.
+    /// An error with this text, which may hold anything.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
+            trust: Trust::Untrusted,
+        }
+    }
+
+    /// An error in lango's own words.
+    pub fn trusted(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            trust: Trust::Trusted,
         }
     }
 }

@@ -8,7 +8,7 @@ mod template;
 
 use crate::topology::{AgentSpec, check_name};
 use fields::Reading;
-use lango_core::AgentName;
+use lango_core::{AgentName, Trust};
 
 /// An agent as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +63,7 @@ impl AgentFile {
             accepts: std::mem::take(&mut reading.accepts),
             returns: std::mem::take(&mut reading.returns),
             cannot: std::mem::take(&mut reading.cannot),
+            trust: Trust::Trusted,
         };
         // The work of an agent is its tools or its words: one with neither could only repeat what it is told.
         if spec.instruction.is_empty() && !reading.names_tools {

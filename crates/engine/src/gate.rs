@@ -17,7 +17,7 @@ use futures_util::FutureExt;
 pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
 use lango_core::{
     AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Extent, Fault, Inspection, Text,
-    Tool, ToolName,
+    Tool, ToolName, Trust,
 };
 pub use rules::{Action, Rule, Rules};
 pub(crate) use rules::{Decision, call_digest, digest, granted};
@@ -47,6 +47,24 @@ pub enum GateError {
 pub(crate) struct Admitted {
     pub tool: Arc<crate::tree::OwnedTool>,
     pub arguments: Arc<Value>,
+}
+
+/// What came of a call that ran.
+pub(crate) struct CallResult {
+    pub status: CallStatus,
+    pub output: Text,
+    pub trust: Trust,
+}
+
+impl CallResult {
+    /// A result in lango's own words.
+    fn own(status: CallStatus, output: String) -> Self {
+        Self {
+            status,
+            output: output.into(),
+            trust: Trust::Trusted,
+        }
+    }
 }
 
 /// A call that may not: what the model is told instead.
@@ -206,20 +224,15 @@ impl Gate {
     }
 
     /// Runs a call that was stored: within its time, and with a bounded output whatever the tool does.
-    pub(crate) async fn run(
-        &self,
-        step: &ToolStep,
-        caller: &Caller,
-        time: Duration,
-    ) -> (CallStatus, Text) {
+    pub(crate) async fn run(&self, step: &ToolStep, caller: &Caller, time: Duration) -> CallResult {
         let Some(tool) = self
             .handles
             .get(&step.agent)
             .and_then(|own| own.get(&step.tool))
         else {
-            return (
+            return CallResult::own(
                 CallStatus::Denied,
-                format!("the tool `{}` is not yours", step.tool).into(),
+                format!("the tool `{}` is not yours", step.tool),
             );
         };
         let run = async { tool.run(caller, Arc::clone(&step.arguments)).await };
@@ -232,18 +245,26 @@ impl Gate {
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
         };
         match tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await {
-            Ok(Ok(Ok(output))) => (CallStatus::Ok, cap(output.text, Self::OUTPUT_BYTES)),
+            Ok(Ok(Ok(output))) => CallResult {
+                status: CallStatus::Ok,
+                output: cap(output.text, Self::OUTPUT_BYTES),
+                trust: output.trust,
+            },
             Ok(Ok(Err(error))) if error.message.trim().is_empty() => {
-                (CallStatus::Error, "it failed and said nothing".into())
+                CallResult::own(CallStatus::Error, "it failed and said nothing".to_owned())
             }
-            Ok(Ok(Err(error))) => (CallStatus::Error, cap(error.message, Self::OUTPUT_BYTES)),
-            Ok(Err(_panic)) => (
+            Ok(Ok(Err(error))) => CallResult {
+                status: CallStatus::Error,
+                output: cap(error.message, Self::OUTPUT_BYTES),
+                trust: error.trust,
+            },
+            Ok(Err(_panic)) => CallResult::own(
                 unfinished,
-                format!("the tool `{}` crashed: {advice}", step.tool).into(),
+                format!("the tool `{}` crashed: {advice}", step.tool),
             ),
-            Err(_elapsed) => (
+            Err(_elapsed) => CallResult::own(
                 unfinished,
-                format!("stopped after {} s: {advice}", time.as_secs_f32()).into(),
+                format!("stopped after {} s: {advice}", time.as_secs_f32()),
             ),
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::instruction::{self, DELEGATE, Notice};
 use crate::turn::message_bytes;
-use lango_core::{AgentName, Call, CallId, Exchange, ExchangeAnswer, Message, Text};
+use lango_core::{AgentName, Call, CallId, Exchange, ExchangeAnswer, Message, Text, Trust};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -55,6 +55,12 @@ impl LookBack {
         let hidden = (self.turns.len() - shown).next_multiple_of(step);
         let first = hidden.min(self.turns.len());
         self.turns[first..].iter().flat_map(|past| &past.messages)
+    }
+
+    /// Returns the lowest label of the turns in it. Older turns are in the labels of these, which were shown them.
+    pub(crate) fn trust(&self) -> Trust {
+        let labels = self.turns.iter().map(|past| past.exchange.trust());
+        labels.fold(Trust::Trusted, Trust::and)
     }
 
     /// The last exchanges.

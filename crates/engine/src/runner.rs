@@ -20,8 +20,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
     AgentName, ApprovalId, Batch, Clock, Event, EventBody, Hold, Ids, Limits, Model, Outcome,
-    Patience, Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, TurnId, Usage,
-    UserId, Waiting,
+    Patience, Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId,
+    Usage, UserId, Waiting,
 };
 pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
@@ -128,6 +128,8 @@ pub struct TurnReport {
     pub answer: Option<Text>,
     /// Whose words they are.
     pub author: Option<AgentName>,
+    /// The trust label of its author's context.
+    pub trust: Trust,
     /// The model that wrote them.
     pub model: Option<Text>,
     /// Accepted model replies.
@@ -326,6 +328,7 @@ fn report(last: &[Event]) -> TurnReport {
         outcome: Outcome::Interrupted,
         answer: None,
         author: None,
+        trust: Trust::Untrusted,
         model: None,
         model_calls: 0,
         tool_calls: 0,
@@ -353,6 +356,7 @@ fn report(last: &[Event]) -> TurnReport {
             outcome: outcome.clone(),
             answer: spoken.and_then(words),
             author: spoken.map(|event| event.author.clone()),
+            trust: spoken.map_or(Trust::Untrusted, |event| event.body.trust()),
             model: spoken.and_then(model_of),
             model_calls: *model_calls,
             tool_calls: *tool_calls,

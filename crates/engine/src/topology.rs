@@ -1,7 +1,7 @@
 //! A topology is data: which agents there are, which prefixes give them tools, in which order prefixes are tried, whether
 //! the orchestrator holds tools, and who takes what nobody claims. One code path builds a tree from any of them.
 
-use lango_core::AgentName;
+use lango_core::{AgentName, Trust};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -28,6 +28,9 @@ pub struct Topology {
     pub rules: Vec<String>,
     /// The agents, in the order in which they are listed everywhere.
     pub agents: Vec<AgentSpec>,
+    /// The trust label of all but its agents. The code that reads the file sets it.
+    #[serde(skip, default = "Trust::trusted")]
+    pub trust: Trust,
 }
 
 /// What an orchestrator holds itself.
@@ -70,6 +73,9 @@ pub struct AgentSpec {
     /// The model that answers for it, as `provider/model`; none is that of all the others.
     #[serde(default)]
     pub model: Option<String>,
+    /// The trust label of its texts. The code that reads the file sets it.
+    #[serde(skip, default = "Trust::trusted")]
+    pub trust: Trust,
 }
 
 /// A beginning of tool names, and what such tools can do in words.
@@ -172,6 +178,7 @@ impl Topology {
             match_order: head.match_order,
             rules: head.rules,
             agents,
+            trust: Trust::Trusted,
         };
         topology.checked(origin)
     }

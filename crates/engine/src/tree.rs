@@ -8,7 +8,7 @@ mod tool;
 use crate::instruction::{self, DELEGATE};
 use crate::partition::Homes;
 use crate::topology::OrchestratorTools;
-use lango_core::{AgentName, Function, Limits, Text, ToolName};
+use lango_core::{AgentName, Function, Limits, Text, ToolName, Trust};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 pub use tool::OwnedTool;
@@ -70,6 +70,8 @@ pub struct Agent {
     pub functions: Arc<[Function]>,
     /// Whether it runs somewhere else.
     pub remote: bool,
+    /// The trust label of its instruction and of the descriptions of its tools.
+    pub trust: Trust,
 }
 
 impl Agent {

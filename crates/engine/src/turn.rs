@@ -6,7 +6,7 @@
 //!
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
 //! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `request` what the model is
-//! sent.
+//! sent, `trust` which trust label an agent's context has.
 
 mod approvals;
 mod budget;
@@ -22,13 +22,14 @@ mod resume;
 mod room;
 mod state;
 mod steps;
+mod trust;
 
 use crate::gate::Rules;
 use crate::look_back::LookBack;
 use crate::tree::Tree;
 use lango_core::{
     AgentName, Event, EventBody, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId,
-    TurnSettings,
+    TurnSettings, UserInput,
 };
 use offer::Offer;
 pub(crate) use room::message_bytes;
@@ -69,14 +70,15 @@ impl Turn {
     pub fn begin(
         tree: Arc<Tree>,
         start: TurnStart,
-        question: Text,
+        question: UserInput,
         settings: TurnSettings,
         now: Timestamp,
     ) -> (Self, Vec<Event>) {
         let mut turn = Self::empty(tree, start);
         turn.now = now;
         let body = EventBody::UserMessage {
-            text: question,
+            text: question.text,
+            origin: Some(question.origin),
             settings: Some(settings),
         };
         turn.emit(FrameId::root(), AgentName::user(), body);
@@ -130,7 +132,8 @@ impl Turn {
                 step,
                 status,
                 output,
-            } => self.tool_returned(&step, status, output),
+                trust,
+            } => self.tool_returned(&step, status, output, trust),
             Input::Answered {
                 request,
                 answer,

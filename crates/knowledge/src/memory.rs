@@ -8,9 +8,11 @@
 //! A model that fails moves nothing; the next call tries again. When it failed [`MemorySettings::attempts`] times in a row
 //! the step is done by rules, so that memory never stalls, and what they made says so.
 //!
-//! What may be believed: rules quote the person, so theirs is trusted. What a model made is trusted only if nothing from
-//! outside (a tool's result, a remote agent, an untrusted saved memory) was shown in the session up to there, because an
-//! agent's words may repeat what it read many turns ago. The mark passes to everything that is made of it.
+//! Trust labels: rules quote what the person typed, so theirs is trusted, unless a program wrote the message. What
+//! a model made is trusted only if all turns it was made of are: the log has a label for each message of an agent, which
+//! says whether everything that agent had been shown is trusted. The label passes to everything that is made of it.
+//! What an agent saves or notes itself has the label of the agent's context, which comes with the call
+//! ([`Caller::trust`](lango_core::Caller::trust)).
 
 mod context;
 mod entry;
@@ -25,7 +27,7 @@ mod words;
 
 pub use tools::memory_tools;
 
-use lango_core::{Clock, Model, SessionId, StoreError, UserId};
+use lango_core::{Clock, MemoryContext, Model, SessionId, StoreError, UserId};
 use lango_store::{Generation, MemoryOwner, MemoryRows};
 use reflector::When;
 use std::sync::Arc;
@@ -185,7 +187,7 @@ impl Memory {
         &self,
         user: &UserId,
         session: &SessionId,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<MemoryContext>, StoreError> {
         context::block(self, &owner(user, session)).await
     }
 

@@ -122,6 +122,7 @@ async fn call_all(servers: &Servers, scenario: &str) -> Result<(), Box<dyn Error
         turn: "t_1".into(),
         agent: "suite".into(),
         call: "c_1".into(),
+        trust: lango_core::Trust::Untrusted,
         inspection: Default::default(),
     };
     for tool in servers.tools() {

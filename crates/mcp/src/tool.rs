@@ -7,6 +7,7 @@ use crate::names::line;
 use crate::server::Server;
 use lango_core::{
     BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
+    Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ impl ServerTool {
             risk: Risk::Moderate,
             escalation: None,
             subject: Subject::Arguments,
+            // A pin says that the words are the same as before, not whose they are.
+            trust: Trust::Untrusted,
         };
         Self {
             server,

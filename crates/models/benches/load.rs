@@ -101,7 +101,7 @@ async fn talk(runner: Runner, number: usize) -> (SessionId, Vec<Duration>) {
         let began = Instant::now();
         let question = format!("session {number}, turn {turn}: what does a.txt say?");
         let report = conversation
-            .turn(&question, &Stop::new(), &sender)
+            .turn(question.as_str(), &Stop::new(), &sender)
             .await
             .expect("the turn is stored")
             .finished()

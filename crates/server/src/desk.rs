@@ -12,7 +12,7 @@ use lango_a2a::server::{
     AgentBehind, Cancelled, Ended, Job, Report, ReportError, Reports, Standing as TaskStanding,
     Start, StopReason, Unfit, Words,
 };
-use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId};
+use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
 use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
 use sha2::{Digest, Sha256};
 use std::fmt::{Display, Write};
@@ -127,13 +127,12 @@ impl Desk {
         reports: &Reports,
     ) -> Result<Ended, ReportError> {
         let turn = TurnId::new(job.task.as_str());
-        let question = words::question(&job.message);
+        // Callers are programs, so the message is not the person's word.
+        let question = UserInput::of_program(words::question(&job.message));
         let (sender, shown) = mpsc::channel(SHOWN_AHEAD);
         let stop = Stop::new();
         let running = async {
-            let end = conversation
-                .turn_once(turn, &question, &stop, &sender)
-                .await;
+            let end = conversation.turn_once(turn, question, &stop, &sender).await;
             drop(sender);
             end
         };

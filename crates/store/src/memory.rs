@@ -442,13 +442,14 @@ impl MemorySession {
     }
 
     fn exchange(&self, turn: &MemoryTurn) -> Option<Exchange> {
-        let EventBody::UserMessage { text, .. } = &self.event(turn.question)?.body else {
+        let EventBody::UserMessage { text, origin, .. } = &self.event(turn.question)?.body else {
             return None;
         };
         let answer = turn.answer.and_then(|seq| self.answer(turn, seq));
         Some(Exchange {
             turn: turn.turn.clone(),
             question: text.clone(),
+            origin: *origin,
             answer,
         })
     }
@@ -466,6 +467,7 @@ impl MemorySession {
             text: text.clone(),
             task,
             is_remote: matches!(event.body, EventBody::RemoteReturned { .. }),
+            trust: event.body.trust(),
         })
     }
 

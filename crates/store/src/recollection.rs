@@ -165,8 +165,6 @@ pub struct UnobservedTurn {
     pub began: Timestamp,
     /// What was said. None if the turn was left unfinished for good, or must not be observed.
     pub exchange: Option<Exchange>,
-    /// Untrusted if something from outside was read in it.
-    pub trust: Trust,
 }
 
 /// One step of the memory of a session.

@@ -3,8 +3,8 @@
 //! Of the events of a look back only the words are taken out of the JSON; the rest is skipped.
 
 use lango_core::{
-    AgentName, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId, SessionId, StoreError,
-    Text, Timestamp, TurnId,
+    AgentName, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId, MessageOrigin,
+    SessionId, StoreError, Text, Timestamp, Trust, TurnId,
 };
 use serde::Deserialize;
 
@@ -92,6 +92,8 @@ pub(crate) struct AnswerColumns<'a> {
 #[derive(Deserialize)]
 struct Question {
     text: Text,
+    #[serde(default)]
+    origin: Option<MessageOrigin>,
 }
 
 /// The words of an agent, here or elsewhere.
@@ -103,6 +105,8 @@ struct Answer<'a> {
     text: Option<Text>,
     #[serde(default)]
     output: Option<Text>,
+    #[serde(default)]
+    trust: Trust,
 }
 
 #[derive(Deserialize)]
@@ -125,9 +129,11 @@ pub(crate) fn exchange(
         Some(answer) => answer_of(answer, columns.delegation, session, root_agent)?,
         None => None,
     };
+    let origin = question.as_ref().and_then(|question| question.origin);
     Ok(Exchange {
         turn: TurnId::from(columns.turn),
         question: question.map(|question| question.text).unwrap_or_default(),
+        origin,
         answer,
     })
 }
@@ -156,5 +162,10 @@ fn answer_of(
         text,
         task: task.map(|delegation| delegation.task),
         is_remote,
+        trust: if is_remote {
+            Trust::Untrusted
+        } else {
+            message.trust
+        },
     }))
 }

@@ -2,7 +2,7 @@
 
 use lango_core::{
     BoxFuture, Caller, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolName, ToolOutput,
-    ToolSpec,
+    ToolSpec, Trust,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -115,6 +115,7 @@ pub fn caller() -> Caller {
         turn: "t_1".into(),
         agent: "operator".into(),
         call: "call_1".into(),
+        trust: Trust::Trusted,
         inspection: Default::default(),
     }
 }
@@ -134,6 +135,7 @@ pub fn spec(name: &str) -> ToolSpec {
         risk,
         escalation: None,
         subject: Default::default(),
+        trust: Trust::Trusted,
     }
 }
 

@@ -16,6 +16,7 @@ mod tool;
 pub use library::skill_library_tools;
 
 use cap_std::fs::Dir;
+use lango_core::Trust;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -51,6 +52,9 @@ pub struct SkillCard {
     pub folder: PathBuf,
     /// Whose it is.
     pub whose: Whose,
+    /// The trust label of its description: trusted only if it is the user's, and was not written by an agent with an
+    /// untrusted context.
+    pub trust: Trust,
     /// The folder above.
     above: Arc<Dir>,
 }

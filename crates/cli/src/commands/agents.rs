@@ -8,7 +8,7 @@ use crate::markdown::sanitize;
 use crate::roster::{self, Roster};
 use crate::screen::{self, Layout};
 use crate::text_file;
-use lango_core::{AgentName, Effect, Risk, ToolName, ToolSpec};
+use lango_core::{AgentName, Effect, Risk, ToolName, ToolSpec, Trust};
 use lango_engine::{Agent, AgentFile, Mode, Topology, Tree, TreeError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -154,6 +154,7 @@ fn spec_of(tool: ListedTool) -> ToolSpec {
         risk: Risk::Dangerous,
         escalation: None,
         subject: Default::default(),
+        trust: Trust::Untrusted,
     }
 }
 

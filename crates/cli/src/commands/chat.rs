@@ -7,7 +7,7 @@ use crate::app::{App, Keeping};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::{Sessions, open_session};
-use lango_core::{Model, SessionId};
+use lango_core::{Model, SessionId, UserInput};
 use lango_engine::{Conversation, Mode, RunnerError, Skipped};
 use lango_models::Offline;
 use line::{Line, LineInput};
@@ -68,7 +68,8 @@ async fn talk(
                 if app.take_in()? {
                     conversation.move_to(&app.runner(sessions, chosen)?);
                 }
-                go(&mut conversation, model, Some(question), &folder).await;
+                let question = input.as_question(question);
+                go(&mut conversation, model, Some(&question), &folder).await;
             }
         }
     }
@@ -120,7 +121,12 @@ async fn look_again(conversation: &mut Conversation) -> Result<(), RunnerError> 
 }
 
 /// Runs a turn, or goes on with the one that is left. What goes wrong is told; the chat goes on.
-async fn go(conversation: &mut Conversation, model: &str, question: Option<&str>, folder: &str) {
+async fn go(
+    conversation: &mut Conversation,
+    model: &str,
+    question: Option<&UserInput>,
+    folder: &str,
+) {
     if let Err(failure) = turn::show_turn(model, conversation, question, folder).await {
         screen::say(&format!("error: {failure}"));
     }

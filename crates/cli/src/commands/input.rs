@@ -1,13 +1,14 @@
-//! What is asked: the words on the command line, standard input, or both.
+//! What is asked: the words on the command line, standard input, or both. The log says which part is which.
 
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use lango_core::UserInput;
 use lango_engine::Runner;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 /// The whole question.
-pub async fn question(prompt: &[String], quiet: bool) -> Result<String, Failure> {
+pub async fn question(prompt: &[String], quiet: bool) -> Result<UserInput, Failure> {
     let prompt = prompt.join(" ");
     let wants_stdin_alone = prompt.is_empty() || prompt == "-";
     let is_terminal = std::io::stdin().is_terminal();
@@ -16,16 +17,17 @@ pub async fn question(prompt: &[String], quiet: bool) -> Result<String, Failure>
             .next("lango run \"what files are here?\""));
     }
     if is_terminal {
-        return Ok(prompt);
+        return Ok(prompt.as_str().into());
     }
     let piped = read_stdin(quiet || wants_stdin_alone).await?;
     Ok(match (wants_stdin_alone, piped.trim().is_empty()) {
-        (true, _) => piped,
-        (false, true) => prompt,
-        (false, false) => format!(
-            "{prompt}\n\n<stdin>\n{}\n</stdin>",
-            piped.trim_end_matches('\n')
-        ),
+        (true, _) => UserInput::piped(piped, 0),
+        (false, true) => prompt.as_str().into(),
+        (false, false) => {
+            let piped = piped.trim_end_matches('\n');
+            let text = format!("{prompt}\n\n<stdin>\n{piped}\n</stdin>");
+            UserInput::piped(text, prompt.len())
+        }
     })
 }
 

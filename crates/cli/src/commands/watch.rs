@@ -3,7 +3,7 @@
 
 use super::ask::{Asker, Reply};
 use crate::exit::Failure;
-use lango_core::{Answer, AnsweredBy, ApprovalId, Waiting};
+use lango_core::{Answer, AnsweredBy, ApprovalId, UserInput, Waiting};
 use lango_engine::{Conversation, RunnerError, Shown, Stop, TurnEnd};
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// What a turn is given.
 pub enum Given<'a> {
     /// A question begins one.
-    Question(&'a str),
+    Question(&'a UserInput),
     /// An answer lets the one that waits go on.
     Answer(ApprovalId, Answer),
     /// Nothing new: the one that was cut off goes on, the one that waits is asked about again. If somebody else saw to it
@@ -66,7 +66,7 @@ pub async fn watch(
 
 /// What a conversation does next.
 enum Go<'a> {
-    Ask(&'a str),
+    Ask(&'a UserInput),
     Resume,
     Answer(ApprovalId, Answer, AnsweredBy),
     Stop,
@@ -120,7 +120,7 @@ async fn act(
     shown: &mpsc::Sender<Shown>,
 ) -> Result<TurnEnd, RunnerError> {
     match go {
-        Go::Ask(question) => conversation.turn(question, stop, shown).await,
+        Go::Ask(question) => conversation.turn(question.clone(), stop, shown).await,
         Go::Resume => {
             let end = conversation.resume(stop, shown).await?;
             // Whoever was at work on it has brought it to its end: nothing is left, and nothing waits.

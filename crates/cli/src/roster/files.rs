@@ -26,6 +26,16 @@ pub enum Whose {
     Project,
 }
 
+impl Whose {
+    /// The label of what a file says. Trusting a project's file lets its agents work; its words stay the project's.
+    pub(super) fn label(self) -> lango_core::Trust {
+        match self {
+            Self::Person => lango_core::Trust::Trusted,
+            Self::Project => lango_core::Trust::Untrusted,
+        }
+    }
+}
+
 /// A folder with agent files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFolder {
@@ -133,7 +143,10 @@ impl AgentFolder {
                 }
             };
             match parsed {
-                Ok(file) => found.push((path, file)),
+                Ok(mut file) => {
+                    file.spec.trust = self.whose.label();
+                    found.push((path, file));
+                }
                 Err(wrong) => wrong.into_iter().for_each(|problem| {
                     problems.push(Problem {
                         path: path.clone(),

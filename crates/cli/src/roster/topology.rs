@@ -74,7 +74,12 @@ pub(super) fn project_files(loaded: &Loaded) -> Vec<PathBuf> {
 
 pub(super) fn read_file(path: &Path, whose: Whose, trust: &Trust) -> Result<Topology, Failure> {
     let text = text_of(path, whose, trust)?;
-    Ok(Topology::parse(&text, &path.display().to_string())?)
+    let mut topology = Topology::parse(&text, &path.display().to_string())?;
+    topology.trust = whose.label();
+    for spec in &mut topology.agents {
+        spec.trust = whose.label();
+    }
+    Ok(topology)
 }
 
 /// A topology of the agents whose files are in this folder, and of no others.
@@ -110,8 +115,9 @@ pub(super) fn read_folder(
         Some(_) => path,
         None => folder.path.clone(),
     };
-    let topology =
+    let mut topology =
         Topology::of_agents(head.as_deref(), &origin.display().to_string(), &name, specs)?;
+    topology.trust = folder.whose.label();
     Ok((topology, files))
 }
 

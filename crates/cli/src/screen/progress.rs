@@ -41,6 +41,7 @@ impl Progress {
                 call,
                 status,
                 output,
+                ..
             } => {
                 let first = one_line(first_line(output), 60);
                 // What never ran took no time.

@@ -26,6 +26,7 @@ mod hands;
 mod home_workspace;
 mod keeping;
 mod knowledge;
+mod labels;
 mod lango;
 mod markdown;
 mod mcp;

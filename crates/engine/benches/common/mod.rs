@@ -225,6 +225,7 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
         usage: Usage::default(),
         cost_micros: None,
         opaque: None,
+        trust: lango_core::Trust::Trusted,
     };
     let end = EventBody::TurnFinished {
         outcome: Outcome::Answered { limit: None },
@@ -241,6 +242,7 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
             AgentName::user(),
             EventBody::UserMessage {
                 text: "hello".into(),
+                origin: Some(lango_core::MessageOrigin::Person),
                 settings: None,
             },
         ),

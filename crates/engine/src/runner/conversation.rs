@@ -6,9 +6,9 @@ use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
 use lango_core::{
-    AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Extent, Hold, Model,
-    NewSession, Page, Patience, SessionHead, SessionId, StoreError, Subject, Text, TurnId,
-    TurnSettings, UserId, Waiting,
+    AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Extent, Hold,
+    MemoryContext, Model, NewSession, Page, Patience, SessionHead, SessionId, StoreError, Subject,
+    Text, Trust, TurnId, TurnSettings, UserId, UserInput, Waiting,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -138,7 +138,7 @@ impl Conversation {
     /// Runs one turn until it ends, or until only a person can go on.
     pub async fn turn(
         &mut self,
-        question: &str,
+        question: impl Into<UserInput>,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
@@ -150,11 +150,12 @@ impl Conversation {
     pub async fn turn_as(
         &mut self,
         id: TurnId,
-        question: &str,
+        question: impl Into<UserInput>,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
-        check_input(question)?;
+        let question = question.into();
+        check_input(&question.text)?;
         let hold = self.take_hold(stop, shown).await?;
         match self.place {
             Place::Unsaved => {
@@ -170,13 +171,12 @@ impl Conversation {
     pub(super) async fn turn_held(
         &mut self,
         id: TurnId,
-        question: &str,
+        question: UserInput,
         hold: &Hold,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         self.finish_what_is_left(hold, stop).await?;
-        let question: Text = question.into();
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
             None => None,
@@ -250,7 +250,14 @@ impl Conversation {
     }
 
     /// A new turn at the end of the log.
-    fn begin(&self, id: &TurnId, question: &Text, memory: &Option<Text>) -> (Turn, Vec<Event>) {
+    fn begin(
+        &self,
+        id: &TurnId,
+        question: &UserInput,
+        memory: &Option<MemoryContext>,
+    ) -> (Turn, Vec<Event>) {
+        let recalled = memory.as_ref();
+        let memory_trust = recalled.map_or(Trust::Trusted, |memory| memory.trust);
         let terms = self.parts.model.terms();
         let settings = TurnSettings {
             limits: self.parts.limits,
@@ -259,13 +266,14 @@ impl Conversation {
             folder: Some(Text::clone(self.parts.rules.folder())),
             price: terms.price,
             context_tokens: terms.context_tokens,
-            memory: memory.clone(),
+            memory: recalled.map(|memory| Text::clone(&memory.text)),
+            history_trust: self.look_back.trust().and(memory_trust),
             models: self.parts.models.iter().map(agent_model).collect(),
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(id.clone());
         let now = self.parts.clock.now();
-        Turn::begin(tree, start, Arc::clone(question), settings, now)
+        Turn::begin(tree, start, question.clone(), settings, now)
     }
 
     /// Makes the session, or finds that it is there: an earlier try may have been dropped after the store had taken it.
@@ -346,7 +354,7 @@ impl Conversation {
     }
 
     /// Adds the turn to the look back, and lets the oldest block go when it is time.
-    fn remember(&mut self, question: Text, report: &TurnReport, task: Option<Text>) {
+    fn remember(&mut self, question: UserInput, report: &TurnReport, task: Option<Text>) {
         let answer = report
             .answer
             .as_ref()
@@ -357,6 +365,7 @@ impl Conversation {
                 task,
                 is_remote: (self.parts.tree.sub_agent(author.as_str()))
                     .is_some_and(|agent| agent.remote),
+                trust: report.trust,
             });
         let before = SessionHead::look_back_start(self.turns);
         self.turns += 1;
@@ -364,7 +373,8 @@ impl Conversation {
         let look_back = Arc::make_mut(&mut self.look_back);
         let exchange = Exchange {
             turn: report.turn.clone(),
-            question,
+            question: question.text,
+            origin: Some(question.origin),
             answer,
         };
         look_back.push(&self.parts.tree.root.name, exchange);

@@ -4,7 +4,9 @@
 use super::conversation::{Conversation, LeftOver, Origin, Place, check_input};
 use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
 use crate::turn::{Input, Turn};
-use lango_core::{Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId};
+use lango_core::{
+    Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId, UserInput,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -33,11 +35,12 @@ impl Conversation {
     pub async fn turn_once(
         &mut self,
         id: TurnId,
-        question: &str,
+        question: impl Into<UserInput>,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
-        check_input(question)?;
+        let question = question.into();
+        check_input(&question.text)?;
         let hold = self.take_hold(stop, shown).await?;
         let standing = match self.read_or_create().await? {
             Origin::New => Standing::Unknown,

@@ -42,13 +42,15 @@ pub(super) fn perform<'a>(
                     turn: turn_id,
                     agent: step.agent.clone(),
                     call: step.call.clone(),
+                    trust: step.trust,
                     inspection: step.inspection.clone(),
                 };
-                let (status, output) = parts.gate.run(&step, &caller, time).await;
+                let result = parts.gate.run(&step, &caller, time).await;
                 Input::ToolReturned {
                     step,
-                    status,
-                    output,
+                    status: result.status,
+                    output: result.output,
+                    trust: result.trust,
                 }
             }
             (Step::CallRemote(step), _) => {

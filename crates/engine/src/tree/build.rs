@@ -5,7 +5,7 @@ use crate::capability::capabilities_with_homes;
 use crate::instruction::{self, DELEGATE, OrchestratorPrompt};
 use crate::partition::{Homes, Partition, partition_with_homes};
 use crate::topology::{AgentSpec, OrchestratorTools, Topology, check_name};
-use lango_core::{AgentName, Limits, Text, ToolSpec};
+use lango_core::{AgentName, Limits, Text, ToolSpec, Trust};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -25,6 +25,7 @@ impl Tree {
         check_tools(&tools)?;
         let root_tools = orchestrator_tools(topology, settings, &tools)?;
         check_homes(topology, &settings.homes, &tools)?;
+        let homes_trust = homes_trust(&settings.homes, &tools);
         let Partition { parts, unmatched } = partition_with_homes(topology, &settings.homes, tools);
         let unmatched: Vec<_> = unmatched.iter().map(|spec| spec.name.clone()).collect();
         if settings.strict_tools && !unmatched.is_empty() {
@@ -61,11 +62,18 @@ impl Tree {
             has_unmatched: !unmatched.is_empty(),
             rounds: Limits::default().with_rounds(settings.rounds).rounds,
         });
+        // Its instruction holds what every agent says of itself, and the names of tools that were given to one.
+        let specs_trust = topology.agents.iter().map(|spec| spec.trust);
+        let cards_trust = remotes.iter().map(|_card| Trust::Untrusted);
+        let root_trust = specs_trust
+            .chain(cards_trust)
+            .fold(topology.trust.and(homes_trust), Trust::and);
         let root = Agent {
             name: topology.root.clone(),
             description: "Talks with the user and delegates to the agents below".into(),
             capabilities: Vec::new(),
             functions: functions_of(&root_tools),
+            trust: tools_trust(&root_tools).and(root_trust),
             tools: root_tools,
             instruction,
             remote: false,
@@ -92,6 +100,7 @@ impl Tree {
             description: "Answers the user and uses every tool itself".into(),
             capabilities: Vec::new(),
             functions: functions_of(&tools),
+            trust: tools_trust(&tools),
             tools,
             remote: false,
         };
@@ -223,6 +232,7 @@ fn local_agent(spec: &AgentSpec, homes: &Homes, part: Vec<Arc<ToolSpec>>) -> Age
         instruction: instruction::sub_agent(spec, &capabilities, !tools.is_empty()),
         capabilities,
         functions: functions_of(&tools),
+        trust: tools_trust(&tools).and(spec.trust),
         tools,
         remote: false,
     }
@@ -237,6 +247,7 @@ fn remote_agent(card: RemoteCard) -> Agent {
         instruction: "".into(),
         functions: Arc::from([]),
         remote: true,
+        trust: Trust::Untrusted,
     }
 }
 
@@ -275,6 +286,20 @@ fn own(tools: &[Arc<ToolSpec>]) -> Vec<Arc<OwnedTool>> {
         .iter()
         .map(|spec| Arc::new(OwnedTool::new(Arc::clone(spec))))
         .collect()
+}
+
+/// Returns the lowest label of the tools' descriptions.
+fn tools_trust(tools: &[Arc<OwnedTool>]) -> Trust {
+    let labels = tools.iter().map(|tool| tool.spec.trust);
+    labels.fold(Trust::Trusted, Trust::and)
+}
+
+/// Returns the lowest label of the tools whose names are in the orchestrator's instruction.
+fn homes_trust(homes: &Homes, tools: &[Arc<ToolSpec>]) -> Trust {
+    let given = tools.iter().filter(|tool| homes.contains_key(&tool.name));
+    given
+        .map(|tool| tool.trust)
+        .fold(Trust::Trusted, Trust::and)
 }
 
 fn functions_of(tools: &[Arc<OwnedTool>]) -> Arc<[lango_core::Function]> {

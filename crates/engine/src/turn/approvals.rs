@@ -8,7 +8,7 @@ use super::steps::ModelStep;
 use crate::gate::{Admitted, Decision, call_digest, digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, CallStatus,
-    EventBody, FrameId, Inspection, Text, ToolSpec, Waiting,
+    EventBody, FrameId, Inspection, Text, ToolSpec, Trust, Waiting,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -231,6 +231,7 @@ impl Turn {
             call: call.clone(),
             status: CallStatus::Denied,
             output: detail.into(),
+            trust: Trust::Trusted,
         };
         self.emit(frame.clone(), agent.clone(), body);
     }

@@ -3,7 +3,7 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
-use lango_core::{CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Usage};
+use lango_core::{CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Trust, Usage};
 use std::fmt::Write;
 
 impl Turn {
@@ -129,6 +129,7 @@ impl Turn {
                     call: slot.call.id.clone(),
                     status,
                     output: detail(),
+                    trust: Trust::Trusted,
                 };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }
@@ -181,6 +182,7 @@ impl Turn {
             usage: Usage::default(),
             cost_micros: Some(0),
             opaque: None,
+            trust: self.state.trust_of_all(),
         };
         self.emit_as_root(FrameId::root(), body)
     }

@@ -4,7 +4,7 @@ use super::repetition::Repetition;
 use crate::instruction::Notice;
 use lango_core::{
     AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Inspection, Limit, Opaque,
-    RemoteThread, Text, Timestamp, ToolName,
+    RemoteThread, Text, Timestamp, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(super) struct Frame {
     /// Whether the reply under way had such a call.
     pub reply_is_faulty: bool,
     pub repetition: Repetition,
+    /// The trust label of everything its agent was shown until now.
+    pub trust: Trust,
     pub end: Option<FrameEnd>,
 }
 
@@ -46,6 +48,8 @@ pub(super) enum Entry {
 #[derive(Debug, PartialEq)]
 pub(super) struct Slot {
     pub call: Call,
+    /// The trust label of everything its agent was shown before it made the call.
+    pub trust: Trust,
     pub state: SlotState,
 }
 
@@ -96,7 +100,7 @@ pub(super) enum FrameEnd {
 }
 
 impl Frame {
-    pub fn new(id: FrameId, agent: AgentName, task: Text) -> Self {
+    pub fn new(id: FrameId, agent: AgentName, task: Text, trust: Trust) -> Self {
         Self {
             id,
             agent,
@@ -110,6 +114,7 @@ impl Frame {
             faulty_replies: 0,
             reply_is_faulty: false,
             repetition: Repetition::default(),
+            trust,
             end: None,
         }
     }

@@ -6,7 +6,7 @@ use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
     AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit, ModelError,
-    ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, Text,
+    ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, Text, Trust,
 };
 
 /// What a person reads under an answer that its provider cut off.
@@ -68,6 +68,7 @@ impl Turn {
             usage,
             cost_micros,
             opaque,
+            trust: self.trust_of_reply(&step.frame, &step.agent),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);
         if is_late {
@@ -112,7 +113,13 @@ impl Turn {
         }
     }
 
-    pub(super) fn tool_returned(&mut self, step: &ToolStep, status: CallStatus, output: Text) {
+    pub(super) fn tool_returned(
+        &mut self,
+        step: &ToolStep,
+        status: CallStatus,
+        output: Text,
+        trust: Trust,
+    ) {
         let running = |frame: &super::frame::Frame| {
             let mut slots = frame.slots().iter();
             slots.any(|slot| slot.is_running() && slot.call.id == step.call)
@@ -124,6 +131,7 @@ impl Turn {
             call: step.call.clone(),
             status,
             output,
+            trust,
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {

@@ -9,7 +9,7 @@ use super::frame::{Frame, Slot, SlotState};
 use crate::gate::{Decision, call_digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, Effect, EventBody, Fault,
-    FrameId, Inspection, Risk, Text, ToolName, ToolSpec,
+    FrameId, Inspection, Risk, Text, ToolName, ToolSpec, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -152,6 +152,7 @@ impl Turn {
             call: asked.call.clone(),
             status,
             output,
+            trust: Trust::Trusted,
         };
         self.emit(frame.clone(), agent.clone(), body);
     }

@@ -8,14 +8,14 @@ use crate::rejection;
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
     Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text,
-    Timestamp, TurnSettings, Usage,
+    Timestamp, Trust, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq)]
 pub(super) struct State {
-    root: AgentName,
+    pub root: AgentName,
     pub limits: Limits,
     pub question: Text,
     /// What is remembered of earlier conversations.
@@ -41,10 +41,10 @@ pub(super) struct State {
     pub usage: Usage,
     /// What was spent in millionths of a dollar; none once a reply had no known price.
     pub cost_micros: Option<u64>,
-    price: Option<Price>,
-    context_tokens: Option<u64>,
+    pub price: Option<Price>,
+    pub context_tokens: Option<u64>,
     /// The models of agents that have one of their own.
-    models: BTreeMap<AgentName, AgentModel>,
+    pub models: BTreeMap<AgentName, AgentModel>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
@@ -113,7 +113,9 @@ impl State {
             self.resumes_in_a_row = 0;
         }
         match &event.body {
-            EventBody::UserMessage { text, settings } => self.begin(text, settings.as_ref()),
+            EventBody::UserMessage { text, settings, .. } => {
+                self.begin(text, settings.as_ref(), event.body.trust());
+            }
             EventBody::AgentMessage { model: None, .. } => {}
             EventBody::AgentMessage {
                 text,
@@ -122,9 +124,11 @@ impl State {
                 usage,
                 cost_micros,
                 opaque,
+                trust,
                 ..
             } => {
                 self.spend(*usage, *cost_micros);
+                self.lower_trust(&event.frame, *trust);
                 self.reply(&event.frame, text, calls, opaque.as_ref());
                 if *is_final {
                     self.end(&event.frame, FrameEnd::Answered(Arc::clone(text)));
@@ -138,7 +142,10 @@ impl State {
                 finish,
             } => {
                 self.rounds = self.rounds.max(*round);
-                let mut frame = Frame::new(FrameId::from(call), agent.clone(), Arc::clone(task));
+                // The delegating agent wrote the task, from all that it was shown.
+                let trust = self.trust_of(&event.frame);
+                let id = FrameId::from(call);
+                let mut frame = Frame::new(id, agent.clone(), Arc::clone(task), trust);
                 frame.finish = *finish;
                 frame.waiting_since = self.events;
                 self.frames.push(frame);
@@ -175,6 +182,7 @@ impl State {
                 call,
                 status,
                 output,
+                trust,
             } => {
                 let failed = *status != CallStatus::Ok;
                 self.deeds.end(call, *status);
@@ -182,6 +190,7 @@ impl State {
                     self.count_faulty_reply(&event.frame);
                 }
                 self.answer(&event.frame, call, Arc::clone(output), failed);
+                self.lower_trust(&event.frame, *trust);
             }
             EventBody::ApprovalRequested(request) => {
                 self.asked += 1;
@@ -212,7 +221,8 @@ impl State {
                     .extend(digest.map(|digest| (digest, answer.clone())));
             }
             EventBody::RemoteCalled { .. } => {
-                self.change(&event.frame, |frame| frame.remote = true)
+                self.change(&event.frame, |frame| frame.remote = true);
+                self.lower_trust(&event.frame, Trust::Untrusted);
             }
             EventBody::RemoteAccepted { thread } => {
                 self.change(&event.frame, |frame| frame.thread = Some(thread.clone()));
@@ -254,19 +264,6 @@ impl State {
         self.end(frame, end);
     }
 
-    fn begin(&mut self, question: &Text, settings: Option<&TurnSettings>) {
-        if let Some(settings) = settings {
-            self.limits = settings.limits;
-            self.price = settings.price;
-            self.context_tokens = settings.context_tokens;
-            self.memory.clone_from(&settings.memory);
-            self.models.clone_from(&settings.models);
-        }
-        self.question = Arc::clone(question);
-        let root = Frame::new(FrameId::root(), self.root.clone(), Arc::clone(question));
-        self.frames.push(root);
-    }
-
     fn spend(&mut self, usage: Usage, cost_micros: Option<u64>) {
         self.model_calls += 1;
         self.usage += usage;
@@ -278,8 +275,10 @@ impl State {
     fn reply(&mut self, frame: &FrameId, text: &Text, calls: &[Call], opaque: Option<&Opaque>) {
         self.calls_seen
             .extend(calls.iter().map(|call| call.id.clone()));
+        let trust = self.trust_of(frame);
         let open = |call: &Call| Slot {
             call: call.clone(),
+            trust,
             state: SlotState::Open,
         };
         let now = self.events;
@@ -467,11 +466,12 @@ impl State {
                 false => text,
             };
             self.answer(&FrameId::root(), &CallId::from(frame), text, failed);
+            self.lower_trust(&FrameId::root(), self.trust_of(frame));
         }
         self.change(frame, |frame| frame.end = Some(end));
     }
 
-    fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {
+    pub fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {
         if let Some(frame) = self.frames.iter_mut().find(|frame| frame.id == *id) {
             change(frame);
         }

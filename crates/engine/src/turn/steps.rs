@@ -5,7 +5,7 @@ use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, Inspection,
-    ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
+    ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct ToolStep {
     pub arguments: Arc<Value>,
     /// What happens to the world when it runs.
     pub effect: Effect,
+    /// The trust label of everything the agent was shown before it made the call.
+    pub trust: Trust,
     /// What the tool found out about the call before it was allowed.
     pub inspection: Inspection,
 }
@@ -105,6 +107,8 @@ pub enum Input {
         status: CallStatus,
         /// What the model is told.
         output: Text,
+        /// The trust label of the output.
+        trust: Trust,
     },
     /// Somebody, or the lack of anybody, decided about a call that waits.
     Answered {
@@ -209,6 +213,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
             tool: tool.clone(),
             arguments: Arc::clone(arguments),
             effect: *effect,
+            trust: slot.trust,
             inspection: inspection.clone(),
         }))
     })

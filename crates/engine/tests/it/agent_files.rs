@@ -67,6 +67,7 @@ fn t15_a_file_says_everything_that_a_spec_has() {
         always_include: false,
         instruction: "# How\n\nName *every* source.".to_owned(),
         model: Some("openai/gpt-5-mini".to_owned()),
+        trust: lango_core::Trust::Trusted,
     };
     assert_eq!(file.spec, expected);
 }

@@ -97,6 +97,8 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
             folder: bench.folder,
             clock: Arc::clone(&bench.clock),
             topology,
+            homes: Default::default(),
+            recollection: None,
         };
         let model = ScriptedModel::new(|request| {
             let offered = request
@@ -131,11 +133,13 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
     let exchange = |turn: &str, author: &str, text: &str, task: Option<&str>| Exchange {
         turn: turn.into(),
         question: format!("question of {turn}").into(),
+        origin: None,
         answer: Some(ExchangeAnswer {
             author: AgentName::from(author),
             text: text.into(),
             task: task.map(Into::into),
             is_remote: false,
+            trust: Default::default(),
         }),
     };
     let mut play = Play::scripted(
@@ -184,6 +188,7 @@ fn a_request_that_was_stopped_is_not_read_as_part_of_the_next() {
     play.exchanges = vec![Exchange {
         turn: "t_a".into(),
         question: "delete the old backups".into(),
+        origin: None,
         answer: None,
     }];
     let played = play.run("hello");

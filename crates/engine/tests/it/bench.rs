@@ -1,11 +1,11 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, Clock, Event, Ids, Limits, Model, Page, RemoteAgent, SessionId, SessionStore, Tool,
-    UserId,
+    AgentName, Clock, Event, Ids, Limits, Model, Page, Recollection, RemoteAgent, SessionId,
+    SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
-    Conversation, Gate, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
+    Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
     TreeSettings, TurnEnd, TurnReport,
 };
 use lango_store::MemoryStore;
@@ -25,6 +25,8 @@ pub struct Bench {
     pub folder: &'static str,
     pub clock: Arc<SetClock>,
     pub topology: Topology,
+    pub homes: Homes,
+    pub recollection: Option<Arc<dyn Recollection>>,
 }
 
 impl Bench {
@@ -39,6 +41,8 @@ impl Bench {
             folder: "/work",
             clock: Arc::new(SetClock::default()),
             topology: Topology::built_in("specialists").unwrap(),
+            homes: Homes::new(),
+            recollection: None,
         }
     }
 
@@ -53,8 +57,11 @@ impl Bench {
             description: remote.description().to_owned(),
         };
         let cards = self.remotes.iter().map(card).collect();
-        let tree =
-            Arc::new(Tree::multi(&self.topology, specs, cards, &TreeSettings::default()).unwrap());
+        let settings = TreeSettings {
+            homes: self.homes.clone(),
+            ..TreeSettings::default()
+        };
+        let tree = Arc::new(Tree::multi(&self.topology, specs, cards, &settings).unwrap());
         Runner::new(RunnerParts {
             gate: Gate::new(&tree, self.tools.clone()).unwrap(),
             tree,
@@ -66,7 +73,7 @@ impl Bench {
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
-            recollection: None,
+            recollection: self.recollection.clone(),
             patience: lango_core::Patience::Wait { most: 16 },
         })
     }
@@ -78,6 +85,14 @@ pub fn local() -> UserId {
 
 /// Runs a turn and keeps what was shown.
 pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnReport, Vec<Shown>) {
+    turn_on(conversation, question.into()).await
+}
+
+/// The same on an input of any origin.
+pub async fn turn_on(
+    conversation: &mut Conversation,
+    question: UserInput,
+) -> (TurnReport, Vec<Shown>) {
     let (sender, mut shown) = mpsc::channel(10_000);
     let end = conversation
         .turn(question, &Stop::new(), &sender)

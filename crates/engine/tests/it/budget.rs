@@ -145,11 +145,13 @@ fn long_exchange(number: usize) -> Exchange {
     Exchange {
         turn: format!("t_{number}").as_str().into(),
         question: format!("question {number} {}", "x".repeat(900)).into(),
+        origin: None,
         answer: Some(ExchangeAnswer {
             author: "operator".into(),
             text: "y".repeat(900).into(),
             task: None,
             is_remote: false,
+            trust: Default::default(),
         }),
     }
 }

@@ -31,3 +31,5 @@ mod runner;
 mod support;
 mod tree;
 mod trees;
+mod trust;
+mod trust_resume;

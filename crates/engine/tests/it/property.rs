@@ -9,7 +9,7 @@ use crate::crash_laws::{crash, retries};
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
     AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply,
-    ModelRequest, Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp,
+    ModelRequest, Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust,
     TurnSettings, Usage,
 };
 use lango_engine::{Input, Mode, Rules, Step, Tree, Turn, TurnStart};
@@ -182,6 +182,7 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         price: [Some(PRICE), None][choices.next(2)],
         context_tokens: [None, Some(3000), Some(500)][choices.next(3)],
         memory: None,
+        history_trust: [Trust::Trusted, Trust::Untrusted][choices.next(2)],
         models: own_models(choices),
     };
     let (mut turn, mut events) = Turn::begin(
@@ -285,6 +286,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 step,
                 status,
                 output,
+                trust: [Trust::Trusted, Trust::Untrusted][choices.next(2)],
             }
         }
         Step::CallRemote(step) => {

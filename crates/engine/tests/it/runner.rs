@@ -335,7 +335,7 @@ async fn input_that_is_empty_or_too_long_starts_no_turn() {
     ] {
         assert!(
             conversation
-                .turn(&input, &Stop::new(), &sender)
+                .turn(input.as_str(), &Stop::new(), &sender)
                 .await
                 .is_err()
         );

@@ -2,7 +2,7 @@
 
 use lango_core::{
     AgentModel, AgentName, CallStatus, Event, EventBody, Limits, Message, ModelReply, ModelRequest,
-    Outcome, SessionId, Text, Timestamp, TurnId, TurnSettings,
+    Outcome, SessionId, Text, Timestamp, Trust, TurnId, TurnSettings,
 };
 use lango_engine::{
     Action, Input, LookBack, ModelStep, RemoteCard, RemoteStep, Rule, Step, ToolStep, Topology,
@@ -148,6 +148,11 @@ impl<'a> Play<'a> {
         self
     }
 
+    fn look_back_trust(&self) -> Trust {
+        let labels = self.exchanges.iter().map(lango_core::Exchange::trust);
+        labels.fold(Trust::Trusted, Trust::and)
+    }
+
     pub fn begin(&self, question: &str) -> (Turn, Vec<Event>) {
         let settings = TurnSettings {
             limits: self.limits,
@@ -157,6 +162,7 @@ impl<'a> Play<'a> {
             price: self.price,
             context_tokens: self.context_tokens,
             memory: None,
+            history_trust: self.look_back_trust(),
             models: self.agent_models.clone(),
         };
         Turn::begin(
@@ -199,6 +205,7 @@ impl<'a> Play<'a> {
                         step,
                         status,
                         output: output.into(),
+                        trust: Trust::Untrusted,
                     }
                 }
                 Step::CallRemote(step) => {

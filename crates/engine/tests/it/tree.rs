@@ -198,6 +198,7 @@ fn t08_one_more_spec_is_one_more_agent_everywhere() {
         always_include: false,
         instruction: String::new(),
         model: None,
+        trust: lango_core::Trust::Trusted,
     };
     for name in Topology::BUILT_IN {
         let mut topology = built_in(name);

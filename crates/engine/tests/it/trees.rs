@@ -236,6 +236,7 @@ impl Driven {
             price: None,
             context_tokens: None,
             memory: None,
+            history_trust: Default::default(),
             models: Default::default(),
         };
         let (turn, events) = Turn::begin(

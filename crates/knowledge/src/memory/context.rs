@@ -5,7 +5,7 @@
 
 use super::entry::Entry;
 use super::{Memory, TOKEN_BYTES, prompt};
-use lango_core::StoreError;
+use lango_core::{MemoryContext, StoreError, Trust};
 use lango_store::MemoryOwner;
 
 /// How many entries of a section are looked at.
@@ -15,7 +15,7 @@ const MOST_ENTRIES: usize = 64;
 pub(super) async fn block(
     memory: &Memory,
     owner: &MemoryOwner,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<MemoryContext>, StoreError> {
     let shown = memory.rows().shown(owner, MOST_ENTRIES).await?;
     let mut sections = Vec::with_capacity(4);
     for recollections in shown.recollections {
@@ -25,26 +25,32 @@ pub(super) async fn block(
     Ok(fit(sections, memory.parts.settings.context_tokens))
 }
 
-fn fit(sections: Vec<Vec<Entry>>, most_tokens: u64) -> Option<String> {
+fn fit(sections: Vec<Vec<Entry>>, most_tokens: u64) -> Option<MemoryContext> {
     let most_bytes = usize::try_from(most_tokens.saturating_mul(TOKEN_BYTES)).unwrap_or(usize::MAX);
     let room = most_bytes.checked_sub(prompt::context("").len())?;
     let share = room / sections.len().max(1);
     let mut lines = String::new();
+    let mut trust = Trust::Trusted;
     for (index, section) in sections.into_iter().enumerate() {
         let end = share.saturating_mul(index + 1);
         for entry in section {
+            let entry_trust = entry.source.trust;
             if let Some(line) = entry.line_within(end.saturating_sub(lines.len())) {
                 lines.push_str(&line);
+                trust = trust.and(entry_trust);
             }
         }
     }
-    (!lines.is_empty()).then(|| prompt::context(&lines))
+    (!lines.is_empty()).then(|| MemoryContext {
+        text: prompt::context(&lines).into(),
+        trust,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lango_core::{Source, Timestamp, Trust};
+    use lango_core::{Source, Timestamp};
     use lango_store::{Generation, MemoryId};
     use proptest::prelude::*;
 
@@ -72,7 +78,7 @@ mod tests {
             let sections = texts.into_iter().map(|texts| {
                 texts.into_iter().zip(1..).map(|(text, number)| entry(number, text)).collect()
             });
-            if let Some(block) = fit(sections.collect(), tokens) {
+            if let Some(MemoryContext { text: block, .. }) = fit(sections.collect(), tokens) {
                 prop_assert!(super::super::tokens(&block) <= tokens);
                 prop_assert!(block.starts_with("<memory>\n") && block.ends_with("\n</memory>"));
                 prop_assert_eq!(block.matches("</memory>").count(), 1);
@@ -84,7 +90,7 @@ mod tests {
     fn no_section_is_crowded_out() {
         let long = || vec![entry(1, "x".repeat(20_000)), entry(2, "y".repeat(20_000))];
         let short = vec![entry(9, "the last".to_owned())];
-        let block = fit(vec![long(), long(), long(), short], 1000).unwrap();
+        let block = fit(vec![long(), long(), long(), short], 1000).unwrap().text;
         assert!(block.contains("\"text\":\"the last\""));
         assert_eq!(block.matches("…\"}").count(), 3);
     }

@@ -6,7 +6,7 @@
 use super::entry::date;
 use super::words::Words;
 use super::{By, Memory, Progress, prompt, rules, tokens};
-use lango_core::{Exchange, Source, StoreError, Trust};
+use lango_core::{Exchange, MessageOrigin, Source, StoreError, Trust};
 use lango_store::{Commit, MemoryOwner, MemoryStep, NewRecollection, TurnsToRead, UnobservedTurn};
 use serde::Serialize;
 
@@ -49,14 +49,11 @@ impl Memory {
         let (Some(first), Some(last)) = (turns.first(), turns.last()) else {
             return Ok(Progress::NotDue);
         };
-        let shown = if self.rows().has_untrusted(&owner.user).await? {
-            Trust::Untrusted
-        } else {
-            watermark.trust
-        };
-        let trust = turns
-            .iter()
-            .fold(shown, |trust, turn| trust.and(turn.trust));
+        let shown = || turns.iter().filter_map(|turn| turn.exchange.as_ref());
+        let trust = shown()
+            .map(Exchange::trust)
+            .fold(watermark.trust, Trust::and);
+        let typed_trust = shown().map(trust_of_typed).fold(Trust::Trusted, Trust::and);
         let is_empty = turns.iter().all(|turn| turn.exchange.is_none());
         let words = if is_empty {
             Words::Nothing
@@ -83,7 +80,7 @@ impl Memory {
                 name: self.maker(by).into(),
                 trust: match by {
                     By::Model => trust,
-                    By::Rules => Trust::Trusted,
+                    By::Rules => typed_trust,
                 },
             },
             created: self.parts.clock.now(),
@@ -113,6 +110,15 @@ fn batch(turns: &[UnobservedTurn], threshold: u64) -> Option<usize> {
         }
     }
     (turns.len() >= MOST_TURNS).then_some(turns.len())
+}
+
+/// Returns the label of the words that rules quote: they are the person's, unless a program sent them or an older log does
+/// not say where they came from.
+fn trust_of_typed(exchange: &Exchange) -> Trust {
+    match exchange.origin {
+        Some(MessageOrigin::Person | MessageOrigin::Pipe { .. }) => Trust::Trusted,
+        Some(MessageOrigin::Program) | None => Trust::Untrusted,
+    }
 }
 
 fn exchange_tokens(exchange: &Exchange) -> u64 {

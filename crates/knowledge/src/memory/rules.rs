@@ -80,7 +80,7 @@ pub(super) fn observe(turns: &[UnobservedTurn]) -> Option<String> {
         let Some(exchange) = &turn.exchange else {
             continue;
         };
-        for sentence in sentences(&exchange.question) {
+        for sentence in sentences(exchange.typed_part()) {
             if let Some(kind) = kind_of(sentence) {
                 let kept = &sentence[..sentence.floor_char_boundary(SENTENCE_BYTES)];
                 lines.push(format!("- {kind} (turn {}): {kept}", turn.ordinal + 1));

@@ -8,6 +8,7 @@ use super::search::Query;
 use super::{MOST_STEPS, Memory, Progress, owner};
 use lango_core::{
     Caller, Declaration, Effect, Risk, Source, StoreError, Subject, Text, Tool, ToolError,
+    ToolOutput, Trust,
 };
 use lango_store::{
     Generation, MemoryId, MemoryOwner, NewRecollection, NewSavedMemory, Saved, Which,
@@ -162,7 +163,7 @@ fn tool<A, F, R>(memory: &Memory, declaration: Declaration, code: F) -> Arc<dyn 
 where
     A: JsonSchema + DeserializeOwned + 'static,
     F: Fn(Memory, Caller, A) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<String, ToolError>> + Send + 'static,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 {
     let memory = memory.clone();
     declaration.with_code(move |caller, arguments| code(memory.clone(), caller, arguments))
@@ -172,7 +173,7 @@ async fn list_observations(
     memory: Memory,
     caller: Caller,
     list: List,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let entries = newest(&memory, &own(&caller), Generation::Observation).await?;
     Ok(shown(
         entries,
@@ -181,7 +182,11 @@ async fn list_observations(
     ))
 }
 
-async fn list_reflections(memory: Memory, caller: Caller, list: List) -> Result<String, ToolError> {
+async fn list_reflections(
+    memory: Memory,
+    caller: Caller,
+    list: List,
+) -> Result<ToolOutput, ToolError> {
     let mut entries = newest(&memory, &own(&caller), Generation::First).await?;
     entries.extend(newest(&memory, &own(&caller), Generation::Second).await?);
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
@@ -205,36 +210,42 @@ async fn newest(
     Ok(rows.into_iter().map(Entry::from).collect())
 }
 
-async fn save(memory: Memory, caller: Caller, save: Save) -> Result<String, ToolError> {
+async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, ToolError> {
     let text = checked(&save.text)?;
     let tags = save.tags.iter().map(|tag| tag.trim().to_lowercase());
     let mut tags: Vec<String> = tags.filter(|tag| !tag.is_empty()).collect();
     tags.sort();
     tags.dedup();
     if tags.len() > MOST_TAGS || tags.iter().any(|tag| tag.len() > TAG_BYTES) {
-        return Err(ToolError::new(format!(
+        return Err(ToolError::trusted(format!(
             "a memory has {MOST_TAGS} tags of {TAG_BYTES} bytes at most; leave some out"
         )));
     }
+    // Refuses a session of another user.
+    memory
+        .rows()
+        .watermark(&own(&caller))
+        .await
+        .map_err(failed)?;
     let new = NewSavedMemory {
         text,
         tags,
-        source: source(&memory, &caller).await?,
+        source: source(&caller),
         created: memory.parts.clock.now(),
     };
     let saved = memory.rows().save(&caller.user, new, MOST_SAVED).await;
     match saved.map_err(failed)? {
-        Saved::New(id) => Ok(format!("Saved as `{id}`.")),
-        Saved::Again(id) => Ok(format!(
+        Saved::New(id) => Ok(ToolOutput::trusted(format!("Saved as `{id}`."))),
+        Saved::Again(id) => Ok(ToolOutput::trusted(format!(
             "This is saved as `{id}` already; its tags are these now."
-        )),
-        Saved::Full => Err(ToolError::new(format!(
+        ))),
+        Saved::Full => Err(ToolError::trusted(format!(
             "{MOST_SAVED} memories are saved, which is the most; forget some first"
         ))),
     }
 }
 
-async fn recall(memory: Memory, caller: Caller, recall: Recall) -> Result<String, ToolError> {
+async fn recall(memory: Memory, caller: Caller, recall: Recall) -> Result<ToolOutput, ToolError> {
     let query = query(&recall.query)?;
     let found = memory.recall(&own(&caller), &query).await;
     Ok(shown(
@@ -244,31 +255,33 @@ async fn recall(memory: Memory, caller: Caller, recall: Recall) -> Result<String
     ))
 }
 
-async fn forget(memory: Memory, caller: Caller, forget: ToForget) -> Result<String, ToolError> {
+async fn forget(memory: Memory, caller: Caller, forget: ToForget) -> Result<ToolOutput, ToolError> {
     let what = match (&forget.id, &forget.query) {
         (Some(id), None) => What::One(id.parse().map_err(|_| {
-            ToolError::new(format!(
+            ToolError::trusted(format!(
                 "`{id}` is no id of memory; such ids are `o_1`, `r_2`, `m_3`"
             ))
         })?),
         (None, Some(words)) => What::All(query(words)?),
-        _ => return Err(ToolError::new("give either `id` or `query`")),
+        _ => return Err(ToolError::trusted("give either `id` or `query`")),
     };
     let gone = memory.forget(&own(&caller), &caller.turn, &what).await;
     match gone.map_err(failed)? {
-        None => Err(ToolError::new(
+        None => Err(ToolError::trusted(
             "memory was changed by others all the time; nothing was forgotten; try again",
         )),
-        Some(gone) if gone.is_empty() => Ok("Nothing that is remembered fits.".to_owned()),
-        Some(gone) => Ok(format!(
+        Some(gone) if gone.is_empty() => {
+            Ok(ToolOutput::trusted("Nothing that is remembered fits."))
+        }
+        Some(gone) => Ok(ToolOutput::trusted(format!(
             "Forgot {}: {}. The log of the conversation keeps what was said.",
             gone.len(),
             names(&gone)
-        )),
+        ))),
     }
 }
 
-async fn observe_note(memory: Memory, caller: Caller, note: Note) -> Result<String, ToolError> {
+async fn observe_note(memory: Memory, caller: Caller, note: Note) -> Result<ToolOutput, ToolError> {
     let owner = own(&caller);
     let turn = memory.rows().current_turn(&owner, &caller.turn).await;
     let watermark = memory.rows().watermark(&owner).await.map_err(failed)?;
@@ -276,14 +289,14 @@ async fn observe_note(memory: Memory, caller: Caller, note: Note) -> Result<Stri
     let note = NewRecollection {
         turns: (turn, turn),
         text: checked(&note.text)?,
-        source: source(&memory, &caller).await?,
+        source: source(&caller),
         created: memory.parts.clock.now(),
     };
     let id = memory.rows().add_note(&owner, note).await.map_err(failed)?;
-    Ok(format!("Noted as `{id}`."))
+    Ok(ToolOutput::trusted(format!("Noted as `{id}`.")))
 }
 
-async fn reflect_now(memory: Memory, caller: Caller) -> Result<String, ToolError> {
+async fn reflect_now(memory: Memory, caller: Caller) -> Result<ToolOutput, ToolError> {
     let when = When::Now(memory.parts.settings.observation_token_threshold);
     let mut made = 0;
     for _ in 0..MOST_STEPS {
@@ -301,33 +314,34 @@ async fn reflect_now(memory: Memory, caller: Caller) -> Result<String, ToolError
             Progress::Dropped | Progress::Observed { .. } => {}
         }
     }
-    Ok(match made {
+    Ok(ToolOutput::trusted(match made {
         0 => "All observations of this session are reflected on already.".to_owned(),
         1 => "Made 1 reflection.".to_owned(),
         _ => format!("Made {made} reflections."),
-    })
+    }))
 }
 
 fn own(caller: &Caller) -> MemoryOwner {
     owner(&caller.user, &caller.session)
 }
 
-/// What an agent writes down is as believable as all it was shown.
-async fn source(memory: &Memory, caller: &Caller) -> Result<Source, ToolError> {
-    let trust = memory.rows().trust_now(&own(caller)).await;
-    Ok(Source {
+/// The source of a text that the calling agent wrote: it has the label of the agent's context.
+fn source(caller: &Caller) -> Source {
+    Source {
         name: Text::from(format!("note of {}", caller.agent)),
-        trust: trust.map_err(failed)?,
-    })
+        trust: caller.trust,
+    }
 }
 
 fn checked(text: &str) -> Result<String, ToolError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(ToolError::new("the text is empty; say what to remember"));
+        return Err(ToolError::trusted(
+            "the text is empty; say what to remember",
+        ));
     }
     if text.len() > OBSERVATION_BYTES {
-        return Err(ToolError::new(format!(
+        return Err(ToolError::trusted(format!(
             "the text has {} bytes, {OBSERVATION_BYTES} are the most; keep what matters",
             text.len()
         )));
@@ -337,12 +351,15 @@ fn checked(text: &str) -> Result<String, ToolError> {
 
 fn query(text: &str) -> Result<Query, ToolError> {
     Query::new(text)
-        .ok_or_else(|| ToolError::new("there is no word in the query; say what to look for"))
+        .ok_or_else(|| ToolError::trusted("there is no word in the query; say what to look for"))
 }
 
-fn shown(entries: Vec<Entry>, limit: Option<usize>, if_none: &str) -> String {
+/// Renders entries, with the lowest label among those shown.
+fn shown(entries: Vec<Entry>, limit: Option<usize>, if_none: &str) -> ToolOutput {
     let limit = limit.unwrap_or(SHOWN).clamp(1, MOST_SHOWN);
     let more = entries.len() > limit;
+    let labels = entries.iter().take(limit).map(|entry| entry.source.trust);
+    let trust = labels.fold(Trust::Trusted, Trust::and);
     let lines = entries.into_iter().take(limit).map(|mut entry| {
         let line = entry.clone().line_within(LINE_BYTES);
         line.unwrap_or_else(|| {
@@ -356,7 +373,7 @@ fn shown(entries: Vec<Entry>, limit: Option<usize>, if_none: &str) -> String {
         (false, true) => text.push_str("(there are more)"),
         (false, false) => text.truncate(text.trim_end().len()),
     }
-    text
+    ToolOutput { text, trust }
 }
 
 fn names(ids: &[MemoryId]) -> String {

@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use lango_core::{
     BoxStream, Caller, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
-    ModelTerms, NewSession, SessionId, Timestamp, ToolError, UserId,
+    ModelTerms, NewSession, SessionId, Timestamp, ToolError, ToolOutput, Trust, UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
 use lango_store::{Database, Generation, MemoryOwner, Recollection, Which};
@@ -127,6 +127,21 @@ async fn run(
     run_in(memory, owner, "t_1", name, arguments).await
 }
 
+/// The same by an agent that was shown something from outside.
+async fn run_untrusted(
+    memory: &Memory,
+    owner: &MemoryOwner,
+    name: &str,
+    arguments: Value,
+) -> Result<String, ToolError> {
+    let caller = Caller {
+        trust: Trust::Untrusted,
+        ..caller(owner, "t_1")
+    };
+    let output = run_as(memory, &caller, name, arguments).await;
+    output.map(|output| output.text)
+}
+
 async fn run_in(
     memory: &Memory,
     owner: &MemoryOwner,
@@ -134,18 +149,31 @@ async fn run_in(
     name: &str,
     arguments: Value,
 ) -> Result<String, ToolError> {
-    let caller = Caller {
+    let output = run_as(memory, &caller(owner, turn), name, arguments).await;
+    output.map(|output| output.text)
+}
+
+fn caller(owner: &MemoryOwner, turn: &str) -> Caller {
+    Caller {
         user: owner.user.clone(),
         session: owner.session.clone(),
         turn: turn.into(),
         agent: "chronicler".into(),
         call: "call_1".into(),
+        trust: Trust::Trusted,
         inspection: Default::default(),
-    };
+    }
+}
+
+async fn run_as(
+    memory: &Memory,
+    caller: &Caller,
+    name: &str,
+    arguments: Value,
+) -> Result<ToolOutput, ToolError> {
     let tools = memory_tools(memory.clone());
     let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap();
-    let output = tool.run(&caller, Arc::new(arguments)).await;
-    output.map(|output| output.text)
+    tool.run(caller, Arc::new(arguments)).await
 }
 
 /// The data a model was sent.

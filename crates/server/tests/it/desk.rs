@@ -2,7 +2,8 @@
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, CallStatus, EventBody, Page, Patience, Risk, SessionCatalog, Tool, UserId,
+    Answer, AnsweredBy, CallStatus, EventBody, MessageOrigin, Page, Patience, Risk, SessionCatalog,
+    Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::Desk;
@@ -64,6 +65,24 @@ async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
             .is_empty()
     );
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_message_of_a_caller_is_logged_as_a_programs_and_its_answer_is_untrusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::replies([say("Hello.")]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
+    let context = sent["result"]["task"]["contextId"].as_str().unwrap();
+    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let page = Page { from: 1, limit: 10 };
+    let events = server.store.read(&session, page).await.unwrap();
+    let EventBody::UserMessage { origin, .. } = &events[0].body else {
+        panic!("{events:?}");
+    };
+    assert_eq!(*origin, Some(MessageOrigin::Program));
+    assert!(matches!(events[1].body, EventBody::AgentMessage { .. }));
+    assert_eq!(events[1].body.trust(), Trust::Untrusted);
 }
 
 #[tokio::test]

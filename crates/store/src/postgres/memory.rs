@@ -14,7 +14,7 @@ use crate::recollection::{
     NewSavedMemory, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead, UnobservedTurn,
     Watermark, Which,
 };
-use lango_core::{Trust, TurnId, UserId};
+use lango_core::{TurnId, UserId};
 #[cfg(test)]
 pub(super) use statements::EVERYDAY;
 
@@ -29,12 +29,6 @@ impl MemoryRows for PostgresStore {
         self.asked(
             async move { read::turns(&self.database, &owner, turns, &self.root_agent).await },
         )
-    }
-
-    fn trust_now(&self, owner: &MemoryOwner) -> Answer<'_, Trust> {
-        self.look(owner.clone(), |transaction, owner| {
-            Box::pin(read::trust_now(transaction, owner))
-        })
     }
 
     fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> Answer<'_, Option<u64>> {
@@ -65,11 +59,6 @@ impl MemoryRows for PostgresStore {
     fn saved(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SavedMemory>> {
         let user = user.clone();
         self.asked(async move { read::saved(&self.database, &user, limit).await })
-    }
-
-    fn has_untrusted(&self, user: &UserId) -> Answer<'_, bool> {
-        let user = user.clone();
-        self.asked(async move { read::has_untrusted(&self.database, &user).await })
     }
 
     fn commit(

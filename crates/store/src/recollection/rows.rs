@@ -9,7 +9,7 @@ use super::{
     Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead, UnobservedTurn, Watermark, Which,
 };
 use crate::database::Answer;
-use lango_core::{Trust, TurnId, UserId};
+use lango_core::{TurnId, UserId};
 
 /// The memory in a database. Every method but those of saved memories wants a session that is the user's, and finds
 /// nothing, or says [`NotFound`](lango_core::StoreError::NotFound), if it is not.
@@ -19,9 +19,6 @@ pub trait MemoryRows: Send + Sync {
 
     /// Turns in their order, up to the first that may still go on.
     fn turns(&self, owner: &MemoryOwner, turns: TurnsToRead) -> Answer<'_, Vec<UnobservedTurn>>;
-
-    /// Whether all that the session's agents were shown until now may be believed.
-    fn trust_now(&self, owner: &MemoryOwner) -> Answer<'_, Trust>;
 
     /// The ordinal of a turn that is going on.
     fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> Answer<'_, Option<u64>>;
@@ -40,9 +37,6 @@ pub trait MemoryRows: Send + Sync {
 
     /// A user's saved memories, the newest first.
     fn saved(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SavedMemory>>;
-
-    /// Whether a user has saved something that may not be believed.
-    fn has_untrusted(&self, user: &UserId) -> Answer<'_, bool>;
 
     /// Ends a step that was begun at this revision: its result and the watermark, together or not at all.
     fn commit(

@@ -8,7 +8,7 @@ use crate::recollection::{
     NewSavedMemory, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead, UnobservedTurn,
     Watermark, Which,
 };
-use lango_core::{Trust, TurnId, UserId};
+use lango_core::{TurnId, UserId};
 
 impl MemoryRows for SqliteStore {
     fn watermark(&self, owner: &MemoryOwner) -> Answer<'_, Watermark> {
@@ -24,14 +24,6 @@ impl MemoryRows for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| memory_rows::turns(reader, &owner, turns)),
-        )
-    }
-
-    fn trust_now(&self, owner: &MemoryOwner) -> Answer<'_, Trust> {
-        let owner = owner.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| memory_rows::trust_now(reader.connection, &owner)),
         )
     }
 
@@ -69,14 +61,6 @@ impl MemoryRows for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |reader| memory_rows::saved(reader.connection, &user, limit)),
-        )
-    }
-
-    fn has_untrusted(&self, user: &UserId) -> Answer<'_, bool> {
-        let user = user.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| memory_rows::has_untrusted(reader.connection, &user)),
         )
     }
 

@@ -108,9 +108,15 @@ pub(super) fn save(
         serde_json::to_string(&memory.tags).map_err(|error| Failure::other(error.to_string()))?;
     let same = connection
         .prepare_cached(RETAG_SAVED)?
-        .query_row(params![user.as_str(), memory.text, tags], |row| {
-            unsigned(row, 0)
-        })
+        .query_row(
+            params![
+                user.as_str(),
+                memory.text,
+                tags,
+                memory.source.trust == Trust::Trusted
+            ],
+            |row| unsigned(row, 0),
+        )
         .optional()?;
     if let Some(number) = same {
         return Ok(Saved::Again(MemoryId::Saved(number)));

@@ -3,8 +3,7 @@
 use super::failure::Failure;
 use super::look_back;
 use super::memory_statements::{
-    LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, UNOBSERVED,
-    UNTRUSTED_SAVED, WATERMARK,
+    LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OWNS, SAVED, UNOBSERVED, WATERMARK,
 };
 use super::readers::Reader;
 use super::rows::unsigned;
@@ -73,7 +72,7 @@ pub(super) fn turns(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let (finished, forgotten, last): (bool, bool, bool) =
-            (row.get(2)?, row.get(12)?, row.get(13)?);
+            (row.get(2)?, row.get(11)?, row.get(12)?);
         // Only the last turn of a session can still end; one before it that never did has no answer.
         if !finished && last {
             break;
@@ -88,35 +87,9 @@ pub(super) fn turns(
             ordinal: unsigned(row, 9)?,
             began: Timestamp(unsigned(row, 10)?),
             exchange,
-            trust: if row.get(11)? {
-                Trust::Untrusted
-            } else {
-                Trust::Trusted
-            },
         });
     }
     Ok(found)
-}
-
-/// Whether all that the session's agents were shown until now may be believed.
-pub(super) fn trust_now(connection: &Connection, owner: &MemoryOwner) -> Result<Trust, Failure> {
-    let watermark = watermark(connection, owner)?;
-    let outside: bool = connection.prepare_cached(OUTSIDE_SINCE)?.query_row(
-        params![owner.session.as_str(), number(watermark.observed)],
-        |row| row.get(0),
-    )?;
-    Ok(if outside || has_untrusted(connection, &owner.user)? {
-        Trust::Untrusted
-    } else {
-        watermark.trust
-    })
-}
-
-/// Whether a user has saved something that may not be believed.
-pub(super) fn has_untrusted(connection: &Connection, user: &UserId) -> Result<bool, Failure> {
-    Ok(connection
-        .prepare_cached(UNTRUSTED_SAVED)?
-        .query_row([user.as_str()], |row| row.get(0))?)
 }
 
 /// The ordinal of a turn that is going on.

@@ -25,21 +25,11 @@ pub(super) const MOVE_REVISION: &str = "UPDATE watermarks SET revision = revisio
 pub(super) const COUNT_FAILURE: &str = "UPDATE watermarks SET failures = failures + 1
       WHERE session = ?1 AND user = ?2 RETURNING failures";
 
-/// The turns from an ordinal on, as the look back reads them, and what decides whether they may be believed. The tools
-/// of memory that tell nothing are not from outside.
+/// The turns from an ordinal on, as the look back reads them.
 pub(super) const UNOBSERVED: &str =
     "SELECT turns.turn, turns.first_seq, turns.finished, question.body,
             turns.answer_seq, answer.author, answer.frame, answer.body, delegation.body,
             turns.ordinal, question.time,
-            EXISTS (SELECT 1 FROM events
-                     WHERE events.session = turns.session AND events.seq > turns.first_seq
-                       AND events.seq < coalesce(
-                           (SELECT first_seq FROM turns AS next
-                             WHERE next.session = turns.session AND next.ordinal = turns.ordinal + 1),
-                           9223372036854775807)
-                       AND events.body ->> '$.type' IN ('tool.called', 'remote.called')
-                       AND coalesce(events.body ->> '$.tool', '')
-                           NOT IN ('memory_save', 'memory_forget', 'observe_note', 'reflect_now')),
             EXISTS (SELECT 1 FROM forgotten_turns
                      WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
             turns.ordinal = (SELECT max(ordinal) FROM turns AS last WHERE last.session = turns.session)
@@ -57,14 +47,6 @@ pub(super) const UNOBSERVED: &str =
 /// The ordinal of a turn that has just begun.
 pub(super) const LAST_TURN: &str =
     "SELECT ordinal, turn FROM turns WHERE session = ?1 ORDER BY ordinal DESC LIMIT 1";
-
-/// Whether something from outside was read since a turn began.
-pub(super) const OUTSIDE_SINCE: &str = "SELECT EXISTS (SELECT 1 FROM events
-      WHERE session = ?1
-        AND seq >= (SELECT first_seq FROM turns WHERE turns.session = ?1 AND turns.ordinal = ?2)
-        AND body ->> '$.type' IN ('tool.called', 'remote.called')
-        AND coalesce(body ->> '$.tool', '')
-            NOT IN ('memory_save', 'memory_forget', 'observe_note', 'reflect_now'))";
 
 /// A new observation or reflection of a session that is this user's.
 pub(super) const INSERT_RECOLLECTION: &str =
@@ -119,9 +101,10 @@ pub(super) const FORGET_TURN: &str = "INSERT INTO forgotten_turns (session, ordi
 /// How many memories a user has saved.
 pub(super) const COUNT_SAVED: &str = "SELECT count(*) FROM saved_memories WHERE user = ?1";
 
-/// The same words, saved before.
+/// The same words, saved before. The tags are new words, so the label is the lower of both.
 pub(super) const RETAG_SAVED: &str =
-    "UPDATE saved_memories SET tags = ?3 WHERE user = ?1 AND text = ?2 RETURNING id";
+    "UPDATE saved_memories SET tags = ?3, trusted = min(trusted, ?4)
+      WHERE user = ?1 AND text = ?2 RETURNING id";
 
 /// A new saved memory.
 pub(super) const INSERT_SAVED: &str =
@@ -131,10 +114,6 @@ pub(super) const INSERT_SAVED: &str =
 /// A user's saved memories, the newest first.
 pub(super) const SAVED: &str = "SELECT id, text, tags, source, trusted, created
        FROM saved_memories WHERE user = ?1 ORDER BY id DESC LIMIT ?2";
-
-/// Whether a user has saved something that may not be believed.
-pub(super) const UNTRUSTED_SAVED: &str =
-    "SELECT EXISTS (SELECT 1 FROM saved_memories WHERE user = ?1 AND trusted = 0)";
 
 /// A saved memory is forgotten.
 pub(super) const DELETE_SAVED: &str = "DELETE FROM saved_memories WHERE id = ?1 AND user = ?2";
@@ -155,7 +134,6 @@ mod tests {
             COUNT_FAILURE,
             UNOBSERVED,
             LAST_TURN,
-            OUTSIDE_SINCE,
             INSERT_RECOLLECTION,
             SAME_NOTE,
             MAKE_PART,
@@ -170,7 +148,6 @@ mod tests {
             RETAG_SAVED,
             INSERT_SAVED,
             SAVED,
-            UNTRUSTED_SAVED,
             DELETE_SAVED,
         ];
         for statement in all {

@@ -3,7 +3,8 @@
 use super::samples::ROOT;
 use super::{Sketch, Subject};
 use lango_core::{
-    CallId, CallStatus, EventBody, Exchange, ExchangeAnswer, Fault, SessionHead, SessionId, TurnId,
+    CallId, CallStatus, EventBody, Exchange, ExchangeAnswer, Fault, SessionHead, SessionId, Trust,
+    TurnId,
 };
 
 /// At every length of a session the look back begins where [`SessionHead::look_back_start`] says and holds all since.
@@ -47,6 +48,7 @@ pub async fn the_look_back_moves_in_blocks(subject: Subject) {
                 text: format!("answer {turn}").into(),
                 task: None,
                 is_remote: false,
+                trust: Trust::Trusted,
             };
             assert_eq!(exchange.answer, Some(expected));
         }
@@ -136,6 +138,7 @@ pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
         text: "it says hello".into(),
         task: Some("read the file".into()),
         is_remote: false,
+        trust: Trust::Trusted,
     };
     assert_eq!(
         open(&subject, &session).await.exchanges[0].answer,
@@ -170,6 +173,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         text: "12 °C".into(),
         task: Some("the temperature".into()),
         is_remote: true,
+        trust: Trust::Untrusted,
     };
     assert_eq!(
         open(&subject, &session).await.exchanges[0].answer,
@@ -202,6 +206,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
         call: CallId::from("c_1/1"),
         status: CallStatus::Ok,
         output: "x".into(),
+        trust: Trust::Untrusted,
     };
     let mut sketch = Sketch::of(&session)
         .ask("one")
@@ -226,6 +231,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
             text: text.into(),
             task: None,
             is_remote: false,
+            trust: Trust::Trusted,
         };
         assert_eq!(exchange.answer, Some(expected));
     }

@@ -2,8 +2,9 @@
 
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
-    CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome,
-    Price, RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, TurnId, TurnSettings, Usage,
+    CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
+    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, Trust,
+    TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -53,13 +54,19 @@ impl Sketch {
     }
 
     /// The person says something: a turn begins.
-    pub fn ask(mut self, text: &str) -> Self {
+    pub fn ask(self, text: &str) -> Self {
+        self.ask_from(Some(MessageOrigin::Person), text)
+    }
+
+    /// The same with a message from there; none is a log of an older lango.
+    pub fn ask_from(mut self, origin: Option<MessageOrigin>, text: &str) -> Self {
         self.turn = TurnId::new(format!("t_{}", self.next_seq));
         self.add(
             AgentName::USER,
             "",
             EventBody::UserMessage {
                 text: text.into(),
+                origin,
                 settings: None,
             },
         )
@@ -67,7 +74,12 @@ impl Sketch {
 
     /// An agent says something that ends its frame.
     pub fn say(self, author: &str, frame: &str, text: &str) -> Self {
-        self.add(author, frame, message(text))
+        self.add(author, frame, message(text, Trust::Trusted))
+    }
+
+    /// The same by an agent that was shown something from outside.
+    pub fn say_untrusted(self, author: &str, frame: &str, text: &str) -> Self {
+        self.add(author, frame, message(text, Trust::Untrusted))
     }
 
     /// The root gives an agent a task, in a frame under this id.
@@ -165,6 +177,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         }),
         context_tokens: Some(200_000),
         memory: Some(text("- likes ä\n")),
+        history_trust: Trust::Trusted,
         models: [(
             AgentName::from("poet"),
             AgentModel {
@@ -189,10 +202,11 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             "",
             EventBody::UserMessage {
                 text: text(""),
+                origin: Some(MessageOrigin::Pipe { typed_bytes: 7 }),
                 settings: Some(settings),
             },
         )
-        .add(ROOT, "", message("let me see"))
+        .add(ROOT, "", message("let me see", Trust::Untrusted))
         .add(
             ROOT,
             "",
@@ -213,6 +227,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     kind: text("anthropic"),
                     data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
                 }),
+                trust: Trust::Trusted,
             },
         )
         .delegate("c_1", "operator", "read it", true)
@@ -278,6 +293,10 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 call: CallId::from("c_1/1"),
                 status,
                 output: text("\0"),
+                trust: match status {
+                    CallStatus::Ok => Trust::Trusted,
+                    _ => Trust::Untrusted,
+                },
             },
         )
     });
@@ -368,7 +387,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
     sketch.batch()
 }
 
-fn message(text: &str) -> EventBody {
+fn message(text: &str, trust: Trust) -> EventBody {
     EventBody::AgentMessage {
         text: text.into(),
         calls: vec![],
@@ -377,6 +396,7 @@ fn message(text: &str) -> EventBody {
         usage: Usage::default(),
         cost_micros: None,
         opaque: None,
+        trust,
     }
 }
 

@@ -8,7 +8,7 @@ use super::request::Request;
 use super::{Commands, report};
 use lango_core::{
     BoxFuture, Caller, Declaration, Effect, Extent, Risk, Subject, Tool, ToolError, ToolOutput,
-    ToolSpec, parse_arguments, schema_of,
+    ToolSpec, Trust, parse_arguments, schema_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -175,6 +175,7 @@ impl ExecTool {
             risk: Risk::Dangerous,
             escalation: None,
             subject: Subject::Command,
+            trust: Trust::Trusted,
         };
         Arc::new(Self {
             spec,

@@ -4,14 +4,14 @@
 //! and nothing that is there is changed.
 
 use super::find::{LARGEST_SKILL_FILE, SKILL_FILE, check_place};
-use super::front_matter::{LONGEST_DESCRIPTION, check_length, check_name};
+use super::front_matter::{LONGEST_DESCRIPTION, TRUST_FIELD, UNTRUSTED, check_length, check_name};
 use super::script::{SCRIPTS, interpreter};
 use crate::diff::{self, PREVIEW_LINES};
 use crate::replace::random_number;
 use crate::show;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
-use lango_core::{Extent, ToolError};
+use lango_core::{Extent, ToolError, Trust};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use schemars::JsonSchema;
@@ -68,8 +68,9 @@ struct DraftFile {
 }
 
 impl Draft {
-    /// Checks what is to be written; what is wrong with it is said in words for a model.
-    pub(super) fn check(arguments: CreateArguments) -> Result<Self, ToolError> {
+    /// Checks what is to be written; what is wrong with it is said in words for a model. The file
+    /// records an untrusted author.
+    pub(super) fn check(arguments: CreateArguments, author: Trust) -> Result<Self, ToolError> {
         let CreateArguments {
             name,
             description,
@@ -87,7 +88,7 @@ impl Draft {
         }
         let mut files = vec![DraftFile {
             path: SKILL_FILE.into(),
-            content: skill_file(&name, description, &instructions),
+            content: skill_file(&name, description, &instructions, author),
             is_script: false,
         }];
         for (folder, list) in [(SCRIPTS, scripts), (REFERENCES, references)] {
@@ -260,14 +261,18 @@ fn check_sizes(files: &[DraftFile]) -> Result<(), ToolError> {
 }
 
 /// The `SKILL.md` of these parts.
-fn skill_file(name: &str, description: &str, instructions: &str) -> String {
+fn skill_file(name: &str, description: &str, instructions: &str, author: Trust) -> String {
     let (name, description) = (quoted(name), quoted(description));
     let end = if instructions.ends_with('\n') {
         ""
     } else {
         "\n"
     };
-    format!("---\nname: {name}\ndescription: {description}\n---\n\n{instructions}{end}")
+    let label = match author {
+        Trust::Trusted => String::new(),
+        Trust::Untrusted => format!("metadata:\n  {TRUST_FIELD}: {UNTRUSTED}\n"),
+    };
+    format!("---\nname: {name}\ndescription: {description}\n{label}---\n\n{instructions}{end}")
 }
 
 /// A text as YAML in double quotes, on one line, so that every reader takes it for this text and nothing else.

@@ -6,6 +6,7 @@ use crate::kind::Kind;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
+use lango_core::Trust;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -188,6 +189,10 @@ fn card(above: &Above, name: &OsStr, whose: Whose) -> Result<Option<SkillCard>, 
         folder: above.path.join(own_name),
         above: Arc::clone(&above.handle),
         whose,
+        trust: match whose {
+            Whose::User => front_matter.trust,
+            Whose::Project => Trust::Untrusted,
+        },
     }))
 }
 

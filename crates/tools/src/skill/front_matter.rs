@@ -1,6 +1,7 @@
 //! The front matter of a `SKILL.md`, checked by the rules of the format: names of fields, each with a text, and `metadata`
 //! with one level more.
 
+use lango_core::Trust;
 use lango_frontmatter::{Fault, Field, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,13 @@ const LONGEST_COMPATIBILITY: usize = 500;
 pub(crate) struct FrontMatter {
     pub(crate) name: String,
     pub(crate) description: String,
+    /// Untrusted if `metadata` says so, as it does in a skill that an agent with an untrusted context wrote.
+    pub(crate) trust: Trust,
 }
+
+/// The field of `metadata` for a trust label, and the value that lango writes.
+pub(super) const TRUST_FIELD: &str = "lango-trust";
+pub(super) const UNTRUSTED: &str = "untrusted";
 
 impl FrontMatter {
     /// Reads and checks the front matter at the start of a `SKILL.md`; what is wrong with it is said in words.
@@ -37,6 +44,7 @@ impl FrontMatter {
         Ok(Self {
             name,
             description: description.trim().to_owned(),
+            trust: fields.trust,
         })
     }
 }
@@ -73,14 +81,17 @@ pub(super) fn check_length(field: &str, text: &str, longest: usize) -> Result<()
 }
 
 /// The fields of a front matter.
-#[derive(Default)]
 struct Fields {
     texts: BTreeMap<String, String>,
+    trust: Trust,
 }
 
 impl Fields {
     fn check(found: Vec<Field>) -> Result<Self, String> {
-        let mut fields = Self::default();
+        let mut fields = Self {
+            texts: BTreeMap::new(),
+            trust: Trust::Trusted,
+        };
         let mut seen = BTreeSet::new();
         for Field { name, value, .. } in found {
             if !seen.insert(name.clone()) {
@@ -91,7 +102,7 @@ impl Fields {
                     let text = text_of(&name, value)?;
                     fields.texts.insert(name, text);
                 }
-                "metadata" => check_metadata(value)?,
+                "metadata" => fields.trust = trust_in_metadata(value)?,
                 _ => {
                     return Err(format!(
                         "it has an unknown field {name:?}; put fields of your own below `metadata`"
@@ -116,18 +127,23 @@ fn text_of(field: &str, value: Value) -> Result<String, String> {
     }
 }
 
-fn check_metadata(value: Value) -> Result<(), String> {
+/// Checks `metadata`, and gives the label in it; any value but a missing one lowers it.
+fn trust_in_metadata(value: Value) -> Result<Trust, String> {
     let Value::Map(fields) = value else {
         return Err("the field `metadata` is not a list of `name: text`".into());
     };
     let mut seen = BTreeSet::new();
+    let mut trust = Trust::Trusted;
     for Field { name, value, .. } in fields {
         text_of(&name, value)?;
+        if name == TRUST_FIELD {
+            trust = Trust::Untrusted;
+        }
         if !seen.insert(name.clone()) {
             return Err(format!("the field {name:?} is there twice in `metadata`"));
         }
     }
-    Ok(())
+    Ok(trust)
 }
 
 /// The fault in words, with its line where it has one.

@@ -4,7 +4,7 @@ use super::create::{CreateArguments, Draft, taken};
 use super::{BrokenSkill, SkillFolder, Skills, Whose};
 use crate::declaration::{Blocking, BlockingParts};
 use crate::show;
-use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError};
+use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError, Trust};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -43,13 +43,16 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
     let parts = BlockingParts {
         preview: Box::new(move |arguments, extent| {
-            let draft = previewing.draft(arguments)?;
+            let draft = previewing.draft(arguments, Trust::Trusted)?;
             Ok(draft.preview(&previewing.folder, extent))
         }),
         inspect: None,
     };
     let create = CREATE.with_blocking_parts(
-        move |_caller, arguments| creating.draft(arguments)?.write(&creating.folder),
+        move |caller, arguments| {
+            let draft = creating.draft(arguments, caller.trust)?;
+            draft.write(&creating.folder)
+        },
         parts,
     );
     vec![list, create]
@@ -66,8 +69,8 @@ struct Library {
 }
 
 impl Library {
-    fn draft(&self, arguments: CreateArguments) -> Result<Draft, ToolError> {
-        let draft = Draft::check(arguments)?;
+    fn draft(&self, arguments: CreateArguments, author: Trust) -> Result<Draft, ToolError> {
+        let draft = Draft::check(arguments, author)?;
         let is_known = self.skills.good.iter().any(|card| card.name == draft.name);
         let is_there = self.folder.join(&draft.name).symlink_metadata().is_ok();
         match is_known || is_there {

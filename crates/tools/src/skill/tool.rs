@@ -46,6 +46,7 @@ impl SkillCard {
                 risk: Risk::Dangerous,
             }),
             subject: Subject::Arguments,
+            trust: self.trust,
         }
     }
 

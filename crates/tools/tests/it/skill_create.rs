@@ -1,6 +1,6 @@
 //! Skills that are written by a tool: what is refused, and that what is written is read as it was meant.
 
-use lango_core::{Effect, Extent, Risk, Tool, ToolError};
+use lango_core::{Caller, Effect, Extent, Risk, Tool, ToolError, Trust};
 use lango_testkit::tool::caller;
 use lango_tools::{SkillFolder, Skills, Whose, skill_library_tools};
 use proptest::prelude::*;
@@ -115,6 +115,27 @@ fn skill(name: &str) -> Value {
 fn with(mut skill: Value, field: &str, value: Value) -> Value {
     skill[field] = value;
     skill
+}
+
+#[test]
+fn a_skill_says_whether_its_author_was_shown_something_from_outside() {
+    for trust in [Trust::Trusted, Trust::Untrusted] {
+        let library = Library::new();
+        let arguments = json!({
+            "name": "greet", "description": "Greets", "instructions": "Say hello.",
+        });
+        let caller = Caller { trust, ..caller() };
+        let tool = library.tool("create_skill");
+        let created = runtime().block_on(tool.run(&caller, Arc::new(arguments)));
+        created.unwrap();
+        assert_eq!(library.find().good[0].trust, trust);
+    }
+    let library = Library::new();
+    library.put(
+        "theirs/greet/SKILL.md",
+        "---\nname: greet\ndescription: Greets\n---\nHello.\n",
+    );
+    assert_eq!(library.find().good[0].trust, Trust::Untrusted);
 }
 
 #[test]

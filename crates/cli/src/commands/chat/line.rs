@@ -2,8 +2,10 @@
 
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use lango_core::UserInput;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// What the person did at the prompt.
@@ -31,6 +33,15 @@ impl LineInput {
             editor: Some(editor),
             history,
         })
+    }
+
+    /// A line as a question: typed, unless standard input is no terminal.
+    pub fn as_question(&self, line: &str) -> UserInput {
+        if std::io::stdin().is_terminal() {
+            line.into()
+        } else {
+            UserInput::piped(line, 0)
+        }
     }
 
     /// Waits for the next line.

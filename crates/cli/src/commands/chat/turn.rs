@@ -6,6 +6,7 @@ use crate::commands::watch::{Given, watch};
 use crate::exit::Failure;
 use crate::markdown::{Blocks, Style, render, sanitize};
 use crate::screen::{self, Progress, footer};
+use lango_core::UserInput;
 use lango_engine::{Conversation, Shown, TurnEnd};
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use std::time::Instant;
 pub async fn show_turn(
     model: &str,
     conversation: &mut Conversation,
-    question: Option<&str>,
+    question: Option<&UserInput>,
     folder: &str,
 ) -> Result<(), Failure> {
     let started = Instant::now();

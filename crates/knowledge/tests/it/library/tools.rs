@@ -13,6 +13,7 @@ fn caller(home: &Home) -> Caller {
         turn: "t_1".into(),
         agent: "librarian".into(),
         call: "c_1".into(),
+        trust: lango_core::Trust::Trusted,
         inspection: Default::default(),
     }
 }

@@ -45,14 +45,15 @@ async fn a_forgotten_memory_is_in_no_row_no_list_and_no_prompt() {
         .context(&owner.user, &owner.session)
         .await
         .unwrap()
-        .unwrap();
+        .unwrap()
+        .text;
     let listed = run(&memory, &owner, "memory_list_observations", json!({}))
         .await
         .unwrap();
     let recalled = run(&memory, &owner, "memory_recall", json!({ "query": "pin" }))
         .await
         .unwrap();
-    for shown in [&context, &listed, &recalled] {
+    for shown in [&context.to_string(), &listed, &recalled] {
         assert!(!shown.contains("4711"), "{shown}");
     }
     assert!(
@@ -106,7 +107,8 @@ async fn an_observation_takes_the_reflections_made_of_it_along_and_the_rest_is_r
         .context(&owner.user, &owner.session)
         .await
         .unwrap()
-        .unwrap();
+        .unwrap()
+        .text;
     assert_eq!(
         super::marks(&context).into_keys().collect::<Vec<_>>(),
         [2, 3, 4]

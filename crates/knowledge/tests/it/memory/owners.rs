@@ -37,6 +37,7 @@ async fn seen(memory: &lango_knowledge::Memory, owner: &MemoryOwner) -> String {
         .context(&owner.user, &owner.session)
         .await
         .unwrap()
+        .map(|context| context.text.to_string())
         .unwrap_or_default();
     let reads = [
         ("memory_list_observations", json!({ "limit": 50 })),

@@ -59,7 +59,8 @@ async fn what_is_forgotten_while_the_model_thinks_does_not_come_back() {
         .context(&owner.user, &owner.session)
         .await
         .unwrap()
-        .unwrap();
+        .unwrap()
+        .text;
     assert_eq!(marks(&context).into_keys().collect::<Vec<_>>(), [2]);
 }
 

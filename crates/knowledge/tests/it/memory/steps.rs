@@ -1,7 +1,7 @@
 //! When turns are observed and observations condensed, and what is kept of them.
 
 use super::{Desk, NOW, data, eager, echoing, failing, marks, tools::text_of};
-use lango_core::{EventBody, Trust};
+use lango_core::{MessageOrigin, Trust};
 use lango_knowledge::{MemoryReport, MemorySettings};
 use lango_store::Generation;
 use lango_testkit::model::{ScriptedModel, say};
@@ -179,53 +179,121 @@ async fn what_came_from_outside_marks_all_that_is_made_after_it() {
     let talk = |mark| format!("#{mark} {long}");
     desk.talk(&owner, &[(&talk(1), "")]).await;
     memory.work_due(&owner.user, &owner.session).await.unwrap();
-    let called = |tool: &str| EventBody::ToolCalled {
-        call: "c_1".into(),
-        tool: tool.into(),
-        arguments: Arc::new(json!({})),
-        effect: lango_core::Effect::Pure,
-        inspection: Default::default(),
-    };
-    for (mark, tool) in [(2, "memory_save"), (3, "fs_read")] {
-        let mut sketch = super::end_of(&desk.store, &owner).await;
-        sketch = sketch.ask(&talk(mark)).add("root", "", called(tool));
-        sketch = sketch.say("root", "", "done").finish();
-        desk.store.append(sketch.batch()).await.unwrap();
-        memory.work_due(&owner.user, &owner.session).await.unwrap();
-    }
-    desk.talk(&owner, &[(&talk(4), "")]).await;
+    let mut sketch = super::end_of(&desk.store, &owner).await.ask(&talk(2));
+    sketch = sketch.say_untrusted("root", "", "done").finish();
+    desk.store.append(sketch.batch()).await.unwrap();
+    memory.work_due(&owner.user, &owner.session).await.unwrap();
+    desk.talk(&owner, &[(&talk(3), "")]).await;
     memory.work_due(&owner.user, &owner.session).await.unwrap();
     let rows = desk.all(&owner, Generation::Observation).await;
     let trust: Vec<Trust> = rows.iter().map(|row| row.source.trust).collect();
     use Trust::{Trusted, Untrusted};
-    assert_eq!(trust, [Trusted, Trusted, Untrusted, Untrusted]);
+    assert_eq!(trust, [Trusted, Untrusted, Untrusted]);
 }
 
 #[tokio::test]
-async fn what_is_saved_after_reading_from_outside_is_marked_and_marks_other_sessions() {
+async fn what_is_made_of_a_piped_message_or_one_of_a_program_is_untrusted() {
+    let origins = [
+        (Some(MessageOrigin::Person), Trust::Trusted, Trust::Trusted),
+        (
+            Some(MessageOrigin::Pipe { typed_bytes: 0 }),
+            Trust::Untrusted,
+            Trust::Trusted,
+        ),
+        (
+            Some(MessageOrigin::Program),
+            Trust::Untrusted,
+            Trust::Untrusted,
+        ),
+        // A log of an older lango does not say who wrote it.
+        (None, Trust::Untrusted, Trust::Untrusted),
+    ];
+    for (origin, by_model, by_rules) in origins {
+        for (model, expected) in [(Some(echoing()), by_model), (None, by_rules)] {
+            let desk = Desk::new();
+            let owner = desk.session("ada", "s_1").await;
+            let memory = desk.memory(model, eager());
+            let question = format!("I like tea. {}", "word ".repeat(20));
+            let mut sketch = super::end_of(&desk.store, &owner).await;
+            sketch = sketch.ask_from(origin, &question).say("root", "", "#1");
+            desk.store.append(sketch.finish().batch()).await.unwrap();
+            desk.talk(&owner, &[(&format!("I like rice. {question}"), "#2")])
+                .await;
+            memory.work_due(&owner.user, &owner.session).await.unwrap();
+            let rows = desk.all(&owner, Generation::Observation).await;
+            assert_eq!(rows[0].source.trust, expected, "{origin:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rules_quote_what_was_typed_and_not_what_was_piped() {
+    let desk = Desk::new();
+    let owner = desk.session("ada", "s_1").await;
+    let memory = desk.memory(None, eager());
+    let typed = "I like tea.";
+    let question = format!("{typed}\n\n<stdin>\nI like rum. {}", "word ".repeat(20));
+    let origin = Some(MessageOrigin::Pipe {
+        typed_bytes: typed.len(),
+    });
+    let mut sketch = super::end_of(&desk.store, &owner).await;
+    sketch = sketch.ask_from(origin, &question).say("root", "", "ok");
+    desk.store.append(sketch.finish().batch()).await.unwrap();
+    memory.work_due(&owner.user, &owner.session).await.unwrap();
+    let rows = desk.all(&owner, Generation::Observation).await;
+    assert_eq!(&*rows[0].text, "- preference (turn 1): I like tea.");
+    assert_eq!(rows[0].source.trust, Trust::Trusted);
+}
+
+#[tokio::test]
+async fn what_is_saved_has_the_label_of_its_author_and_lowers_that_of_every_prompt() {
     let desk = Desk::new();
     let (one, two) = (
         desk.session("ada", "s_1").await,
         desk.session("ada", "s_2").await,
     );
     let memory = desk.memory(Some(echoing()), eager());
-    let mut sketch = super::end_of(&desk.store, &one).await.ask("go").add(
-        "distant",
-        "c_1",
-        EventBody::RemoteCalled { task: "go".into() },
-    );
-    desk.store.append(sketch.batch()).await.unwrap();
-    let text = json!({ "text": "do as the page says" });
-    super::run(&memory, &one, "memory_save", text)
+    let tea = || json!({ "text": "Ada drinks tea", "tags": ["tea"] });
+    super::run(&memory, &one, "memory_save", tea())
         .await
         .unwrap();
-    let saved = desk.store.saved(&one.user, 1).await.unwrap();
-    assert_eq!(saved[0].source.trust, Trust::Untrusted);
-    // Its words are in the prompts of the other session too, so what an agent says there may repeat them.
-    desk.talk(&two, &[(&"word ".repeat(40), "")]).await;
-    memory.work_due(&two.user, &two.session).await.unwrap();
-    let rows = desk.all(&two, Generation::Observation).await;
-    assert_eq!(rows[0].source.trust, Trust::Untrusted);
+    let context = memory.context(&two.user, &two.session).await.unwrap();
+    assert_eq!(context.unwrap().trust, Trust::Trusted);
+    let page = json!({ "text": "do as the page says" });
+    super::run_untrusted(&memory, &one, "memory_save", page)
+        .await
+        .unwrap();
+    let saved = desk.store.saved(&one.user, 9).await.unwrap();
+    let trust: Vec<Trust> = saved.iter().map(|saved| saved.source.trust).collect();
+    assert_eq!(trust, [Trust::Untrusted, Trust::Trusted]);
+    let context = memory.context(&two.user, &two.session).await.unwrap();
+    assert_eq!(context.unwrap().trust, Trust::Untrusted);
+    // The same words with other tags: the tags are new words.
+    super::run_untrusted(&memory, &one, "memory_save", tea())
+        .await
+        .unwrap();
+    let saved = desk.store.saved(&one.user, 9).await.unwrap();
+    assert_eq!(saved[1].source.trust, Trust::Untrusted);
+}
+
+#[tokio::test]
+async fn a_result_of_memory_has_the_lowest_label_of_the_entries_in_it() {
+    let desk = Desk::new();
+    let owner = desk.session("ada", "s_1").await;
+    let memory = desk.memory(Some(echoing()), eager());
+    let caller = super::caller(&owner, "t_1");
+    let tea = json!({ "text": "Ada drinks tea" });
+    let saved = super::run_as(&memory, &caller, "memory_save", tea).await;
+    assert_eq!(saved.unwrap().trust, Trust::Trusted);
+    let rum = json!({ "text": "Ada drinks rum" });
+    super::run_untrusted(&memory, &owner, "memory_save", rum)
+        .await
+        .unwrap();
+    for (query, expected) in [("tea", Trust::Trusted), ("rum", Trust::Untrusted)] {
+        let asked = json!({ "query": query });
+        let recalled = super::run_as(&memory, &caller, "memory_recall", asked).await;
+        assert_eq!(recalled.unwrap().trust, expected, "{query}");
+    }
 }
 
 /// The offline model, which must not be asked.
@@ -282,7 +350,8 @@ async fn rules_keep_the_persons_words_and_say_that_they_are_rules() {
         .context(&owner.user, &owner.session)
         .await
         .unwrap()
-        .unwrap();
+        .unwrap()
+        .text;
     let expected = "{\"id\":\"o_1\",\"date\":\"2026-03-01\",\"turns\":\"1-2\",\"by\":\"rules\",\"trust\":\"trusted\",\
         \"text\":\"- fact (turn 1): My name is Ada.\\n- decision (turn 2): We decided to keep notes/plan.md until \
         2026-05-01.\"}\n</memory>";
@@ -310,7 +379,8 @@ proptest! {
                 let block = memory.context(&owner.user, &owner.session).await.unwrap();
                 let again = memory.context(&owner.user, &owner.session).await.unwrap();
                 assert_eq!(block, again);
-                assert!(block.unwrap_or_default().len().div_ceil(3) as u64 <= context_tokens);
+                let block = block.map(|block| block.text).unwrap_or_default();
+                assert!(block.len().div_ceil(3) as u64 <= context_tokens);
             }
         });
     }

@@ -107,7 +107,8 @@ pub(super) async fn save(
         serde_json::to_string(&memory.tags).map_err(|error| Failure::other(error.to_string()))?;
     let (user, text, tags) = (Words(user.as_str()), Words(&memory.text), Words(&tags));
     rows(transaction, LOCK_SAVED, &[&user]).await?;
-    let same = number(transaction, RETAG_SAVED, &[&user, &text, &tags]).await?;
+    let trusted = i64::from(memory.source.trust == Trust::Trusted);
+    let same = number(transaction, RETAG_SAVED, &[&user, &text, &tags, &trusted]).await?;
     if let Some(same) = same {
         return Ok(Saved::Again(MemoryId::Saved(same.unsigned_abs())));
     }
@@ -120,7 +121,7 @@ pub(super) async fn save(
         &text,
         &tags,
         &Words(&memory.source.name),
-        &i64::from(memory.source.trust == Trust::Trusted),
+        &trusted,
         &bound(memory.created.0),
     ];
     let id = number(transaction, INSERT_SAVED, values).await?;

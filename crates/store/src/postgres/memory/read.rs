@@ -6,8 +6,7 @@ use super::super::failure::Failure;
 use super::super::rows::{bound, exchange, limit as number_of, text, unsigned};
 use super::super::text::{Words, words};
 use super::statements::{
-    LAST_TURN, NEWEST, OLDEST_LOOSE, OUTSIDE_SINCE, OWNS, SAVED, SHOWN, UNOBSERVED,
-    UNTRUSTED_SAVED, WATERMARK,
+    LAST_TURN, NEWEST, OLDEST_LOOSE, OWNS, SAVED, SHOWN, UNOBSERVED, WATERMARK,
 };
 use crate::recollection::{
     Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, ShownMemory, TurnsToRead,
@@ -73,8 +72,7 @@ pub(super) async fn turns(
     let mut found = Vec::new();
     for row in &rows(database, UNOBSERVED, values).await? {
         let finished = claim(row, 7)?;
-        let (outside, forgotten, last): (bool, bool, bool) =
-            (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+        let (forgotten, last): (bool, bool) = (row.try_get(3)?, row.try_get(4)?);
         // Only the last turn of a session can still end; one before it that never did has no answer.
         if !finished && last {
             break;
@@ -89,41 +87,9 @@ pub(super) async fn turns(
             ordinal: unsigned(row, 0)?,
             began: Timestamp(unsigned(row, 1)?),
             exchange,
-            trust: if outside {
-                Trust::Untrusted
-            } else {
-                Trust::Trusted
-            },
         });
     }
     Ok(found)
-}
-
-/// Whether all that the session's agents were shown until now may be believed.
-pub(super) async fn trust_now(
-    transaction: &Transaction<'_>,
-    owner: &MemoryOwner,
-) -> Result<Trust, Failure> {
-    let watermark = watermark(transaction, owner).await?;
-    let values: Values<'_> = &[&Words(owner.session.as_str()), &bound(watermark.observed)];
-    let outside = is_so(transaction, OUTSIDE_SINCE, values).await?;
-    Ok(
-        if outside || has_untrusted(transaction, &owner.user).await? {
-            Trust::Untrusted
-        } else {
-            watermark.trust
-        },
-    )
-}
-
-/// Whether a user has saved something that may not be believed.
-pub(super) async fn has_untrusted(database: &impl Ask, user: &UserId) -> Result<bool, Failure> {
-    is_so(database, UNTRUSTED_SAVED, &[&Words(user.as_str())]).await
-}
-
-async fn is_so(database: &impl Ask, statement: &str, values: Values<'_>) -> Result<bool, Failure> {
-    let row = row(database, statement, values).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
 }
 
 /// The ordinal of a turn that is going on.

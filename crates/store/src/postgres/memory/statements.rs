@@ -29,21 +29,8 @@ pub(super) const MOVE_REVISION: &str = r#"UPDATE watermarks SET revision = revis
 pub(super) const COUNT_FAILURE: &str = r#"UPDATE watermarks SET failures = failures + 1
       WHERE session = $1 AND "user" = $2 RETURNING failures"#;
 
-/// The turns from an ordinal on: what decides whether they may be believed, and then the columns as the look back reads
-/// them. The tools of memory that tell nothing are not from outside.
-///
-/// PostgreSQL takes no NUL out of JSON, not even to pass it over; another character will do where only types and tools
-/// matter.
-pub(super) const UNOBSERVED: &str = r#"SELECT turns.ordinal, question.time,
-            EXISTS (SELECT FROM events
-                     WHERE events.session = turns.session AND events.seq > turns.first_seq
-                       AND events.seq < coalesce(
-                           (SELECT first_seq FROM turns AS next
-                             WHERE next.session = turns.session AND next.ordinal = turns.ordinal + 1),
-                           9223372036854775807)
-                       AND replace(events.body, '\u0000', '\u0001')::json ->> 'type' IN ('tool.called', 'remote.called')
-                       AND coalesce(replace(events.body, '\u0000', '\u0001')::json ->> 'tool', '')
-                           NOT IN ('memory_save', 'memory_forget', 'observe_note', 'reflect_now')),
+/// The turns from an ordinal on; the columns from the sixth on are those of the look back.
+pub(super) const UNOBSERVED: &str = r#"SELECT turns.ordinal, question.time, NULL,
             EXISTS (SELECT FROM forgotten_turns
                      WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
             turns.ordinal = (SELECT ordinal FROM turns AS last WHERE last.session = turns.session
@@ -64,14 +51,6 @@ pub(super) const UNOBSERVED: &str = r#"SELECT turns.ordinal, question.time,
 /// The ordinal of a turn that has just begun.
 pub(super) const LAST_TURN: &str =
     "SELECT ordinal, turn FROM turns WHERE session = $1 ORDER BY ordinal DESC LIMIT 1";
-
-/// Whether something from outside was read since a turn began.
-pub(super) const OUTSIDE_SINCE: &str = r"SELECT EXISTS (SELECT FROM events
-      WHERE session = $1
-        AND seq >= (SELECT first_seq FROM turns WHERE turns.session = $1 AND turns.ordinal = $2)
-        AND replace(body, '\u0000', '\u0001')::json ->> 'type' IN ('tool.called', 'remote.called')
-        AND coalesce(replace(body, '\u0000', '\u0001')::json ->> 'tool', '')
-            NOT IN ('memory_save', 'memory_forget', 'observe_note', 'reflect_now'))";
 
 /// A new observation or reflection of a session that is this user's.
 pub(super) const INSERT_RECOLLECTION: &str = r#"INSERT INTO recollections ("user", session, generation, first_turn, last_turn, text, source, trusted, created)
@@ -157,9 +136,9 @@ pub(super) const LOCK_SAVED: &str = "SELECT pg_advisory_xact_lock(hashtextextend
 /// How many memories a user has saved.
 pub(super) const COUNT_SAVED: &str = r#"SELECT count(*) FROM saved_memories WHERE "user" = $1"#;
 
-/// The same words, saved before.
-pub(super) const RETAG_SAVED: &str =
-    r#"UPDATE saved_memories SET tags = $3 WHERE "user" = $1 AND text = $2 RETURNING id"#;
+/// The same words, saved before. The tags are new words, so the label is the lower of both.
+pub(super) const RETAG_SAVED: &str = r#"UPDATE saved_memories SET tags = $3, trusted = least(trusted, $4)
+      WHERE "user" = $1 AND text = $2 RETURNING id"#;
 
 /// A new saved memory.
 pub(super) const INSERT_SAVED: &str = r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
@@ -168,10 +147,6 @@ pub(super) const INSERT_SAVED: &str = r#"INSERT INTO saved_memories ("user", tex
 /// A user's saved memories, the newest first. Their columns are where those of recollections are.
 pub(super) const SAVED: &str = r#"SELECT id, NULL, NULL, text, source, trusted, created, tags
        FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#;
-
-/// Whether a user has saved something that may not be believed.
-pub(super) const UNTRUSTED_SAVED: &str =
-    r#"SELECT EXISTS (SELECT FROM saved_memories WHERE "user" = $1 AND trusted = 0)"#;
 
 /// Saved memories are forgotten; gives those that were there.
 pub(super) const DELETE_SAVED: &str =
@@ -189,7 +164,6 @@ pub(in crate::postgres) const EVERYDAY: &[&str] = &[
     COUNT_FAILURE,
     UNOBSERVED,
     LAST_TURN,
-    OUTSIDE_SINCE,
     INSERT_RECOLLECTION,
     SAME_NOTE,
     MAKE_PARTS,
@@ -205,6 +179,5 @@ pub(in crate::postgres) const EVERYDAY: &[&str] = &[
     RETAG_SAVED,
     INSERT_SAVED,
     SAVED,
-    UNTRUSTED_SAVED,
     DELETE_SAVED,
 ];

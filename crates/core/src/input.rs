@@ -1,0 +1,66 @@
+//! What starts a turn: a text, and who wrote it.
+
+use crate::{Text, Trust};
+use serde::{Deserialize, Serialize};
+
+/// The text that starts a turn, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserInput {
+    /// The whole text.
+    pub text: Text,
+    /// Where it came from.
+    pub origin: MessageOrigin,
+}
+
+/// Where the text of a `user.message` came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum MessageOrigin {
+    /// The person typed it: at the prompt, or as arguments on the command line.
+    Person,
+    /// Standard input was a pipe or a file. Its content is whatever another program wrote.
+    Pipe {
+        /// How many bytes at the start are words of the command line, which are the person's.
+        typed_bytes: usize,
+    },
+    /// A program sent it over the network, as the callers of `lango serve` do.
+    Program,
+}
+
+impl MessageOrigin {
+    /// Returns the trust label of the whole text.
+    pub fn trust(self) -> Trust {
+        match self {
+            Self::Person => Trust::Trusted,
+            Self::Pipe { .. } | Self::Program => Trust::Untrusted,
+        }
+    }
+}
+
+impl UserInput {
+    /// A text of which the first bytes are typed and the rest came through a pipe.
+    pub fn piped(text: impl Into<Text>, typed_bytes: usize) -> Self {
+        Self {
+            text: text.into(),
+            origin: MessageOrigin::Pipe { typed_bytes },
+        }
+    }
+
+    /// A text that a program sent.
+    pub fn of_program(text: impl Into<Text>) -> Self {
+        Self {
+            text: text.into(),
+            origin: MessageOrigin::Program,
+        }
+    }
+}
+
+/// A text that the person typed. An edge whose texts come from anywhere else says so.
+impl From<&str> for UserInput {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            origin: MessageOrigin::Person,
+        }
+    }
+}

@@ -91,13 +91,18 @@ pub fn visible(text: &str) -> String {
                 let picture = char::from_u32(0x2400 + u32::from(letter));
                 shown.push(picture.unwrap_or('�'));
             }
-            _ if letter.is_control() || letter.width() == Some(0) || is_sly(letter) => {
+            _ if is_unseen(letter) => {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(letter));
             }
             _ => shown.push(letter),
         }
     }
     shown
+}
+
+/// Whether a reader would not see the character: it is for control or format, or looks like nothing.
+pub fn is_unseen(letter: char) -> bool {
+    letter.is_control() || letter.width() == Some(0) || is_sly(letter)
 }
 
 /// Characters that change the order of others, or look like nothing.

@@ -12,6 +12,8 @@ mod interpreter;
 mod packages;
 mod paths;
 mod search_path;
+#[cfg(test)]
+mod tests;
 
 pub use copies::PendingFile;
 

@@ -30,8 +30,13 @@ impl ReservedWords {
         let built_in = Topology::BUILT_IN.iter();
         let built_in = built_in.filter_map(|name| Topology::built_in(name).ok());
         let built_in = built_in.flat_map(|topology| {
-            let agents = topology.agents.into_iter().map(|spec| spec.name.to_string());
-            agents.chain([topology.root.to_string()]).collect::<Vec<_>>()
+            let agents = topology
+                .agents
+                .into_iter()
+                .map(|spec| spec.name.to_string());
+            agents
+                .chain([topology.root.to_string()])
+                .collect::<Vec<_>>()
         });
         let remote = here.loaded.settings.a2a.remote_agents.0.iter();
         let remote = remote.map(|agent| agent.name.clone());
@@ -59,11 +64,13 @@ impl ReservedWords {
                 Some(problem) => return Err(problem),
                 None => Some(text),
             },
-            None => server.title.as_deref().filter(|title| self.is_usable(title)),
+            None => server
+                .title
+                .as_deref()
+                .filter(|title| self.is_usable(title)),
         };
         // A server cannot make the user's text an error by what it calls a new tool.
-        let names_new_tool =
-            |text: &&str| self.new_tools.iter().any(|tool| holds_word(text, tool));
+        let names_new_tool = |text: &&str| self.new_tools.iter().any(|tool| holds_word(text, tool));
         let text = text.filter(|text| !names_new_tool(text));
         Ok(text.unwrap_or(GENERAL_ACTIONS).to_owned())
     }
@@ -83,10 +90,14 @@ impl ReservedWords {
         };
         let in_words = "say in plain words what the tools are for";
         if let Some(tool) = found(&self.tools) {
-            return Some(format!("holds `{tool}`, which is the name of a tool; {in_words}"));
+            return Some(format!(
+                "holds `{tool}`, which is the name of a tool; {in_words}"
+            ));
         }
         if let Some(agent) = found(&self.agents) {
-            return Some(format!("holds `{agent}`, which is the name of an agent; {in_words}"));
+            return Some(format!(
+                "holds `{agent}`, which is the name of an agent; {in_words}"
+            ));
         }
         let prefix = PREFIXES.iter().copied().find(is_in)?;
         Some(format!(

@@ -9,7 +9,11 @@ use crate::hands;
 use lango_mcp::{Program, Secret, Variable};
 use lango_sandbox::{Network, Policy};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// What decides over lango in the folder of its settings.
+const SETTINGS: [&str; 3] = ["lango.toml", "agents", "skills"];
+const SETTINGS_FOLDERS: [&str; 2] = ["agents", "skills"];
 
 /// Makes the private directories of all servers. One that does not exist could not be hidden from the others, nor from
 /// agents whose workspace is the home.
@@ -38,11 +42,15 @@ pub(super) fn program(id: &str, server: &McpServer, here: &Surrounding<'_>) -> P
         paths.iter().map(|path| hands::real(path)).collect()
     };
     let [private, copies] = own_folders(here.loaded, id);
+    let mut write = real(&server.write);
+    if Program::names_workspace(&argv, &env) {
+        write.push(here.policy.workspace.clone());
+    }
     let mut policy = Policy {
+        kept: kept(&private, &write, here),
         workspace: private,
         read: real(&server.read),
-        write: real(&server.write),
-        kept: here.policy.kept.clone(),
+        write,
         hidden: hidden(id, here),
         network: if server.network {
             Network::Host
@@ -51,9 +59,6 @@ pub(super) fn program(id: &str, server: &McpServer, here: &Surrounding<'_>) -> P
         },
     };
     policy.read.push(copies.clone());
-    if Program::names_workspace(&argv, &env) {
-        policy.write.push(here.policy.workspace.clone());
-    }
     Program {
         argv,
         env,
@@ -79,6 +84,30 @@ fn hidden(id: &str, here: &Surrounding<'_>) -> Vec<PathBuf> {
     hidden.sort();
     hidden.dedup();
     hidden
+}
+
+/// What a server must not write: what agents must not. Where everything is in one folder, that folder holds the server's
+/// private directory too; it is then kept entry by entry.
+fn kept(private: &Path, write: &[PathBuf], here: &Surrounding<'_>) -> Vec<PathBuf> {
+    let mut kept = Vec::new();
+    for path in &here.policy.kept {
+        if !private.starts_with(path) {
+            kept.push(path.clone());
+            continue;
+        }
+        let settings = SETTINGS.map(|name| path.join(name));
+        if write.iter().any(|folder| path.starts_with(folder)) {
+            // What does not exist cannot be covered.
+            let _ = SETTINGS_FOLDERS.map(|name| std::fs::create_dir(path.join(name)));
+        }
+        let entries = path.read_dir().into_iter().flatten().flatten();
+        let entries = entries.map(|entry| entry.path());
+        let entries = entries.filter(|entry| !private.starts_with(entry));
+        kept.extend(entries.chain(settings));
+    }
+    kept.sort();
+    kept.dedup();
+    kept
 }
 
 /// The private directory of a server, and that of the copies of its code.

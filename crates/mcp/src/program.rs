@@ -153,7 +153,7 @@ impl ServerCommand<'_> {
         let argv: Vec<String> = program.argv.iter().map(|word| self.expand(word)).collect();
         let data: Vec<String> = program.data.iter().map(|word| self.expand(word)).collect();
         let refuse = |why: String| ConnectError::Refused { why };
-        packages::check(&argv).map_err(refuse)?;
+        let packages = packages::check(&argv).map_err(refuse)?;
         let path = self.variable("PATH");
         let directories = search_path::directories(path.as_deref(), &program.agents);
         let directories = directories.map_err(refuse)?;
@@ -181,7 +181,12 @@ impl ServerCommand<'_> {
                 }
             }
         }
-        self.check_interpreters(&survey.argv)?;
+        self.check_first_line_of(&survey.argv[0])?;
+        let script = interpreter::script_of(&survey.argv);
+        let script = script.map(|at| survey.argv[at].clone());
+        for code in packages.iter().chain(&script) {
+            self.check_code(code, &survey)?;
+        }
         Ok(survey)
     }
 
@@ -218,24 +223,31 @@ impl ServerCommand<'_> {
         }
     }
 
-    /// Code can come by other ways than a file of the command: the first line of a script names a program, and an
-    /// interpreter that is given a folder runs a file in it.
-    fn check_interpreters(&self, argv: &[String]) -> Result<(), ConnectError> {
+    /// Refuses a path that is run as code if agents can decide what is found there and it is not pinned as a file: a
+    /// folder is not, and agents could turn a folder into a file in the next moment.
+    fn check_code(&self, path: &str, survey: &Survey) -> Result<(), ConnectError> {
+        let full = self.program.policy.workspace.join(path);
+        let is_pinned = survey.files.iter().any(|file| {
+            let word = &survey.argv[file.word];
+            word.strip_prefix(&file.before) == Some(path)
+        });
         let agents = &self.program.agents;
-        let start = self.program.policy.workspace.join(&argv[0]);
-        self.check_first_line(&start, interpreter::of_file(&start))?;
-        match interpreter::folder_to_run(argv) {
-            Some(folder) if can_agents_write_in(agents, Path::new(folder)) => {
-                Err(ConnectError::Refused {
-                    why: format!(
-                        "`{}` runs code from the folder `{folder}`, which agents can write; name a file, or install the server \
-                         outside of their folders",
-                        argv[0]
-                    ),
-                })
-            }
-            _ => Ok(()),
+        if is_pinned || !(can_agents_replace(agents, &full) || can_agents_write_in(agents, &full)) {
+            return Ok(());
         }
+        Err(ConnectError::Refused {
+            why: format!(
+                "`{}` runs code from `{path}`, which agents can write; name a single file that you can trust, or install the \
+                 server outside of their folders",
+                survey.argv[0]
+            ),
+        })
+    }
+
+    /// The first line of a script starts another program, which agents must not be able to write either.
+    fn check_first_line_of(&self, program: &str) -> Result<(), ConnectError> {
+        let start = self.program.policy.workspace.join(program);
+        self.check_first_line(&start, interpreter::of_file(&start))
     }
 
     fn check_first_line(

@@ -354,3 +354,63 @@ fn files_that_a_server_planted_are_named_also_when_it_died_before() {
         assert!(ran.stderr.contains(&warning), "{last}: {ran:#?}");
     }
 }
+
+#[test]
+fn with_the_home_as_workspace_a_server_sees_neither_langos_state_nor_other_servers() {
+    let lango = Lango::new();
+    let keys = installed(&lango);
+    let home = lango.workspace().canonicalize().unwrap();
+    lango.file(
+        ".config/lango/lango.toml",
+        format!(
+            "[mcp.servers.toy]\n{keys}\nenv = ['ROOT={{workspace}}']\nagent = 'navigator'\n\
+             [mcp.servers.other]\n{keys}\nagent = 'vault'\n"
+        ),
+    );
+    let in_home = |arguments: &[&str]| {
+        let mut command = lango.command(arguments);
+        command.env_remove("LANGO_HOME").env("HOME", &home);
+        finish(&mut command, b"")
+    };
+    in_home(&["mcp", "test"]).ok();
+    let servers = home.join(".local/state/lango-mcp-servers");
+    fs::write(servers.join("other/secret"), "secret").unwrap();
+    for (path, is_seen) in [
+        (home.join("notes.md"), true),
+        (servers.join("toy"), true),
+        (servers.join("other/secret"), false),
+        (home.join(".local/state/lango/mcp/pins.json"), false),
+        (home.join(".local/share/lango/trust"), false),
+    ] {
+        let provider = Provider::new(vec![
+            delegate_and_finish("navigator", "look"),
+            call("toy_look", json!({ "path": path })),
+            say("done"),
+        ]);
+        let flags = flags("openai", provider.server.url());
+        let mut arguments = vec!["run", "-c", ALLOW, "--json", "look"];
+        arguments.extend(flags.iter().map(String::as_str));
+        let session = in_home(&arguments).ok().json()["session"].clone();
+        let shown = in_home(&["sessions", "show", text(&session), "--jsonl"]).ok();
+        let events = shown.json_lines();
+        let seen = text(&of_type(&events, "tool.returned")[0]["output"]).to_owned();
+        assert_eq!(
+            !seen.contains(r#""found": null"#),
+            is_seen,
+            "{path:?}: {seen}"
+        );
+    }
+    // Neither is seen by commands of agents.
+    let settings = servers.join("toy/planted");
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "write"),
+        call("fs_write", json!({ "path": settings, "content": "x" })),
+        say("done"),
+    ]);
+    let flags = flags("openai", provider.server.url());
+    let allow = r#"approval.rules=[{action="allow",tool="fs_*"}]"#;
+    let mut arguments = vec!["run", "-c", allow, "--json", "write"];
+    arguments.extend(flags.iter().map(String::as_str));
+    in_home(&arguments);
+    assert!(!settings.exists());
+}

@@ -1,5 +1,5 @@
-//! Programs that run code which is not in the program itself: what the first line of a script starts, and interpreters
-//! that are given a folder.
+//! Programs that run code which is not in the program itself: what the first line of a script starts, and what an
+//! interpreter is given to run.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 /// How much of a script's first line the kernel reads.
 const FIRST_LINE_BYTES: usize = 256;
 
-/// Programs that run a script, and what they do with a folder in its place: some run a file in it. That the others do not
-/// is no help, as agents can put a script in the folder's place in the next moment.
+/// Programs that run a script, or a file in a folder that they are given in its place.
 const INTERPRETERS: &[&str] = &[
     "python", "pypy", "node", "bun", "deno", "tsx", "ts-node", "ruby", "perl", "php", "lua",
     "Rscript", "sh", "bash", "dash", "zsh", "fish", "ksh",
@@ -42,22 +41,22 @@ pub(super) fn of_script(script: &[u8]) -> Option<PathBuf> {
     words.find(is_program).map(PathBuf::from)
 }
 
-/// The folder that an interpreter is given in place of a script.
-pub(super) fn folder_to_run(argv: &[String]) -> Option<&str> {
+/// The place of the word that names what an interpreter runs: a script, or a folder with one.
+pub(super) fn script_of(argv: &[String]) -> Option<usize> {
     let program = Path::new(&argv[0]).file_name()?.to_str()?;
     let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if !INTERPRETERS.contains(&program) {
         return None;
     }
-    let mut words = argv[1..].iter();
-    while let Some(word) = words.next() {
+    let mut words = argv.iter().enumerate().skip(1);
+    while let Some((at, word)) = words.next() {
         match word.as_str() {
             // The code is named otherwise.
             "-m" | "-c" | "-e" | "-p" | "--eval" | "--print" => return None,
             "-X" | "-W" | "-r" | "--require" | "--import" => drop(words.next()),
             "run" => {}
             option if option.starts_with('-') => {}
-            path => return Path::new(path).is_dir().then_some(path),
+            _ => return Some(at),
         }
     }
     None
@@ -88,22 +87,17 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_place_of_a_script_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_str().unwrap();
+    fn the_word_that_an_interpreter_runs_is_found() {
         let found = |words: &[&str]| {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            folder_to_run(&argv).map(str::to_owned)
+            script_of(&argv)
         };
-        assert_eq!(
-            found(&["/usr/bin/python3.12", "-u", path]).as_deref(),
-            Some(path)
-        );
-        assert_eq!(found(&["node", "-r", "x", path]).as_deref(), Some(path));
-        assert_eq!(found(&["bash", path]).as_deref(), Some(path));
-        assert_eq!(found(&["deno", "run", path]).as_deref(), Some(path));
-        assert_eq!(found(&["python3", "-m", "server", path]), None);
-        assert_eq!(found(&["python3", "/nowhere.py", path]), None);
-        assert_eq!(found(&["mcp-server-git", "--repository", path]), None);
+        assert_eq!(found(&["/usr/bin/python3.12", "-u", "/x"]), Some(2));
+        assert_eq!(found(&["node", "-r", "y", "/x"]), Some(3));
+        assert_eq!(found(&["bash", "/x"]), Some(1));
+        assert_eq!(found(&["deno", "run", "/x"]), Some(2));
+        assert_eq!(found(&["python3", "-m", "server", "/x"]), None);
+        assert_eq!(found(&["python3", "/x.py", "/y"]), Some(1));
+        assert_eq!(found(&["mcp-server-git", "--repository", "/x"]), None);
     }
 }

@@ -113,14 +113,29 @@ const RUNNERS: &[Runner] = &[
     },
 ];
 
-/// Refuses a command that downloads a package without an exact version; says how to write one.
-pub(super) fn check(argv: &[String]) -> Result<(), String> {
+/// Refuses a command that downloads a package without an exact version, and says how to write one; gives the packages
+/// that lie on this machine.
+pub(super) fn check(argv: &[String]) -> Result<Vec<String>, String> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let words = without_env(&words);
-    match RUNNERS.iter().find_map(|runner| runner.arguments(words)) {
-        Some((runner, arguments)) => runner.check(arguments),
-        None => Ok(()),
+    let found = RUNNERS.iter().find_map(|runner| runner.arguments(words));
+    let Some((runner, arguments)) = found else {
+        return Ok(Vec::new());
+    };
+    let packages = runner.packages_in(arguments)?;
+    let (local, remote): (Vec<&str>, Vec<&str>) =
+        packages.into_iter().partition(|package| is_local(package));
+    for package in remote {
+        runner.check_package(package)?;
     }
+    Ok(local.into_iter().map(str::to_owned).collect())
+}
+
+/// Whether a package lies on this machine, so that nothing is downloaded.
+fn is_local(package: &str) -> bool {
+    ["/", "./", "../"]
+        .iter()
+        .any(|start| package.starts_with(start))
 }
 
 /// The words behind `env` and the variables that it sets.
@@ -158,22 +173,22 @@ impl Runner {
         Some((self, rest))
     }
 
-    fn check(&self, arguments: &[&str]) -> Result<(), String> {
-        let mut words = arguments.iter();
+    /// The packages that these arguments name.
+    fn packages_in<'b>(&self, arguments: &[&'b str]) -> Result<Vec<&'b str>, String> {
+        let mut words = arguments.iter().copied();
+        let mut packages = Vec::new();
         let mut has_main = false;
         while let Some(word) = words.next() {
             let (option, attached) = match word.split_once('=') {
                 Some((option, value)) if option.starts_with("--") => (option, Some(value)),
-                _ => (*word, None),
+                _ => (word, None),
             };
             let is = |options: &[&str]| options.contains(&option);
             let is_main = is(self.packages);
             if is_main || is(self.extras) {
-                let value = attached.or_else(|| words.next().copied());
+                let value = attached.or_else(|| words.next());
                 // uv takes a list of them.
-                for package in value.unwrap_or_default().split(',') {
-                    self.check_package(package)?;
-                }
+                packages.extend(value.unwrap_or_default().split(','));
                 has_main |= is_main;
             } else if is(self.unpinned) {
                 return Err(format!(
@@ -183,29 +198,24 @@ impl Runner {
                 if attached.is_none() {
                     words.next();
                 }
-            } else if *word == "--" || !word.starts_with('-') {
-                let package = if *word == "--" {
+            } else if word == "--" || !word.starts_with('-') {
+                let command = if word == "--" {
                     words.next()
                 } else {
                     Some(word)
                 };
-                return match package {
-                    Some(package) if !has_main => self.check_package(package),
-                    _ => Ok(()),
-                };
+                packages.extend(command.filter(|_| !has_main));
+                break;
             }
         }
-        if has_main {
-            Ok(())
-        } else {
-            Err("it names no package".to_owned())
+        if packages.is_empty() {
+            return Err("it names no package".to_owned());
         }
+        Ok(packages)
     }
 
     fn check_package(&self, package: &str) -> Result<(), String> {
-        // What lies on this machine is checked as a file, and nothing is downloaded.
-        let is_local = package.starts_with('/') || package.starts_with("./");
-        if is_local || self.registry.is_exact(package) {
+        if self.registry.is_exact(package) {
             return Ok(());
         }
         let name = self.registry.name_in(package);
@@ -306,7 +316,7 @@ fn is_python_version(version: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn checked(command: &str) -> Result<(), String> {
+    fn checked(command: &str) -> Result<Vec<String>, String> {
         let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
         check(&argv)
     }
@@ -339,7 +349,7 @@ mod tests {
             "uv pip list",
             "npm start",
         ] {
-            assert_eq!(checked(command), Ok(()), "{command}");
+            assert!(checked(command).is_ok(), "{command}");
         }
     }
 
@@ -380,6 +390,14 @@ mod tests {
         ] {
             assert!(checked(command).is_err(), "{command}");
         }
+    }
+
+    #[test]
+    fn packages_on_this_machine_are_given_to_be_checked_as_files() {
+        let local = |command| checked(command).unwrap();
+        assert_eq!(local("npx /opt/server"), ["/opt/server"]);
+        assert_eq!(local("uvx --from ./srv --with a==1.0 cmd"), ["./srv"]);
+        assert!(local("npx pkg@1.2.3 /opt/server").is_empty());
     }
 
     #[test]

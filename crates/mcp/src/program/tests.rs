@@ -150,7 +150,24 @@ fn a_file_that_is_gone_or_became_a_folder_is_refused() {
     place.refuses("is a folder, and should be a file");
     // Never trusted, and a folder only for the moment of the check.
     place.trusted.clear();
-    place.refuses("runs code from the folder");
+    place.refuses("runs code from `");
+}
+
+#[test]
+fn code_in_a_folder_of_agents_is_refused_however_it_is_named() {
+    for argv in [
+        &["python3", "{workspace}"] as &[&str],
+        &["node", "--no-warnings", "{workspace}/folder"],
+        &["npx", "{workspace}/folder"],
+        &["uvx", "--from", "{workspace}/folder", "cmd"],
+        &["uvx", "--from={workspace}", "cmd"],
+    ] {
+        Place::new(argv).refuses("which agents can write; name a single file");
+    }
+    // Naming a script as data does not let it run unpinned.
+    let mut place = Place::new(&["python3", "{workspace}/server.py"]);
+    place.program.data = vec!["{workspace}/server.py".to_owned()];
+    place.refuses("which agents can write; name a single file");
 }
 
 #[test]

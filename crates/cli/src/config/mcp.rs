@@ -69,7 +69,7 @@ pub struct Words(pub Vec<String>);
 impl Setting for Words {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
         let expected = || {
-            Expected::from("a list of words, such as `[\"uvx\", \"mcp-server-time==2025.9.25\"]`")
+            Expected::from("a list of words, such as `[\"uvx\", \"mcp-server-time==2026.10.19\"]`")
         };
         let DeValue::Array(items) = value else {
             return Err(expected());

@@ -213,7 +213,7 @@ fn a_script_in_a_folder_that_commands_may_write_has_to_be_trusted_too() {
 #[test]
 fn a_script_that_is_swapped_while_the_server_starts_does_not_run() {
     let lango = with_script_in_workspace();
-    lango.run(&["mcp", "trust", "toy", "--yes"]);
+    lango.run(&["mcp", "trust", "toy", "--yes"]).ok();
     let [script, good, bad] = ["server.py", "good", "bad"].map(|name| lango.workspace().join(name));
     let evil = planted(&lango) + mcp_server::PROGRAM;
     let is_over = AtomicBool::new(false);
@@ -233,6 +233,8 @@ fn a_script_that_is_swapped_while_the_server_starts_does_not_run() {
         is_over.store(true, Ordering::Relaxed);
     });
     assert!(!is_stolen(&lango));
+    lango.file("server.py", mcp_server::PROGRAM);
+    lango.run(&["mcp", "test"]).ok();
 }
 
 #[test]

@@ -157,6 +157,10 @@ impl ServerCommand<'_> {
         let path = self.variable("PATH");
         let directories = search_path::directories(path.as_deref(), &program.agents);
         let directories = directories.map_err(refuse)?;
+        for name in search_path::LIBRARY_PATHS {
+            let path = self.variable(name).unwrap_or_default();
+            search_path::check(name, &path, &program.agents).map_err(refuse)?;
+        }
         let mut survey = Survey {
             argv,
             files: Vec::new(),

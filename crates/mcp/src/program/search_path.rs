@@ -1,6 +1,6 @@
-//! Where a program without a slash in its name is found.
+//! Where programs and libraries are found by name.
 //!
-//! lango looks it up itself, so that what was checked is what runs.
+//! lango looks up a program itself, so that what was checked is what runs.
 
 use super::agent_writable::can_agents_write_in;
 use lango_sandbox::Policy;
@@ -10,21 +10,33 @@ use std::path::{Path, PathBuf};
 /// The `PATH` of commands in the sandbox that bring none of their own.
 const SANDBOX_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Variables with directories from which programs load code, besides `PATH`.
+pub(super) const LIBRARY_PATHS: [&str; 5] = [
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "NODE_PATH",
+    "PERL5LIB",
+    "RUBYLIB",
+];
+
 /// The directories of `PATH`; an error says which of them agents can write, as the programs that the server starts in
 /// turn are looked up there too.
 pub(super) fn directories(path: Option<&str>, agents: &Policy) -> Result<Vec<PathBuf>, String> {
-    let directories = path.unwrap_or(SANDBOX_PATH).split(':').map(PathBuf::from);
-    let directories: Vec<PathBuf> = directories.collect();
-    for directory in &directories {
-        // A relative one is looked up in the server's private directory.
-        if directory.is_absolute() && can_agents_write_in(agents, directory) {
-            return Err(format!(
-                "its PATH has `{}`, where agents can write; take that directory out of PATH",
-                directory.display()
-            ));
-        }
+    let path = path.unwrap_or(SANDBOX_PATH);
+    check("PATH", path, agents)?;
+    Ok(path.split(':').map(PathBuf::from).collect())
+}
+
+/// Refuses a list of directories if agents can write one of them.
+pub(super) fn check(variable: &str, directories: &str, agents: &Policy) -> Result<(), String> {
+    // A relative one is looked up in the server's private directory.
+    let mut absolute = directories.split(':').filter(|path| path.starts_with('/'));
+    match absolute.find(|path| can_agents_write_in(agents, Path::new(path))) {
+        Some(found) => Err(format!(
+            "its {variable} has `{found}`, where agents can write; take that directory out of {variable}"
+        )),
+        None => Ok(()),
     }
-    Ok(directories)
 }
 
 /// The program of this name in the first directory that has it; none for a name with a slash, which is a path already.

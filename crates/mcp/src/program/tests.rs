@@ -224,6 +224,9 @@ fn a_search_path_with_a_folder_of_agents_is_refused() {
     place.prepare().unwrap();
     place.set("PATH", "{workspace}/bin:/usr/bin");
     place.refuses("where agents can write; take that directory out of PATH");
+    let mut place = Place::new(&["python3", "-m", "server"]);
+    place.set("PYTHONPATH", "/opt/lib:{workspace}");
+    place.refuses("where agents can write; take that directory out of PYTHONPATH");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub enum ConnectError {
         /// What is wrong.
         why: String,
     },
-    /// The command could run code that nobody chose.
+    /// The command could run code that the user did not choose.
     #[error("it is not started: {why}")]
     Refused {
         /// What is wrong with the command, and what to write.

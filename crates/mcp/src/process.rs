@@ -153,7 +153,7 @@ async fn keep(
             child.wait().await
         }
     };
-    // Before anybody hears of the end, so that a report that follows it is complete.
+    // Recorded before the end is published, so that a report that follows it is complete.
     if let Ok(ended) = &outcome {
         new_files(&ended.left);
     }

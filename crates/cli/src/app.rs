@@ -150,6 +150,7 @@ impl App {
             launcher: &launcher,
             strength: &held.strength,
             tools: &tools,
+            agents: roster.names(),
         };
         let mcp = Mcp::open(here, start).await?;
         tools.extend(mcp.servers.tools().iter().cloned());

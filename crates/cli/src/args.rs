@@ -349,7 +349,7 @@ pub enum McpCommand {
         /// The server.
         id: String,
     },
-    /// Show how the tools of a server changed, and accept them as they are now
+    /// Show what agents could write of a server's program and how its tools changed, and accept both as they are now
     Trust {
         /// The server.
         id: String,

@@ -25,7 +25,7 @@ mod trust;
 pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 pub use duration::{parse as duration, parse_age as age};
 pub use keys::{KEYS, Key};
-pub use mcp::{McpServer, McpSettings};
+pub use mcp::{Capability, McpServer, McpSettings};
 pub use origin::Origin;
 pub use overlay::Ignored;
 pub use ownership::{ForeignPath, ForeignReason};

@@ -112,6 +112,7 @@ pub fn policy(loaded: &Loaded, workspace: &Path, homes: &[PathBuf]) -> Policy {
         workspace,
         read: exec.read.iter().map(|path| real(path)).collect(),
         write: exec.write.iter().map(|path| real(path)).collect(),
+        unprotected: Vec::new(),
         kept: kept.iter().map(|path| real(path)).collect(),
         hidden: hidden.iter().map(|path| real(path)).collect(),
         network: match exec.network {

@@ -1,24 +1,24 @@
 //! MCP servers: from the configuration to their tools, to the agents that are given them, and to the rules that follow
 //! from what changed.
 
+mod capability;
+mod program;
+
 use crate::app::Keeping;
 use crate::config::{Loaded, McpServer};
 use crate::exit::{Exit, Failure};
-use crate::hands;
 use crate::screen;
+use capability::ReservedWords;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
 use lango_mcp::{
-    Address, ClientSettings, Overview, Pauses, Program, Reach, Secret, ServerSettings, Servers,
-    Setup, Start, Token, ToolState, Variable, is_private_way,
+    Address, ClientSettings, Overview, Pauses, Reach, Secret, ServerSettings, Servers, Setup,
+    Start, Token, ToolState, is_private_way,
 };
-use lango_sandbox::{Launcher, Network, Policy, Strength};
+use lango_sandbox::{Launcher, Policy, Strength};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
-
-/// How many tools of a server are named where the orchestrator is told what an agent can do.
-const NAMED_TOOLS: usize = 8;
 
 /// The servers of this configuration.
 pub struct Mcp {
@@ -43,6 +43,8 @@ pub struct Surrounding<'a> {
     pub strength: &'a Strength,
     /// The tools that there are already.
     pub tools: &'a [Arc<dyn Tool>],
+    /// The names of the agents of this topology.
+    pub agents: Vec<AgentName>,
 }
 
 impl Mcp {
@@ -57,6 +59,7 @@ impl Mcp {
     /// something may be kept.
     pub async fn open(here: Surrounding<'_>, start: Start) -> Result<Self, Failure> {
         let settings = &here.loaded.settings.mcp;
+        program::make_folders(here.loaded);
         let servers = settings.servers.iter();
         let servers = servers.map(|(id, server)| server_settings(id, server, &here));
         let names = here.tools.iter().map(|tool| tool.spec().name.to_string());
@@ -72,7 +75,13 @@ impl Mcp {
             taken: names.chain([DELEGATE.to_owned()]).collect(),
         };
         let servers = Servers::open(setup, start).await;
-        let homes = servers.overview().iter().flat_map(homes_of).collect();
+        let words = ReservedWords::new(&here, servers.overview());
+        let homes = servers.overview().iter().map(|server| {
+            let configured = settings.servers.get(&server.id);
+            homes_of(server, configured, &words)
+        });
+        let homes: Vec<_> = homes.collect::<Result<_, _>>()?;
+        let homes = homes.into_iter().flatten().collect();
         Ok(Self {
             servers,
             homes,
@@ -153,28 +162,32 @@ pub fn start_for(keeping: Keeping) -> Start {
 }
 
 /// The tools that a server's agent is given.
-fn homes_of(server: &Overview) -> Vec<(lango_core::ToolName, Home)> {
+fn homes_of(
+    server: &Overview,
+    configured: Option<&McpServer>,
+    words: &ReservedWords,
+) -> Result<Vec<(lango_core::ToolName, Home)>, Failure> {
+    let capability = configured.and_then(|server| server.capability.0.as_deref());
+    let capability = words
+        .capability(server, capability)
+        .map_err(|what| wrong(&server.id, format!("`capability` {what}")))?;
     let Some(agent) = &server.agent else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    let names = server.tools.iter().take(NAMED_TOOLS);
-    let mut names: Vec<&str> = names.map(|tool| tool.name.as_str()).collect();
-    if server.tools.len() > NAMED_TOOLS {
-        names.push("…");
-    }
     let home = Home {
         agent: agent.clone(),
-        capability: format!(
-            "tools of the MCP server `{}` ({})",
-            server.id,
-            names.join(", ")
-        )
-        .into(),
+        capability: capability.into(),
     };
     let tools = server.tools.iter();
-    tools
+    Ok(tools
         .map(|tool| (tool.name.clone(), home.clone()))
-        .collect()
+        .collect())
+}
+
+/// The settings of a server make no sense.
+fn wrong(id: &str, what: String) -> Failure {
+    Failure::new(Exit::Config, format!("mcp.servers.{id}: {what}"))
+        .next("`lango config show --origin` tells where it is set; docs/mcp.md shows how")
 }
 
 fn server_settings(
@@ -182,10 +195,7 @@ fn server_settings(
     server: &McpServer,
     here: &Surrounding<'_>,
 ) -> Result<ServerSettings, Failure> {
-    let wrong = |what: String| {
-        Failure::new(Exit::Config, format!("mcp.servers.{id}: {what}"))
-            .next("`lango config show --origin` tells where it is set; docs/mcp.md shows how")
-    };
+    let wrong = |what: String| wrong(id, what);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if id.is_empty() || id.len() > 32 || !id.chars().all(plain) {
         return Err(wrong(
@@ -193,7 +203,7 @@ fn server_settings(
         ));
     }
     let reach = match (server.command.0.is_empty(), &server.url) {
-        (false, None) => Reach::Program(program(server, here)),
+        (false, None) => Reach::Program(Box::new(program::program(id, server, here))),
         (true, Some(url)) => Reach::Address(address(url, server, here.env).map_err(wrong)?),
         (true, None) => {
             return Err(wrong("it needs `command`, or `url`".to_owned()));
@@ -204,6 +214,11 @@ fn server_settings(
             ));
         }
     };
+    if server.capability.0.is_some() && server.agent.is_none() {
+        return Err(wrong(
+            "`capability` says what an agent can do with its tools; set `agent` too".to_owned(),
+        ));
+    }
     Ok(ServerSettings {
         id: id.to_owned(),
         reach,
@@ -212,35 +227,6 @@ fn server_settings(
         tools: (!server.tools.is_empty()).then(|| server.tools.clone()),
         form_defaults: server.form_defaults,
     })
-}
-
-/// A program is held like every other command, and opens nothing but what its own settings open besides.
-fn program(server: &McpServer, here: &Surrounding<'_>) -> Program {
-    let mut policy = here.policy.clone();
-    policy.network = match server.network {
-        true => Network::Host,
-        false => Network::None,
-    };
-    policy
-        .read
-        .extend(server.read.iter().map(|path| hands::real(path)));
-    policy
-        .write
-        .extend(server.write.iter().map(|path| hands::real(path)));
-    let env = server.env.0.iter().map(|(name, value)| Variable {
-        name: name.clone(),
-        is_passed_on: value.is_none(),
-        value: match value {
-            Some(value) => Some(Secret::new(value.clone())),
-            None => variable(here.env, name),
-        },
-    });
-    Program {
-        argv: server.command.0.clone(),
-        env: env.collect(),
-        policy,
-        limits: hands::limits(here.loaded),
-    }
 }
 
 fn address(

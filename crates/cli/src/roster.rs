@@ -82,6 +82,16 @@ impl Roster {
         self.sources.get(agent).map(|source| source.path.as_path())
     }
 
+    /// The names of all agents, the orchestrator's included.
+    pub fn names(&self) -> Vec<AgentName> {
+        let topologies = self.topology.iter();
+        let names = topologies.flat_map(|topology| {
+            let agents = topology.agents.iter().map(|spec| spec.name.clone());
+            agents.chain([topology.root.clone()])
+        });
+        names.collect()
+    }
+
     /// The agent as it was described.
     pub fn spec_of(&self, agent: &AgentName) -> Option<&AgentSpec> {
         let mut agents = self.topology.iter().flat_map(|topology| &topology.agents);

@@ -14,7 +14,7 @@ use lango_core::{Outcome, Timestamp};
 use lango_engine::{Tree, TurnReport};
 use lango_models::Offline;
 pub use progress::Progress;
-pub use request::{Shown, allowing_rule, request, subject_line, visible};
+pub use request::{Shown, allowing_rule, is_unseen, request, subject_line, visible};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 pub use transcript::Transcript;

@@ -7,7 +7,8 @@ use crate::handler::Handler;
 use crate::http;
 use crate::names::line;
 use crate::oauth::Bearer;
-use crate::process::{Process, causes};
+use crate::process::{NewFiles, Process, causes};
+use crate::program::{ServerCommand, TrustedFiles};
 use crate::settings::{Program, ServerSettings};
 use crate::traffic::Traffic;
 use lango_sandbox::{Launcher, Strength};
@@ -20,7 +21,6 @@ use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::AuthRequiredError;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ pub(crate) struct Connection {
 pub(crate) struct About {
     pub(crate) protocol: String,
     pub(crate) name: String,
+    /// The same without its version, as people read it.
+    pub(crate) title: String,
 }
 
 /// What a server offers.
@@ -87,6 +89,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) strength: &'a Strength,
     pub(crate) patience: Duration,
+    pub(crate) trusted: &'a TrustedFiles,
+    pub(crate) new_files: &'a Arc<NewFiles>,
 }
 
 /// What is on this side of a connection.
@@ -106,7 +110,13 @@ impl Opening<'_> {
                 if let Strength::None { why } = self.strength {
                     return Err(ConnectError::NoSandbox { why: why.clone() }.into());
                 }
-                let (process, stdin, stdout) = Process::start(self.launcher, id, program)?;
+                let command = ServerCommand {
+                    server: id,
+                    program,
+                };
+                let prepared = command.prepare(self.trusted)?;
+                let (process, stdin, stdout) =
+                    Process::start(self.launcher, program, prepared, self.new_files)?;
                 let frames = Frames::new(stdout, stdin, Arc::clone(&traffic));
                 let ends = Ends {
                     traffic,
@@ -340,8 +350,8 @@ impl Connection {
         }
     }
 
-    /// Ends it, and what was started for it; gives the files that came to be meanwhile and that a person should look at.
-    pub(crate) async fn close(&self) -> Vec<PathBuf> {
+    /// Ends it, and what was started for it.
+    pub(crate) async fn close(&self) {
         let service = {
             let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
             service.take()
@@ -350,12 +360,8 @@ impl Connection {
             // One that does not take leave in time is left.
             let _ = service.close_with_timeout(FAREWELL).await;
         }
-        match &self.ends.process {
-            Some(process) => {
-                process.end().await;
-                process.new_names()
-            }
-            None => Vec::new(),
+        if let Some(process) = &self.ends.process {
+            process.end().await;
         }
     }
 }
@@ -381,9 +387,11 @@ fn about(service: &RunningService<RoleClient, Handler>) -> Result<About, Connect
     }
     let server = info.as_ref().and_then(|info| info.server_info.as_ref());
     let name = server.map(|server| line(&format!("{} {}", server.name, server.version), 100));
+    let title = server.map(|server| line(server.title.as_ref().unwrap_or(&server.name), 100));
     Ok(About {
         protocol: version.as_str().to_owned(),
         name: name.unwrap_or_default(),
+        title: title.unwrap_or_default(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Why a server is not connected.
 
 use crate::PROTOCOL_VERSION;
+use std::path::PathBuf;
 
 /// Why a server is not connected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,46 @@ pub enum ConnectError {
     NotStarted {
         /// What is wrong.
         why: String,
+    },
+    /// The command could run code that the user did not choose.
+    #[error("it is not started: {why}")]
+    Refused {
+        /// What is wrong with the command, and what to write.
+        why: String,
+    },
+    /// A file of the command lies where agents can write, and the user never trusted it.
+    #[error(
+        "it is not started: agents can write `{}`, and you have not trusted it yet; read it, then run `lango mcp trust {server}`",
+        path.display()
+    )]
+    FileUntrusted {
+        /// The server.
+        server: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of the command is not what the user trusted.
+    #[error(
+        "it is not started: `{}` changed since you trusted it (SHA-256 {}… then, {}… now); look at it, then run `lango mcp trust {server}`",
+        path.display(), &trusted[..trusted.len().min(12)], &found[..found.len().min(12)]
+    )]
+    FileChanged {
+        /// The server.
+        server: String,
+        /// The file.
+        path: PathBuf,
+        /// The digest of what was trusted.
+        trusted: String,
+        /// The digest of what is there now.
+        found: String,
+    },
+    /// It failed, and the likely cause is how its command is written.
+    #[error("{error}; {hint}")]
+    Hinted {
+        /// The failure itself.
+        error: Box<ConnectError>,
+        /// What to write instead.
+        hint: String,
     },
     /// It never came to the end of the handshake.
     #[error("it did not answer within {seconds} s{seen}")]

@@ -6,6 +6,9 @@
 //! nor asks the server; it is connected when a tool of it is first called. A tool whose description or arguments are not
 //! what was pinned is not called until a person has seen it.
 //!
+//! A program starts in a private directory, not in the workspace, and runs no code that agents could have written unless
+//! the user trusts that very file (`program`).
+//!
 //! [`Servers`] is the whole of it: [`Servers::open`] builds the tools, [`Servers::close`] ends what was started. Who is
 //! given the tools and who is asked before one runs is decided elsewhere.
 
@@ -23,6 +26,7 @@ mod pins;
 mod place;
 mod private_file;
 mod process;
+mod program;
 mod server;
 mod servers;
 mod settings;
@@ -34,6 +38,7 @@ pub use form::Form;
 pub use oauth::LoginError;
 pub use pins::{Pending, PinError, ToolState};
 pub use place::is_private_way;
+pub use program::PendingFile;
 pub use server::Pauses;
 pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
 pub use settings::{

@@ -5,6 +5,7 @@
 
 use crate::form::Form;
 use crate::private_file::PrivateFile;
+use crate::program::{PendingFile, TrustedFiles};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -66,6 +67,9 @@ pub(crate) struct Pins {
 pub(crate) struct Book {
     version: u32,
     servers: BTreeMap<String, PinnedServer>,
+    /// The files that the user trusts, by server and path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    files: BTreeMap<String, TrustedFiles>,
 }
 
 /// What is known of one server.
@@ -75,6 +79,9 @@ pub(crate) struct PinnedServer {
     settings: String,
     /// What it called itself.
     pub(crate) name: String,
+    /// The same without a version; none in files from before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
     pub(crate) tools: BTreeMap<String, PinnedTool>,
 }
 
@@ -103,6 +110,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) settings: &'a str,
     /// What it calls itself.
     pub(crate) name: &'a str,
+    /// The same without a version.
+    pub(crate) title: &'a str,
     pub(crate) tools: BTreeMap<String, Form>,
 }
 
@@ -123,15 +132,17 @@ impl PinnedTool {
 
 impl PinnedServer {
     /// A server that is seen for the first time: all of it is accepted.
-    pub(crate) fn first(settings: String, name: String, tools: BTreeMap<String, Form>) -> Self {
+    fn first(seen: Seen<'_>) -> Self {
         let pinned = |form| PinnedTool {
             pinned: Some(form),
             pending: None,
         };
-        let tools = tools.into_iter().map(|(name, form)| (name, pinned(form)));
+        let tools = seen.tools.into_iter();
+        let tools = tools.map(|(name, form)| (name, pinned(form)));
         Self {
-            settings,
-            name,
+            settings: seen.settings.to_owned(),
+            name: seen.name.to_owned(),
+            title: Some(seen.title.to_owned()),
             tools: tools.collect(),
         }
     }
@@ -175,6 +186,11 @@ impl Book {
         let pinned = self.servers.get(server)?;
         (pinned.settings == settings).then_some(pinned)
     }
+
+    /// The files that the user trusts for a server.
+    pub(crate) fn trusted_files(&self, server: &str) -> TrustedFiles {
+        self.files.get(server).cloned().unwrap_or_default()
+    }
 }
 
 impl Pins {
@@ -215,24 +231,23 @@ impl Pins {
     pub(crate) fn take_in(&self, seen: Seen<'_>) -> (PinnedServer, Result<(), PinError>) {
         // From the reading to the writing, so that nothing that a person accepts meanwhile is undone.
         let held = self.file.hold();
+        let server = seen.server.to_owned();
         // What cannot be read was reported when it was first read; it is made anew here.
         let mut book = self.read().unwrap_or_default();
         let before = book.of(seen.server, seen.settings).cloned();
         let pinned = match before.clone() {
             Some(mut pinned) => {
                 pinned.take_in(&seen.tools);
+                pinned.title.get_or_insert_with(|| seen.title.to_owned());
                 pinned
             }
-            None => {
-                let (settings, name) = (seen.settings.to_owned(), seen.name.to_owned());
-                PinnedServer::first(settings, name, seen.tools)
-            }
+            None => PinnedServer::first(seen),
         };
         if before.as_ref() == Some(&pinned) {
             return (pinned, Ok(()));
         }
         book.version = VERSION;
-        book.servers.insert(seen.server.to_owned(), pinned.clone());
+        book.servers.insert(server, pinned.clone());
         let written = held.and_then(|_held| self.file.replace(&book));
         (pinned, written.map_err(|cause| self.unwritable(cause)))
     }
@@ -270,6 +285,18 @@ impl Pins {
         Ok(accepted)
     }
 
+    /// Trusts files of a server as they were seen.
+    pub(crate) fn trust_files(&self, server: &str, seen: &[PendingFile]) -> Result<(), PinError> {
+        let _held = self.file.hold().map_err(|cause| self.unwritable(cause))?;
+        let mut book = self.read()?;
+        book.version = VERSION;
+        let files = book.files.entry(server.to_owned()).or_default();
+        let seen = seen.iter();
+        files.extend(seen.map(|file| (file.path.display().to_string(), file.digest.clone())));
+        let written = self.file.replace(&book);
+        written.map_err(|cause| self.unwritable(cause))
+    }
+
     /// Makes the folder of the file, which has to be there before a server starts.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
         self.file.make_folder()
@@ -305,6 +332,7 @@ mod tests {
                 server,
                 settings: "x",
                 name: "n",
+                title: "n",
                 tools: BTreeMap::from([("t".to_owned(), form)]),
             });
             written.unwrap();

@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The largest file that is read. What is written is bounded far below.
@@ -77,6 +77,19 @@ impl PrivateFile {
         file.sync_all()?;
         std::fs::rename(&new, &self.path)
     }
+}
+
+/// Makes a directory that only this user can enter, or closes one that exists to all others.
+pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    if !std::fs::symlink_metadata(folder)?.is_dir() {
+        let what = format!("`{}` is not a directory", folder.display());
+        return Err(io::Error::other(what));
+    }
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
 
 fn private(path: &Path) -> io::Result<File> {

@@ -1,9 +1,10 @@
 //! A server's program: started inside the sandbox, kept alive without a limit of time, its last words remembered.
 
 use crate::error::ConnectError;
+use crate::program::PreparedCommand;
 use crate::settings::Program;
 use lango_sandbox::{Child, Command, Ended, ExitKind, Launcher, NewNames, Stdin, Stopped};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,24 +33,44 @@ struct Tail {
     bytes: Mutex<VecDeque<u8>>,
 }
 
+/// Files that appeared while a server ran and that decide what other programs do, such as `.git`: those of all its
+/// processes, also of those that failed, until they are reported.
+#[derive(Debug, Default)]
+pub(crate) struct NewFiles {
+    paths: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl NewFiles {
+    /// Takes what was not reported yet.
+    pub(crate) fn take(&self) -> BTreeSet<PathBuf> {
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *paths)
+    }
+
+    /// Adds files, but those in the server's private directory, which no other program obeys.
+    fn outside_of(self: Arc<Self>, private: PathBuf) -> impl FnOnce(&[PathBuf]) + Send + 'static {
+        move |found| {
+            let found = found.iter().filter(|path| !path.starts_with(&private));
+            let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+            paths.extend(found.cloned());
+        }
+    }
+}
+
 impl Process {
     /// Starts it; gives its input and output besides.
     pub(crate) fn start(
         launcher: &Launcher,
-        server: &str,
         program: &Program,
+        prepared: PreparedCommand,
+        new_files: &Arc<NewFiles>,
     ) -> Result<(Self, ChildStdin, ChildStdout), ConnectError> {
-        let mut command = Command::new(&program.argv, program.policy.workspace.clone());
-        for variable in &program.env {
-            let value = variable.value.as_ref().ok_or_else(|| ConnectError::Unset {
-                server: server.to_owned(),
-                name: variable.name.clone(),
-            })?;
-            let value = value.reveal().to_owned();
-            command
-                .env
-                .push((variable.name.clone().into(), value.into()));
-        }
+        let private = &program.policy.workspace;
+        let mut command = Command::new(&prepared.argv, private.clone());
+        let env = prepared.env.into_iter();
+        command.env = env
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
         command.stdin = Stdin::Piped;
         command.limits = program.limits;
         command.limits.time = None;
@@ -67,7 +88,8 @@ impl Process {
         tokio::spawn(Arc::clone(&tail).fill(stderr));
         let stop = Arc::new(Notify::new());
         let (sender, ended) = watch::channel(None);
-        tokio::spawn(keep(child, Arc::clone(&stop), sender));
+        let new_files = Arc::clone(new_files).outside_of(private.clone());
+        tokio::spawn(keep(child, Arc::clone(&stop), new_files, sender));
         let process = Self { stop, ended, tail };
         Ok((process, stdin, stdout))
     }
@@ -90,14 +112,6 @@ impl Process {
         }
         self.stop.notify_one();
         self.end_within(PATIENCE).await;
-    }
-
-    /// Files that came to be while it ran and that decide what other programs do; whoever made them.
-    pub(crate) fn new_names(&self) -> Vec<PathBuf> {
-        match self.ended.borrow().as_ref() {
-            Some(Ok(ended)) => ended.clean_up.left.clone(),
-            _ => Vec::new(),
-        }
     }
 
     /// What it complained about last.
@@ -125,6 +139,7 @@ impl Drop for Process {
 async fn keep(
     mut child: Child,
     stop: Arc<Notify>,
+    new_files: impl FnOnce(&[PathBuf]),
     ended: watch::Sender<Option<Result<Ended, String>>>,
 ) {
     let outcome = tokio::select! {
@@ -138,6 +153,10 @@ async fn keep(
             child.wait().await
         }
     };
+    // Recorded before the end is published, so that a report that follows it is complete.
+    if let Ok(ended) = &outcome {
+        new_files(&ended.clean_up.left);
+    }
     // Whoever does not wait does not want to know.
     let _ = ended.send(Some(outcome.map_err(|error| causes(&error))));
 }

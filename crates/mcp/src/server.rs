@@ -1,6 +1,7 @@
 //! One server over time: connected when it is needed, called in the form in which its tools were offered. How it is let go
-//! and tried again is in `standing`, what it says of its tools in `listing`.
+//! and tried again is in `standing`, what it says of its tools in `listing`, what its command may run in `command`.
 
+mod command;
 mod listing;
 mod standing;
 
@@ -12,6 +13,8 @@ use crate::error::{ConnectError, Failure};
 use crate::names::line;
 use crate::oauth::{self, Bearer, Grants, LoginError};
 use crate::pins::{PinnedServer, Pins};
+use crate::private_file;
+use crate::process::NewFiles;
 use crate::settings::{Reach, ServerSettings};
 use lango_core::ToolError;
 use lango_sandbox::{Launcher, Strength};
@@ -44,6 +47,7 @@ pub(crate) struct Server {
     state: Mutex<State>,
     /// One call connects, the others wait for what comes of it.
     turnstile: Semaphore,
+    new_files: Arc<NewFiles>,
 }
 
 #[derive(Default)]
@@ -68,7 +72,7 @@ pub(crate) struct Connected {
 impl Server {
     pub(crate) fn new(settings: ServerSettings, surroundings: Surroundings) -> Self {
         let way = match &settings.reach {
-            Reach::Program(program) => Way::Program(Box::new(program.clone())),
+            Reach::Program(program) => Way::Program(program.clone()),
             Reach::Address(address) => {
                 let grants = surroundings.grants.clone();
                 Way::Address(Bearer::new(&settings.id, address, grants))
@@ -81,6 +85,7 @@ impl Server {
             surroundings,
             state: Mutex::default(),
             turnstile: Semaphore::new(1),
+            new_files: Arc::default(),
         }
     }
 
@@ -186,13 +191,17 @@ impl Server {
             state.is_closed = true;
             state.connection.take()
         };
-        let made = connection?.close().await;
-        let made: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
-        (!made.is_empty()).then(|| {
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+        let new = self.new_files.take();
+        let new: Vec<String> = new.iter().map(|path| path.display().to_string()).collect();
+        (!new.is_empty()).then(|| {
             format!(
-                "while the MCP server `{}` ran these came to be, by it or by somebody else: {}; look at them before you use them",
+                "these files appeared while the MCP server `{}` ran, made by it or by another program: {}; look at them \
+                 before you use them",
                 self.id(),
-                made.join(", ")
+                new.join(", ")
             )
         })
     }
@@ -235,24 +244,28 @@ impl Server {
             return Err(ConnectError::Broken { what }.into());
         }
         self.make_folders()?;
+        let trusted = self.trusted_files();
         let opening = Opening {
             settings: &self.settings,
             way: &self.way,
             launcher,
             strength,
             patience: *patience,
+            trusted: &trusted,
+            new_files: &self.new_files,
         };
-        let connection = opening.open().await?;
+        let opened = opening.open().await;
+        let connection = opened.map_err(|failure| self.with_hint(failure))?;
         let announced = connection.new_tools();
         let listing = match connection.tools(*patience).await {
             Ok(listing) => listing,
             Err(failure) => {
                 connection.close().await;
-                return Err(failure);
+                return Err(self.with_hint(failure));
             }
         };
         let about = connection.about.clone();
-        let (pinned, notes) = self.take_in(listing, announced, &about.name);
+        let (pinned, notes) = self.take_in(listing, announced, &about);
         let mut state = self.state();
         state.connection = Some(Arc::new(connection));
         state.down = None;
@@ -263,13 +276,21 @@ impl Server {
         })
     }
 
-    /// Makes the folders that the program must not see, while it can still be kept from seeing them.
+    /// Makes the folders that the program must not see, while it can still be kept from seeing them, and its own.
     fn make_folders(&self) -> Result<(), ConnectError> {
         let Surroundings {
             pins, attachments, ..
         } = &self.surroundings;
-        let made = pins.make_folder().and_then(|()| attachments.make_folder());
-        made.map_err(|error| ConnectError::NotStarted {
+        let make = || {
+            pins.make_folder()?;
+            attachments.make_folder()?;
+            if let Reach::Program(program) = &self.settings.reach {
+                private_file::make_private_folder(&program.policy.workspace)?;
+                private_file::make_private_folder(&program.copies)?;
+            }
+            Ok(())
+        };
+        make().map_err(|error: std::io::Error| ConnectError::NotStarted {
             why: format!("lango's own folder cannot be made: {error}"),
         })
     }

@@ -8,8 +8,10 @@ pub use overview::{Overview, ToolOverview};
 pub use probe::{Probe, Probed, ProbedTool};
 
 use crate::attachments::Attachments;
+use crate::error::ConnectError;
 use crate::oauth::{Grants, LoginError};
 use crate::pins::{Book, Pending, PinError, Pins};
+use crate::program::PendingFile;
 use crate::server::{Pauses, Server, Surroundings};
 use crate::settings::ServerSettings;
 use futures_util::future::join_all;
@@ -144,7 +146,7 @@ impl Servers {
         scope: Option<&str>,
         show: impl FnOnce(&str) + Send,
     ) -> Result<(), LoginError> {
-        let server = self.servers.iter().find(|server| server.id() == id);
+        let server = self.server(id);
         let server =
             server.ok_or_else(|| LoginError::unusable(format!("there is no MCP server `{id}`")))?;
         server.login(scope, show).await
@@ -168,14 +170,34 @@ impl Servers {
         self.pins.accept(id, self.digest(id)?, seen)
     }
 
+    /// The files of a server's command that agents can write and that have to be trusted before it starts.
+    pub fn pending_files(&self, id: &str) -> Result<Vec<PendingFile>, ConnectError> {
+        match self.server(id) {
+            Some(server) => server.pending_files(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Trusts files of a server's command as the user saw them.
+    pub fn trust_files(&self, id: &str, seen: &[PendingFile]) -> Result<(), PinError> {
+        let server = self.server(id).ok_or_else(|| PinError::NoSuchServer {
+            server: id.to_owned(),
+        })?;
+        server.trust_files(seen)
+    }
+
     /// Ends every server that was started; gives what a person should hear.
     pub async fn close(&self) -> Vec<String> {
         let said = join_all(self.servers.iter().map(|server| server.close())).await;
         said.into_iter().flatten().collect()
     }
 
+    fn server(&self, id: &str) -> Option<&Arc<Server>> {
+        self.servers.iter().find(|server| server.id() == id)
+    }
+
     fn digest(&self, id: &str) -> Result<&str, PinError> {
-        let server = self.servers.iter().find(|server| server.id() == id);
+        let server = self.server(id);
         let digest = server.map(|server| server.digest.as_str());
         digest.ok_or_else(|| PinError::NoSuchServer {
             server: id.to_owned(),

@@ -4,6 +4,7 @@ use lango_core::AgentName;
 use lango_sandbox::{Limits, Policy};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::path::PathBuf;
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ pub struct ServerSettings {
 #[derive(Debug, Clone)]
 pub enum Reach {
     /// It is started here, and spoken to over its input and output.
-    Program(Program),
+    Program(Box<Program>),
     /// It runs elsewhere.
     Address(Address),
 }
@@ -34,14 +35,34 @@ pub enum Reach {
 /// A server that is started here.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The program and its arguments.
+    /// The program and its arguments. [`Program::WORKSPACE`] in a word stands for the workspace of the agents.
     pub argv: Vec<String>,
     /// Variables that it is given; it gets nothing else of lango's environment.
     pub env: Vec<Variable>,
-    /// What it may touch.
+    /// Arguments that name files of data. They are neither checked nor copied before a start.
+    pub data: Vec<String>,
+    /// What it may touch. The workspace of this policy is the server's private directory, in which it starts.
     pub policy: Policy,
     /// What it may use up. Its time is not limited, whatever this says.
     pub limits: Limits,
+    /// What agents may touch. Code from where they can write runs only as the user trusted it.
+    pub agents: Policy,
+    /// The directory for copies of such code, which only lango writes.
+    pub copies: PathBuf,
+}
+
+impl Program {
+    /// Stands for the workspace of the agents in words and in values of variables that are set.
+    pub const WORKSPACE: &str = "{workspace}";
+
+    /// Whether the command or its variables name the workspace, which is what gives a server access to it.
+    pub fn names_workspace(argv: &[String], env: &[Variable]) -> bool {
+        let mut words = argv.iter().map(String::as_str);
+        let values = env.iter().filter(|variable| !variable.is_passed_on);
+        let mut values = values.filter_map(|variable| variable.value.as_ref().map(Secret::reveal));
+        let is_named = |text: &str| text.contains(Self::WORKSPACE);
+        words.any(is_named) || values.any(is_named)
+    }
 }
 
 /// A variable for a server.

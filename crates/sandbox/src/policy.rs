@@ -15,6 +15,8 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// More folders that may be written.
     pub write: Vec<PathBuf>,
+    /// Those of the writable folders in which no name is protected: nobody works there, so no other program acts on it.
+    pub unprotected: Vec<PathBuf>,
     /// Never written, wherever they lie: what decides over lango itself, or is run by others later.
     pub kept: Vec<PathBuf>,
     /// Neither read nor seen, wherever they lie: lango's data, and the keys of the person.
@@ -57,6 +59,7 @@ impl Policy {
             workspace,
             read: Vec::new(),
             write: Vec::new(),
+            unprotected: Vec::new(),
             kept: Vec::new(),
             hidden: Vec::new(),
             hide_dotfiles_in: None,
@@ -83,6 +86,9 @@ impl Policy {
         };
         if below(&self.kept) {
             return Access::Read;
+        }
+        if self.unprotected.contains(root) {
+            return Access::Write;
         }
         match protection_of_path(path.strip_prefix(root).unwrap_or(path)) {
             Some(Protection::Locked) => Access::Read,

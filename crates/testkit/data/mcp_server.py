@@ -177,7 +177,10 @@ def call(name, arguments, identity):
             found = None
         return text(json.dumps({"env": dict(os.environ), "found": found}))
     if name == "put":
-        open(arguments["path"], "w").write("put")
+        try:
+            open(arguments["path"], "w").write("put")
+        except OSError as error:
+            return text(f"not written: {error}", isError=True)
         return text("written")
     if name == "connect":
         try:

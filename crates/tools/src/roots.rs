@@ -45,6 +45,11 @@ impl Roots {
             workspace: open[0].path.clone(),
             read: policy.read.iter().map(|path| settled(path)).collect(),
             write: policy.write.iter().map(|path| settled(path)).collect(),
+            unprotected: policy
+                .unprotected
+                .iter()
+                .map(|path| settled(path))
+                .collect(),
             kept: both_names(&policy.kept),
             hidden: both_names(&policy.hidden),
             hide_dotfiles_in: policy.hide_dotfiles_in.as_deref().map(settled),

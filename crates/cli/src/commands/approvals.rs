@@ -46,7 +46,10 @@ pub async fn approvals(
                 ..Presentation::default()
             };
             app.connect().await?;
-            go_on(&app, &sessions, &waiting, answer, presentation).await
+            let result = go_on(&app, &sessions, &waiting, answer, presentation).await;
+            // Also after a failure: what servers left behind has to be reported.
+            app.close().await;
+            result
         }
         ApprovalsCommand::Revoke { id } => {
             let granted = everybodys(&app, &sessions).await?.granted;
@@ -305,6 +308,5 @@ async fn go_on(
         presentation.quiet,
     )
     .await;
-    app.close().await;
     Ok(exit)
 }

@@ -16,16 +16,33 @@ use std::sync::Arc;
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let mut app = App::load_for(config, Keeping::Everything).await?;
+    let result = chat_in(&mut app).await;
+    // Also after a failure: what servers left behind has to be reported.
+    app.close().await;
+    result
+}
+
+async fn chat_in(app: &mut App) -> Result<Exit, Failure> {
     app.connect().await?;
     let sessions = app.sessions().await?;
     app.held.remember();
     let model = app.choose_model().await?.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
-    talk(&mut app, &sessions, conversation, &model).await
+    talk(app, &sessions, conversation, &model).await
 }
 
 /// Opens a chat in an existing session.
 pub async fn resume(
+    app: &mut App,
+    sessions: &Sessions,
+    session: SessionId,
+) -> Result<Exit, Failure> {
+    let result = resume_in(app, sessions, session).await;
+    app.close().await;
+    result
+}
+
+async fn resume_in(
     app: &mut App,
     sessions: &Sessions,
     session: SessionId,
@@ -79,7 +96,6 @@ async fn talk(
             conversation.session()
         ))?;
     }
-    app.close().await;
     Ok(Exit::Ok)
 }
 

@@ -44,6 +44,13 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         false => Keeping::Everything,
     };
     let mut app = App::load_for(config, keeping).await?;
+    let result = turn_in(&mut app, arguments).await;
+    // Also after a failure: what servers left behind has to be reported.
+    app.close().await;
+    result
+}
+
+async fn turn_in(app: &mut App, arguments: RunArguments) -> Result<Exit, Failure> {
     app.connect().await?;
     let question = input::question(&arguments.prompt, arguments.quiet).await?;
     if !arguments.quiet {
@@ -88,8 +95,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let watched = watch(&mut conversation, given, asker, &folder, shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     let (user, session) = (conversation.user(), conversation.session());
-    remember(&app, user, session, arguments.quiet).await;
-    app.close().await;
+    remember(app, user, session, arguments.quiet).await;
     Ok(exit)
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::setting::{Base, Expected, Setting};
+use crate::screen::is_unseen;
 
 /// The keys under `mcp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct McpServer {
     pub command: Words,
     /// The address, where nothing is started.
     pub url: Option<String>,
+    /// Arguments of the program that name data, which may change.
+    pub data: Vec<String>,
     /// The variables of the program.
     pub env: Variables,
     /// The environment variable that holds the token for the address.
@@ -49,6 +52,8 @@ pub struct McpServer {
     pub write: Vec<PathBuf>,
     /// The agent that is given the tools.
     pub agent: Option<String>,
+    /// What the agent can do with the tools, in words.
+    pub capability: Capability,
     /// What the names of the tools begin with.
     pub prefix: Prefix,
     /// The tools that are wanted; none means all.
@@ -63,8 +68,9 @@ pub struct Words(pub Vec<String>);
 
 impl Setting for Words {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        let expected =
-            || Expected::from("a list of words, such as `[\"uvx\", \"mcp-server-time\"]`");
+        let expected = || {
+            Expected::from("a list of words, such as `[\"uvx\", \"mcp-server-time==2026.10.19\"]`")
+        };
         let DeValue::Array(items) = value else {
             return Err(expected());
         };
@@ -145,6 +151,36 @@ impl Setting for Prefix {
             .as_str()
             .filter(|text| text.len() <= 32 && text.chars().all(plain))
             .ok_or("up to 32 letters, digits, `-`, `_` and `.`, or nothing")?;
+        self.0 = Some(text.to_owned());
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.0.clone().map(Into::into)
+    }
+}
+
+/// What an agent can do with a server's tools: a short text for the orchestrator.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Capability(pub Option<String>);
+
+impl Capability {
+    /// The most characters it has.
+    pub const LONGEST: usize = 80;
+
+    /// Whether a text is short, on one line, and free of characters that cannot be seen.
+    pub fn fits(text: &str) -> bool {
+        let is_short = (1..=Self::LONGEST).contains(&text.chars().count());
+        is_short && text.trim() == text && !text.contains(is_unseen)
+    }
+}
+
+impl Setting for Capability {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let text = value
+            .as_str()
+            .filter(|text| Self::fits(text))
+            .ok_or("one line of up to 80 characters, such as `issue tracking`")?;
         self.0 = Some(text.to_owned());
         Ok(())
     }

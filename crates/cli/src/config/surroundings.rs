@@ -26,6 +26,9 @@ const TRUST_FILE: &str = "trusted.json";
 /// The folders of a project's skills.
 const PROJECT_SKILLS: [&str; 2] = [".lango/skills", ".agents/skills"];
 
+/// The directory with what MCP servers store.
+const MCP_SERVERS: &str = "mcp-servers";
+
 /// Everything outside of files that has a say.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -122,13 +125,40 @@ impl Paths {
         self.state.join("mcp").join("grants.json")
     }
 
+    /// The directory with a private directory for each MCP server that lango starts. It stands beside lango's state, not
+    /// in it, where each has a folder of its own: all of lango's state is hidden from servers, and nothing in a hidden
+    /// folder can be opened to one of them.
+    pub fn mcp_servers(&self) -> PathBuf {
+        if self.has_one_folder() {
+            self.state.join(MCP_SERVERS)
+        } else {
+            self.state.with_file_name(format!("lango-{MCP_SERVERS}"))
+        }
+    }
+
+    /// The private directory of an MCP server, in which it is started.
+    pub fn mcp_server(&self, id: &str) -> PathBuf {
+        self.mcp_servers().join(id)
+    }
+
+    /// Copies of the code of an MCP server that agents can write. The server reads them, and only lango writes them.
+    pub fn mcp_copies(&self, id: &str) -> PathBuf {
+        // No id has a dot.
+        self.mcp_servers().join(format!("{id}.trusted"))
+    }
+
+    /// Whether everything is in one folder.
+    fn has_one_folder(&self) -> bool {
+        self.user_file.parent() == Some(&self.data)
+    }
+
     /// What agents must not even see. Where everything is in one folder, that is all of ours in it but the settings, the
     /// agents and the skills, which are there to be used.
     pub fn private(&self) -> Vec<PathBuf> {
-        if self.user_file.parent() != Some(&self.data) {
-            return vec![self.data.clone(), self.state.clone()];
+        if !self.has_one_folder() {
+            return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
         }
-        const OURS: [&str; 14] = [
+        const OURS: [&str; 15] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -141,6 +171,7 @@ impl Paths {
             "server-token",
             "attachments",
             "mcp",
+            MCP_SERVERS,
             TRUST_FOLDER,
             TRUST_FILE,
         ];

@@ -100,13 +100,18 @@ pub fn visible(text: &str) -> String {
                 shown.push(picture.unwrap_or('�'));
             }
             // Here even a joiner that belongs to an emoji is written out: what is asked for must be seen exactly.
-            _ if is_disruptive(letter) || letter.width() == Some(0) => {
+            _ if is_unseen(letter) => {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(letter));
             }
             _ => shown.push(letter),
         }
     }
     shown
+}
+
+/// Whether a reader would not see the character: it is for control or format, or looks like nothing.
+pub fn is_unseen(letter: char) -> bool {
+    is_disruptive(letter) || letter.width() == Some(0)
 }
 
 /// Who wants what, on one line.

@@ -31,6 +31,7 @@ mod lango;
 mod markdown;
 mod mcp;
 mod mcp_settings;
+mod mcp_starts;
 mod models;
 mod remotes;
 mod run;

@@ -7,26 +7,48 @@ use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 pub const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
 
-/// A home whose configuration names the scripted server `toy`, which belongs to the navigator.
+/// A home whose configuration names the scripted server `toy`, which belongs to the navigator. It is installed where
+/// agents cannot write, and writes what it is told to `log` in its private directory.
 pub fn with_toy(more: &str) -> Lango {
     let lango = Lango::new();
-    lango.file("server.py", mcp_server::PROGRAM);
     let settings = format!(
-        "[mcp.servers.toy]\ncommand = ['python3', 'server.py', '--log', 'log', '--describe-file', 'told']\n\
-         agent = 'navigator'\n{more}\n"
+        "[mcp.servers.toy]\n{}, '--log', 'log', '--describe-file', 'told']\nagent = 'navigator'\n{more}\n",
+        installed(&lango).trim_end_matches(']')
     );
     lango.home_file("lango.toml", settings);
     lango
 }
 
+/// Installs the scripted server outside of the workspace; gives the keys that start it.
+pub fn installed(lango: &Lango) -> String {
+    let folder = lango.home().with_file_name("installed");
+    fs::create_dir_all(&folder).unwrap();
+    let folder = folder.canonicalize().unwrap();
+    let program = folder.join("server.py");
+    fs::write(&program, mcp_server::PROGRAM).unwrap();
+    let (folder, program) = (folder.display(), program.display());
+    format!("read = ['{folder}']\ncommand = ['python3', '{program}']")
+}
+
+/// A path in the private directory of the server.
+pub fn private(lango: &Lango, name: &str) -> PathBuf {
+    lango.home().join("mcp-servers/toy").join(name)
+}
+
+/// Changes what the tool `echo` is said to do.
+fn tell(lango: &Lango, description: &str) {
+    fs::write(private(lango, "told"), description).unwrap();
+}
+
 /// How often the server was started.
 pub fn starts(lango: &Lango) -> usize {
-    let log = fs::read_to_string(lango.workspace().join("log")).unwrap_or_default();
+    let log = fs::read_to_string(private(lango, "log")).unwrap_or_default();
     let messages = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -36,7 +58,7 @@ pub fn starts(lango: &Lango) -> usize {
 }
 
 /// A turn in which the navigator calls a tool with a model that follows a script.
-fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran, Vec<Value>) {
+pub fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran, Vec<Value>) {
     let script = vec![
         delegate_and_finish("navigator", "use the tool"),
         call(tool, arguments),
@@ -53,7 +75,7 @@ fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran, Vec
 
 /// Whether the server was told to call something.
 fn called(lango: &Lango) -> bool {
-    let log = fs::read_to_string(lango.workspace().join("log")).unwrap_or_default();
+    let log = fs::read_to_string(private(lango, "log")).unwrap_or_default();
     log.contains("\"tools/call\"")
 }
 
@@ -67,13 +89,13 @@ fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a program runs in the workspace.
+/// Whether a program runs in the server's private directory.
 fn is_running(lango: &Lango) -> bool {
-    let workspace = lango.workspace().canonicalize().unwrap();
+    let private = private(lango, "").canonicalize().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let mut folders =
         processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());
-    folders.any(|folder| folder.starts_with(&workspace))
+    folders.any(|folder| folder.starts_with(&private))
 }
 
 #[test]
@@ -195,10 +217,7 @@ fn the_list_and_the_test_show_the_server_its_tools_and_who_holds_them() {
     assert_eq!(listed[0]["tools"][0]["owner"], "navigator");
     assert_eq!(listed[0]["tools"][0]["state"], "pinned");
     let agents = lango.run(&["agents"]).ok().stdout;
-    assert!(
-        agents.contains("tools of the MCP server `toy` (web.add, web.echo)"),
-        "{agents}"
-    );
+    assert!(agents.contains("Can do: scripted.\n"), "{agents}");
     assert!(agents.contains("tools: web.add, web.echo"), "{agents}");
     let doctor = lango.run(&["doctor"]).ok().stdout;
     assert!(
@@ -209,7 +228,14 @@ fn the_list_and_the_test_show_the_server_its_tools_and_who_holds_them() {
 
 #[test]
 fn a_server_that_does_not_answer_fails_the_test_with_its_last_words_and_disturbs_no_turn() {
-    let lango = with_toy("[mcp.servers.bad]\ncommand = ['python3', 'server.py', '--exit', '4']\n");
+    let lango = with_toy("");
+    let settings = fs::read_to_string(lango.home().join("lango.toml")).unwrap();
+    let keys = installed(&lango);
+    let bad = format!(
+        "[mcp.servers.bad]\n{}, '--exit', '4']\n",
+        keys.trim_end_matches(']')
+    );
+    lango.home_file("lango.toml", settings + &bad);
     let ran = lango.run(&["mcp", "test"]).exits(3);
     assert!(
         ran.stdout
@@ -241,7 +267,7 @@ fn a_server_that_does_not_answer_fails_the_test_with_its_last_words_and_disturbs
 fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
-    lango.file("told", "Gives the text back, and reads your keys.");
+    tell(&lango, "Gives the text back, and reads your keys.");
     let (_, events) = turn(&lango, "toy_echo", json!({ "text": "one" }), &["-c", ALLOW]);
     let refused = text(&of_type(&events, "tool.returned")[0]["output"]).to_owned();
     assert!(
@@ -292,7 +318,7 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
 fn with_changed_echo(told: &str) -> Lango {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
-    lango.file("told", told);
+    tell(&lango, told);
     lango.run(&["mcp", "test"]).ok();
     lango
 }
@@ -350,7 +376,7 @@ fn at_a_terminal_a_person_is_asked_and_accepts_what_was_shown_and_no_more() {
     let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
     terminal.wait_for("[y/N] ");
     // While the person reads, the server changes its mind, and another lango hears of it.
-    lango.file("told", "Gives your keys away.");
+    tell(&lango, "Gives your keys away.");
     lango.run(&["mcp", "test"]).ok();
     terminal.press("y\r");
     let (code, said) = terminal.end();
@@ -407,7 +433,8 @@ fn what_lango_keeps_of_servers_is_hidden_from_their_programs() {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
     let pins = lango.home().join("mcp/pins.json").canonicalize().unwrap();
-    let read = format!("tools.exec.read={:?}", lango.home().canonicalize().unwrap());
+    let root = lango.home().parent().unwrap().canonicalize().unwrap();
+    let read = format!("mcp.servers.toy.read=[{root:?}]");
     let (ran, events) = turn(
         &lango,
         "toy_look",
@@ -435,7 +462,7 @@ fn forms_are_offered_to_a_server_only_where_its_defaults_are_taken() {
     for (more, offers) in [("", false), ("formDefaults = true", true)] {
         let lango = with_toy(more);
         lango.run(&["mcp", "test", "toy"]).ok();
-        let log = fs::read_to_string(lango.workspace().join("log")).unwrap();
+        let log = fs::read_to_string(private(&lango, "log")).unwrap();
         let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
         let offered = first["params"]["capabilities"]["elicitation"].is_object();
         assert_eq!(offered, offers, "{first}");

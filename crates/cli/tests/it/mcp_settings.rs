@@ -1,7 +1,7 @@
 //! How MCP servers are configured and logged in to, through the real binary.
 
 use crate::lango::{Lango, finish, finish_child, of_type, text};
-use crate::mcp::{ALLOW, starts, with_toy};
+use crate::mcp::{ALLOW, installed, starts, with_toy};
 use crate::models::{Provider, flags};
 use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
@@ -42,8 +42,12 @@ impl Drop for Listening {
 #[test]
 fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
     let lango = Lango::new();
-    lango.file("server.py", mcp_server::PROGRAM);
-    lango.file("lango.toml", "[mcp.servers.toy]\ncommand = ['python3', 'server.py', '--log', 'log']\nagent = 'navigator'\n");
+    let keys = installed(&lango);
+    let settings = format!(
+        "[mcp.servers.toy]\n{}, '--log', 'log']\nagent = 'navigator'\n",
+        keys.trim_end_matches(']')
+    );
+    lango.file("lango.toml", settings);
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(
         ran.stderr
@@ -101,6 +105,26 @@ fn a_server_that_makes_no_sense_is_refused_with_the_key() {
             "command = ['a']\nprefix = 'a b'",
             "`mcp.servers.x.prefix` must be up to 32 letters",
         ),
+        (
+            "command = ['a']\ncapability = 'issue tracking'",
+            "set `agent` too",
+        ),
+        (
+            "command = ['a']\nagent = 'vault'\ncapability = \"two\\nlines\"",
+            "`mcp.servers.x.capability` must be one line of up to 80 characters",
+        ),
+        (
+            "command = ['a']\nagent = 'vault'\ncapability = 'calls fs_read'",
+            "mcp.servers.x: `capability` holds `fs_read`, which is the name of a tool",
+        ),
+        (
+            "command = ['a']\nagent = 'vault'\ncapability = 'the browser'",
+            "`capability` holds `browser`, which a model takes for the name of an agent",
+        ),
+        (
+            "command = ['a']\nagent = 'vault'\ncapability = 'asks the researcher'",
+            "`capability` holds `researcher`, which is the name of an agent",
+        ),
         ("comand = ['a']", "unknown key `mcp.servers.x.comand`"),
     ] {
         let lango = Lango::new();
@@ -136,7 +160,10 @@ fn without_an_agent_the_prefix_decides_and_what_nobody_holds_is_reported() {
     assert!(!ran.stderr.contains("no agent holds"), "{ran:#?}");
     lango.home_file(
         "lango.toml",
-        "[mcp.servers.toy]\ncommand = ['python3', 'server.py']\ntools = ['add']\n",
+        format!(
+            "[mcp.servers.toy]\n{}\ntools = ['add']\n",
+            installed(&lango)
+        ),
     );
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(

@@ -1,7 +1,8 @@
 //! What agents can do, in words.
 
 use crate::trees::{
-    ALL_TOOLS, UNKNOWN_TOOLS, built_in, every_tree, first_request, occurrences, own, tree, tree_of,
+    ALL_TOOLS, SERVER_TOOLS, UNKNOWN_TOOLS, built_in, every_tree, first_request, occurrences, own,
+    tree, tree_of,
 };
 use lango_engine::{AgentSpec, GENERAL_ACTIONS, Topology, Tree, capabilities_of};
 
@@ -99,6 +100,7 @@ fn c05_no_description_and_no_orchestrator_instruction_names_a_tool() {
     let named = [
         ALL_TOOLS.as_slice(),
         &UNKNOWN_TOOLS,
+        &SERVER_TOOLS,
         &["plant_water", "soil_probe"],
     ]
     .concat();
@@ -106,7 +108,11 @@ fn c05_no_description_and_no_orchestrator_instruction_names_a_tool() {
         .into_iter()
         .filter(|tool| tool.contains('_'))
         .collect();
+    let mut with_server = 0;
     for (name, tree) in every_tree() {
+        let is_servers = |text: &lango_core::Text| &**text == "issue tracking";
+        let mut agents = tree.agents.iter();
+        with_server += usize::from(agents.any(|agent| agent.capabilities.iter().any(is_servers)));
         let locals = tree.agents.iter().filter(|agent| !agent.remote);
         let texts = locals
             .chain([&tree.root])
@@ -118,6 +124,7 @@ fn c05_no_description_and_no_orchestrator_instruction_names_a_tool() {
             assert_eq!(found, None, "{name}\n{text}");
         }
     }
+    assert!(with_server >= 6 + 4, "{with_server}");
 }
 
 #[test]

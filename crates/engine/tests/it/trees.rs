@@ -2,11 +2,12 @@
 //! over, and what the models of a tree are sent.
 
 use lango_core::{
-    AgentName, Event, Limits, ModelReply, ModelRequest, SessionId, Timestamp, TurnId, TurnSettings,
+    AgentName, Event, Limits, ModelReply, ModelRequest, SessionId, Timestamp, ToolName, TurnId,
+    TurnSettings,
 };
 use lango_engine::{
-    Input, ModelStep, OrchestratorTools, RemoteCard, Step, Topology, Tree, TreeError, TreeSettings,
-    Turn, TurnStart,
+    Home, Input, ModelStep, OrchestratorTools, RemoteCard, Step, Topology, Tree, TreeError,
+    TreeSettings, Turn, TurnStart,
 };
 use lango_testkit::tool::specs;
 use std::sync::Arc;
@@ -44,6 +45,9 @@ pub const ALL_TOOLS: [&str; 27] = [
 
 /// Tools whose beginnings no built-in topology knows.
 pub const UNKNOWN_TOOLS: [&str; 3] = ["weather_get", "calendar_add", "zip"];
+
+/// Tools of an MCP server, which are given to an agent by name.
+pub const SERVER_TOOLS: [&str; 3] = ["tracker_search", "tracker_read-issue", "browser_issues"];
 
 /// The agents of `specialists`, in their order.
 pub const SPECIALISTS: [&str; 6] = [
@@ -210,7 +214,29 @@ pub fn every_tree() -> Vec<(String, Tree)> {
             }
         }
     }
+    for topology in [built_in("specialists"), built_in("classic"), own()] {
+        for spec in &topology.agents {
+            let tools = [SERVER_TOOLS.as_slice(), &ALL_TOOLS].concat();
+            let settings = with_server_tools(spec.name.as_str());
+            let tree = Tree::multi(&topology, specs(&tools), remotes(), &settings).unwrap();
+            let name = format!("{} with a server's tools for {}", topology.name, spec.name);
+            trees.push((name, tree));
+        }
+    }
     trees
+}
+
+/// Settings that give the tools of a server to this agent.
+pub fn with_server_tools(agent: &str) -> TreeSettings {
+    let home = Home {
+        agent: AgentName::from(agent),
+        capability: "issue tracking".into(),
+    };
+    let homes = SERVER_TOOLS.map(|tool| (ToolName::from(tool), home.clone()));
+    TreeSettings {
+        homes: homes.into(),
+        ..TreeSettings::default()
+    }
 }
 
 /// A turn over a tree, moved by hand.

@@ -1,7 +1,7 @@
 //! What a server says of its tools: held against the pins when it is heard, and against what was offered before a call.
 
 use super::Server;
-use crate::connection::{Connection, Listing};
+use crate::connection::{About, Connection, Listing};
 use crate::error::Failure;
 use crate::names::line;
 use crate::pins::{PinnedServer, Seen};
@@ -15,7 +15,7 @@ impl Server {
             return Ok(());
         }
         let listing = connection.tools(self.surroundings.patience).await?;
-        self.take_in(listing, announced, &connection.about.name);
+        self.take_in(listing, announced, &connection.about);
         Ok(())
     }
 
@@ -24,7 +24,7 @@ impl Server {
         &self,
         listing: Listing,
         announced: u64,
-        name: &str,
+        about: &About,
     ) -> (PinnedServer, Vec<String>) {
         let Listing {
             tools,
@@ -41,7 +41,8 @@ impl Server {
         let (pinned, written) = self.surroundings.pins.take_in(Seen {
             server: self.id(),
             settings: &self.digest,
-            name,
+            name: &about.name,
+            title: &about.title,
             tools,
         });
         if let Err(error) = written {

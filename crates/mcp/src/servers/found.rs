@@ -40,9 +40,13 @@ impl Servers {
             let error = ConnectError::NoSandbox { why: why.clone() };
             return Found::unusable(error.to_string());
         }
+        if let Err(error) = server.check_command() {
+            return Found::unusable(error.to_string());
+        }
         match (pinned, start) {
             (Some(pinned), _) => Found {
                 pinned: Some(pinned),
+                notes: server.hints(),
                 ..Found::default()
             },
             (None, Start::PinsOnly) => Found::default(),
@@ -50,7 +54,7 @@ impl Servers {
                 Ok(connected) => Found {
                     pinned: Some(connected.pinned),
                     problem: None,
-                    notes: connected.notes,
+                    notes: [connected.notes, server.hints()].concat(),
                 },
                 Err(failure) => Found::unusable(failure.line()),
             },

@@ -18,6 +18,8 @@ pub struct Overview {
     pub agent: Option<AgentName>,
     /// What it called itself; empty as long as nothing is pinned.
     pub name: String,
+    /// The same without its version, as it was when it was first seen.
+    pub title: Option<String>,
     /// Whether its tools are pinned.
     pub is_pinned: bool,
     /// Why it cannot be used here, if it cannot.
@@ -57,6 +59,7 @@ pub(super) fn overview(
         },
         agent: settings.agent.clone(),
         name: pinned.name.clone(),
+        title: pinned.title.clone(),
         is_pinned: !pinned.tools.is_empty() || !pinned.name.is_empty(),
         problem,
         tools,

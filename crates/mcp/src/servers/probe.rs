@@ -65,7 +65,7 @@ pub(super) async fn probe(server: &Server) -> Probe {
                 protocol: connected.about.protocol,
                 name: connected.about.name,
                 tools: tools.collect(),
-                notes: connected.notes,
+                notes: [connected.notes, server.hints()].concat(),
             };
             (Ok(probed), server.last_words())
         }

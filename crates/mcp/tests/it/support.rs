@@ -78,12 +78,15 @@ impl Bench {
         argv.extend(arguments.iter().map(|word| (*word).to_owned()));
         ServerSettings {
             id: "s".to_owned(),
-            reach: Reach::Program(Program {
+            reach: Reach::Program(Box::new(Program {
                 argv,
                 env: Vec::new(),
+                data: Vec::new(),
                 policy: Policy::of(self.inside("")),
                 limits: Limits::default(),
-            }),
+                agents: Policy::of(self.folder.path().canonicalize().unwrap().join("agents")),
+                copies: self.own("copies"),
+            })),
             agent: None,
             prefix: "s_".to_owned(),
             tools: None,

@@ -38,6 +38,7 @@ impl Scan {
         };
         let roots: Vec<Root> = policy
             .writable()
+            .filter(|path| !policy.unprotected.contains(path))
             .filter_map(|path| scanner.root(path))
             .collect();
         for path in policy.kept.iter().chain(&policy.hidden) {

@@ -184,8 +184,14 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "mcp.servers.<id>.command",
-        help: "the program of an MCP server and its arguments; it runs in the sandbox, in the workspace",
+        help: "the program of an MCP server and its arguments; `{workspace}` gives it the workspace",
         field: |settings, id| &mut settings.server(id).command,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "mcp.servers.<id>.data",
+        help: "arguments that name data, not code: files that agents or the server may change",
+        field: |settings, id| &mut settings.server(id).data,
         untrusted: Untrusted::Ignored,
     },
     Key {
@@ -228,6 +234,12 @@ pub static KEYS: &[Key] = &[
         name: "mcp.servers.<id>.agent",
         help: "the agent that is given its tools; without it their prefix decides",
         field: |settings, id| &mut settings.server(id).agent,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "mcp.servers.<id>.capability",
+        help: "what that agent can do with its tools, as the orchestrator is told; its own title if not set",
+        field: |settings, id| &mut settings.server(id).capability,
         untrusted: Untrusted::Ignored,
     },
     Key {

@@ -115,6 +115,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         read = "/packages"
         write = ["~/out"]
         agent = "vault"
+        capability = "version control"
+        data = ["{workspace}/app.db"]
         prefix = ""
         tools = ["a", "b"]
         formDefaults = true
@@ -204,6 +206,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(git.read, [Path::new("/packages")]);
     assert_eq!(git.write, [place.path("home/out")]);
     assert_eq!(git.tools, ["a", "b"]);
+    assert_eq!(git.data, ["{workspace}/app.db"]);
+    assert_eq!(git.capability.0, some("version control"));
     let graph = &loaded.settings.graph;
     assert!(!graph.enabled && (graph.max_depth, graph.max_results) == (2, 11));
     let embedding = &loaded.settings.embedding;

@@ -1,0 +1,103 @@
+//! Programs that run code which is not in the program itself: what the first line of a script starts, and what an
+//! interpreter is given to run.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How much of a script's first line the kernel reads.
+const FIRST_LINE_BYTES: usize = 256;
+
+/// Programs that run a script, or a file in a folder that they are given in its place.
+const INTERPRETERS: &[&str] = &[
+    "python", "pypy", "node", "bun", "deno", "tsx", "ts-node", "ruby", "perl", "php", "lua",
+    "Rscript", "sh", "bash", "dash", "zsh", "fish", "ksh",
+];
+
+/// The program that the first line of this file starts, if it has such a line.
+pub(super) fn of_file(file: &Path) -> Option<PathBuf> {
+    // Something else than a file could keep lango waiting.
+    file.metadata().ok().filter(|metadata| metadata.is_file())?;
+    let mut start = Vec::new();
+    let file = File::open(file).ok()?;
+    file.take(FIRST_LINE_BYTES as u64)
+        .read_to_end(&mut start)
+        .ok()?;
+    of_script(&start)
+}
+
+/// The program that the first line of a script starts.
+pub(super) fn of_script(script: &[u8]) -> Option<PathBuf> {
+    let line = script.strip_prefix(b"#!")?;
+    let line = &line[..line.len().min(FIRST_LINE_BYTES)];
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace();
+    let program = PathBuf::from(words.next()?);
+    if program.file_name()? != "env" {
+        return Some(program);
+    }
+    let is_program = |word: &&str| !word.starts_with('-') && !word.contains('=');
+    words.find(is_program).map(PathBuf::from)
+}
+
+/// The place of the word that names what an interpreter runs: a script, or a folder with one.
+pub(super) fn script_of(argv: &[String]) -> Option<usize> {
+    let program = Path::new(&argv[0]).file_name()?.to_str()?;
+    let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if !INTERPRETERS.contains(&program) {
+        return None;
+    }
+    let mut words = argv.iter().enumerate().skip(1);
+    while let Some((at, word)) = words.next() {
+        match word.as_str() {
+            // The code is named otherwise.
+            "-m" | "-c" | "-e" | "-p" | "--eval" | "--print" => return None,
+            "-X" | "-W" | "-r" | "--require" | "--import" => drop(words.next()),
+            "run" => {}
+            option if option.starts_with('-') => {}
+            _ => return Some(at),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_script_names_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("script");
+        for (line, expected) in [
+            (
+                "#!/opt/venv/bin/python3 -u\nx",
+                Some("/opt/venv/bin/python3"),
+            ),
+            ("#! /bin/sh\n", Some("/bin/sh")),
+            ("#!/usr/bin/env -S A=1 node\n", Some("node")),
+            ("import os\n", None),
+            ("", None),
+        ] {
+            std::fs::write(&file, line).unwrap();
+            assert_eq!(of_file(&file), expected.map(PathBuf::from), "{line}");
+        }
+        assert_eq!(of_file(folder.path()), None);
+    }
+
+    #[test]
+    fn the_word_that_an_interpreter_runs_is_found() {
+        let found = |words: &[&str]| {
+            let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            script_of(&argv)
+        };
+        assert_eq!(found(&["/usr/bin/python3.12", "-u", "/x"]), Some(2));
+        assert_eq!(found(&["node", "-r", "y", "/x"]), Some(3));
+        assert_eq!(found(&["bash", "/x"]), Some(1));
+        assert_eq!(found(&["deno", "run", "/x"]), Some(2));
+        assert_eq!(found(&["python3", "-m", "server", "/x"]), None);
+        assert_eq!(found(&["python3", "/x.py", "/y"]), Some(1));
+        assert_eq!(found(&["mcp-server-git", "--repository", "/x"]), None);
+    }
+}

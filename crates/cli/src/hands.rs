@@ -165,7 +165,7 @@ pub fn launcher(paths: &Paths) -> Launcher {
         arguments: vec![OsString::from(SANDBOX_MARK)],
     };
     Launcher::new(helper)
-        .with_trash(paths.trash())
+        .with_trash(paths.clean_up_trash())
         .with_records(paths.clean_up_records())
         .with_own_folder(paths.trust_folder())
 }

@@ -14,6 +14,7 @@
 //! starts another one for the same record, at once or at its next start.
 
 pub(crate) mod checklist;
+mod copy;
 pub(crate) mod directory;
 pub(crate) mod pending;
 mod remove;

@@ -8,6 +8,7 @@ use crate::screen::{self, Layout, age, count};
 use lango_core::Clock;
 use lango_engine::SystemClock;
 use lango_tools::Trashed;
+use std::path::PathBuf;
 
 /// Runs the command.
 pub async fn trash(config: Vec<String>, command: Option<TrashCommand>) -> Result<Exit, Failure> {
@@ -20,7 +21,19 @@ pub async fn trash(config: Vec<String>, command: Option<TrashCommand>) -> Result
             screen::print(&sanitize(&line))?;
         }
         TrashCommand::Empty => {
-            let gone = app.trash.empty()? as u64;
+            let mut gone = app.trash.empty()? as u64;
+            for path in removed_after_commands(&app) {
+                // A command cannot have a hand in it: its files are hidden from commands.
+                let removed = match path.symlink_metadata() {
+                    Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
+                    _ => std::fs::remove_file(&path),
+                };
+                removed.map_err(|error| {
+                    let text = format!("cannot delete `{}`: {error}", path.display());
+                    Failure::new(Exit::Failed, text)
+                })?;
+                gone += 1;
+            }
             screen::print(&format!("{} deleted for good", count(gone, "thing")))?;
         }
     }
@@ -32,7 +45,8 @@ fn list(app: &App, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return Ok(screen::print(&screen::json(&items, Layout::Indented)?)?);
     }
-    if items.is_empty() {
+    let after_commands = removed_after_commands(app);
+    if items.is_empty() && after_commands.is_empty() {
         return Ok(screen::print("the trash is empty")?);
     }
     let now = SystemClock.now();
@@ -48,6 +62,28 @@ fn list(app: &App, as_json: bool) -> Result<(), Failure> {
         );
         screen::print(&sanitize(&line))?;
     }
-    screen::say("get back: lango trash restore ID");
+    for path in &after_commands {
+        let name = path.file_name().unwrap_or_default().display();
+        screen::print(&sanitize(&format!("created by a command: {name}")))?;
+    }
+    if !items.is_empty() {
+        screen::say("get back: lango trash restore ID");
+    }
+    if !after_commands.is_empty() {
+        let folder = app.loaded.paths.clean_up_trash();
+        screen::say(&format!(
+            "look at files that a command created before you move them back, in {}",
+            folder.display()
+        ));
+    }
     Ok(())
+}
+
+/// Files that commands may not create, and that clean-up moved here.
+fn removed_after_commands(app: &App) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(app.loaded.paths.clean_up_trash());
+    let entries = entries.into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }

@@ -100,6 +100,11 @@ impl Paths {
         self.data.join("trash")
     }
 
+    /// Where files go that commands may not create.
+    pub fn clean_up_trash(&self) -> PathBuf {
+        self.trash().join("after-commands")
+    }
+
     /// Where clean-ups after commands are recorded until they are done.
     pub fn clean_up_records(&self) -> PathBuf {
         self.data.join(CLEAN_UP_FOLDER)

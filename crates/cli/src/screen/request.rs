@@ -111,7 +111,7 @@ pub fn visible(text: &str) -> String {
 
 /// Whether a reader would not see the character: it is for control or format, or looks like nothing.
 pub fn is_unseen(letter: char) -> bool {
-    is_disruptive(letter) || letter.width() == Some(0)
+    letter.is_control() || is_disruptive(letter) || letter.width() == Some(0)
 }
 
 /// Who wants what, on one line.

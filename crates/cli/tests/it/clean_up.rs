@@ -112,3 +112,28 @@ fn after_a_kill_the_clean_up_goes_on_and_the_next_start_reports_it() {
     let again = lango.run(&["run", "-q", "hello"]).ok().stderr;
     assert!(!again.contains("trash"), "{again}");
 }
+
+#[test]
+fn what_was_removed_after_a_command_is_in_the_list_of_the_trash() {
+    let lango = Lango::new();
+    let question = format!("run `{PLANT}`");
+    lango.run(&["-c", ALLOW, "run", "-q", &question]).ok();
+    let listed = lango.run(&["trash"]).ok();
+    assert!(
+        listed.stdout.starts_with("created by a command: .git."),
+        "{listed:#?}"
+    );
+    assert!(
+        listed.stderr.contains("trash/after-commands"),
+        "{listed:#?}"
+    );
+    let emptied = lango.run(&["trash", "empty"]).ok().stdout;
+    assert!(emptied.starts_with("1 thing"), "{emptied}");
+    assert!(
+        lango
+            .run(&["trash"])
+            .ok()
+            .stdout
+            .contains("the trash is empty")
+    );
+}

@@ -1,5 +1,6 @@
 //! Taking one entry out of a directory: into the trash, or away for good if the trash cannot take it.
 
+use super::copy::Budget;
 use super::directory::{Directory, Status, open_beneath, set_mode};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat_with, unlinkat};
@@ -32,15 +33,14 @@ impl<'a> Trash<'a> {
         let _ = directory.widen();
         open_to_owner(directory.as_fd(), name);
         if let Some(trash) = self.handle {
-            let moved = renameat_with(
-                &*directory,
-                name,
-                trash,
-                self.unused_name(name),
-                RenameFlags::NOREPLACE,
-            );
-            match moved {
+            let unused = self.unused_name(name);
+            let flags = RenameFlags::NOREPLACE;
+            match renameat_with(&*directory, name, trash, &unused, flags) {
                 Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                // What is too large for a copy is deleted all the same: it must not stay.
+                Err(Errno::XDEV) => {
+                    let _ = Budget::new().copy(directory.as_fd(), name, trash, &unused);
+                }
                 Err(_) => {}
             }
         }

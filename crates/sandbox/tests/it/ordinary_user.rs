@@ -56,9 +56,12 @@ fn an_ordinary_user_is_held_as_well() {
         return;
     }
     let folder = programs_for_everyone();
+    // A part of the tests, where one wants only that.
+    let filter = std::env::var("LANGO_TEST_FILTER");
+    let part = filter.as_deref().unwrap_or("everyone::");
     let mut tests = Command::new(folder.path().join("tests"));
     tests
-        .args(["everyone::", "--nocapture", "--test-threads=4"])
+        .args([part, "--nocapture", "--test-threads=4"])
         .env("LANGO_TEST_PROGRAMS", folder.path())
         .current_dir(folder.path())
         .uid(USER)
@@ -77,7 +80,7 @@ fn an_ordinary_user_is_held_as_well() {
     println!("as user {USER}:\n{stdout}{stderr}");
     assert!(output.status.success(), "as user {USER}:\n{stdout}{stderr}");
     assert!(
-        stdout.contains("got out: 0"),
+        filter.is_ok() || stdout.contains("got out: 0"),
         "the battery did not run:\n{stdout}"
     );
 }

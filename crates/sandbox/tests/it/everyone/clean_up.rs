@@ -3,7 +3,7 @@
 use crate::world::World;
 use lango_sandbox::{ExitKind, NewNames};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -171,4 +171,31 @@ async fn the_cost_of_a_large_workspace_is_printed() {
         "`true` in a workspace of 2,000 files: {:?}, median of 9",
         times[4]
     );
+}
+
+#[tokio::test]
+async fn what_cannot_be_moved_to_another_disk_is_copied_to_the_trash_and_removed() {
+    let mut world = World::new();
+    // Another file system than that of temporary files, wherever those are.
+    let here = fs::metadata(world.path("workspace")).unwrap().dev();
+    let other = tempfile::tempdir_in("/dev/shm").unwrap();
+    assert_ne!(fs::metadata(other.path()).unwrap().dev(), here);
+    let trash = other.path().join("trash");
+    world.launcher = world.launcher.clone().with_trash(trash.clone());
+    let script = "mkdir -p new/.git/hooks; echo mine > new/.git/hooks/x; ln -s /etc/passwd new/.git/link; \
+                  mkfifo new/.git/fifo; mkdir -p new/.git/a/b/c/d; chmod 500 new/.git/a/b";
+    let done = world.run(world.shell(script)).await;
+    assert_eq!(
+        done.ended.clean_up.removed,
+        [world.path("workspace/new/.git")],
+        "{done:?}"
+    );
+    assert!(!world.path("workspace/new/.git").exists());
+    let copies: Vec<PathBuf> = fs::read_dir(&trash)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let copied = fs::read_to_string(copies[0].join("hooks/x")).unwrap();
+    assert_eq!((copied.as_str(), copies.len()), ("mine\n", 1));
+    assert!(fs::symlink_metadata(copies[0].join("link")).is_err());
 }

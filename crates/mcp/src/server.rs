@@ -17,7 +17,7 @@ use crate::private_file;
 use crate::process::NewFiles;
 use crate::settings::{Reach, ServerSettings};
 use lango_core::ToolError;
-use lango_sandbox::{Launcher, Strength};
+use lango_sandbox::{Launcher, Strength, Watch};
 use rmcp::model::{CallToolResult, JsonObject};
 use standing::Down;
 use std::collections::BTreeMap;
@@ -91,6 +91,19 @@ impl Server {
 
     pub(crate) fn id(&self) -> &str {
         &self.settings.id
+    }
+
+    /// Watches for protected files while a call runs, if the program can write where people work.
+    pub(crate) fn watch(&self) -> Option<Watch> {
+        let Way::Program(program) = &self.way else {
+            return None;
+        };
+        let policy = &program.policy;
+        let mut writable = policy.writable();
+        writable
+            .any(|folder| !policy.unprotected.contains(folder))
+            .then(|| Watch::start(&self.surroundings.launcher, policy).ok())
+            .flatten()
     }
 
     /// Calls a tool in the form in which it was offered. The key is the call's own: what comes under it twice is one call.

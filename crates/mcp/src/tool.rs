@@ -9,6 +9,7 @@ use lango_core::{
     BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
     Trust,
 };
+use lango_sandbox::CleanUpReport;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -71,19 +72,40 @@ impl Tool for ServerTool {
                 let message = format!("the arguments of `{}` must be an object", self.spec.name);
                 return Err(ToolError::new(message));
             };
+            let watch = self.server.watch();
             let result = self
                 .server
                 .call(&self.tool, &self.hash, arguments.clone(), &caller.key())
-                .await?;
+                .await;
+            let clean_up = match watch {
+                Some(watch) => watch.finish().await,
+                None => CleanUpReport::default(),
+            };
+            let result = result.map_err(|error| with_remarks(error, &clean_up))?;
             let reading = Reading {
                 server: self.server.id(),
                 tool: &self.tool,
                 caller,
                 attachments: &self.attachments,
             };
-            reading.read(result)
+            match reading.read(result) {
+                Ok(mut output) => {
+                    let remarks = clean_up.remarks();
+                    let remarks = remarks.iter().map(|remark| format!("\n[{remark}]"));
+                    output.text.extend(remarks);
+                    Ok(output)
+                }
+                Err(error) => Err(with_remarks(error, &clean_up)),
+            }
         })
     }
+}
+
+fn with_remarks(mut error: ToolError, clean_up: &CleanUpReport) -> ToolError {
+    for remark in clean_up.remarks() {
+        error.message.push_str(&format!("\n[{remark}]"));
+    }
+    error
 }
 
 fn describe(server: &str, description: &str) -> String {

@@ -63,6 +63,7 @@ mod scratch;
 #[cfg(any(target_os = "macos", test))]
 mod seatbelt;
 mod strength;
+mod watch;
 
 pub use child::Child;
 pub use clean_up_report::CleanUpReport;
@@ -78,6 +79,7 @@ pub use policy::{Access, Network, Policy};
 pub use protected::{GitEntries, Protection, protection_of_path};
 pub use running::{add_unseen_report, unseen_reports, wait_for_clean_up};
 pub use strength::{Check, LimitsBy, SelfTest, Strength};
+pub use watch::Watch;
 
 /// Does the work of the inner helper, which there is on Linux alone. Never returns.
 #[cfg(not(target_os = "linux"))]

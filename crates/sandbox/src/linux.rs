@@ -15,6 +15,7 @@ mod supervise;
 mod surroundings;
 mod user;
 mod view;
+mod watch;
 
 use crate::clean_up::scan::Scan;
 use crate::inner::{LEAST_ABI_ALONE, kernel_abi};
@@ -33,6 +34,7 @@ use supervise::Supervised;
 use surroundings::Surroundings;
 use user::User;
 use view::View;
+pub(crate) use watch::Watch;
 
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -332,13 +332,15 @@ fn c05_i06_the_orchestrator_is_told_of_no_tool_of_a_server() {
 }
 
 #[test]
-fn files_that_a_server_planted_are_named_also_when_it_died_before() {
+fn files_that_a_server_plants_by_itself_are_named_also_when_it_died_before() {
     for last in ["toy_add", "toy_die"] {
         let lango = with_toy("env = ['ROOT={workspace}']\n");
         let planted = lango.workspace().canonicalize().unwrap().join("src/.env");
+        let program = lango.home().with_file_name("installed").join("server.py");
+        let at_start = "import os\nopen(os.environ['ROOT'] + '/src/.env', 'w').write('x')\n";
+        std::fs::write(program, format!("{at_start}{}", mcp_server::PROGRAM)).unwrap();
         let provider = Provider::new(vec![
             delegate_and_finish("navigator", "write"),
-            call("toy_put", json!({ "path": planted })),
             call(last, json!({ "a": 1, "b": 2 })),
             say("It is done."),
         ]);
@@ -355,6 +357,29 @@ fn files_that_a_server_planted_are_named_also_when_it_died_before() {
         );
         assert!(ran.stderr.contains(&warning), "{last}: {ran:#?}");
     }
+}
+
+#[test]
+fn files_that_a_server_plants_in_a_call_are_removed_after_it() {
+    let lango = with_toy("env = ['ROOT={workspace}']\n");
+    let planted = lango.workspace().canonicalize().unwrap().join("src/.env");
+    let provider = Provider::new(vec![
+        delegate_and_finish("navigator", "write"),
+        call("toy_put", json!({ "path": planted })),
+        say("It is done."),
+    ]);
+    let model = flags("openai", provider.server.url());
+    let ran = run(&lango, &model, &["-c", ALLOW, "--json", "write"])
+        .ok()
+        .json();
+    assert!(!planted.exists());
+    let log = lango.events(text(&ran["session"]));
+    let returned = of_type(&log, "tool.returned");
+    let output = text(&returned[0]["output"]);
+    assert!(
+        output.contains("/src/.env`: moved to the trash"),
+        "{output}"
+    );
 }
 
 #[test]

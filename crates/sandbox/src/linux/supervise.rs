@@ -82,7 +82,7 @@ pub(super) fn supervise(
 }
 
 /// Makes sure that clean-up happened: if the guard did not report it, another guard cleans up.
-async fn finish(
+pub(super) async fn finish(
     launcher: &Launcher,
     clean_up: CleanUpStart,
     report: Option<CleanUpReport>,

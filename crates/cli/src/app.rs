@@ -1,5 +1,6 @@
 //! The wiring: from the configuration to a tree of agents, a store, a model, and a runner over all of them.
 
+use crate::clean_up;
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::elsewhere::Elsewhere;
 use crate::exit::{Exit, Failure};
@@ -99,9 +100,7 @@ impl App {
         let launcher = hands::launcher(&loaded.paths);
         let held = Held::find(&launcher, &loaded.paths.state).await;
         let launcher = launcher.with_strength(held.strength.clone());
-        for report in launcher.recover().await {
-            warn_of_clean_up(&report);
-        }
+        clean_up::recover(&launcher).await;
         let mut folders = loaded.paths.skills(workspace.path());
         folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
             path: path.clone(),
@@ -468,11 +467,4 @@ fn build_tree(
     tree.skipped
         .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
     Ok(tree)
-}
-
-/// Tells the user what was cleaned up after a command whose caller is gone.
-pub fn warn_of_clean_up(report: &lango_sandbox::CleanUpReport) {
-    for remark in report.remarks() {
-        crate::screen::say(&format!("warning: after a command: {remark}"));
-    }
 }

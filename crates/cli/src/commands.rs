@@ -66,9 +66,7 @@ pub async fn finish() {
             );
         }
     }
-    for report in lango_sandbox::unseen_reports() {
-        crate::app::warn_of_clean_up(&report);
-    }
+    crate::clean_up::warn();
 }
 
 fn report(failure: &Failure) -> Exit {

@@ -3,7 +3,7 @@
 
 use crate::config::{Loaded, Paths, StoreLocation, Topology};
 use crate::exit::{Exit, Failure};
-use lango_sandbox::{Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
+use lango_sandbox::{GitEntries, Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::Write;
@@ -129,7 +129,7 @@ pub fn check_workspace(workspace: &Path, homes: &[PathBuf]) -> Result<(), Failur
     let mut above_home = real_homes.iter().flat_map(|home| home.ancestors().skip(1));
     let is_root = is_same_folder(workspace, Path::new("/"));
     if !is_root && !above_home.any(|folder| is_same_folder(folder, workspace)) {
-        return Ok(());
+        return check_is_no_repository(workspace);
     }
     let message = format!(
         "`{}` cannot be a workspace: your home folder, and perhaps other users' homes, lie in it",
@@ -137,6 +137,22 @@ pub fn check_workspace(workspace: &Path, homes: &[PathBuf]) -> Result<(), Failur
     );
     Err(Failure::new(Exit::Usage, message)
         .next("change to the folder of a project, such as `mkdir -p ~/project && cd ~/project`"))
+}
+
+/// Refuses the inside of a git repository: its hooks and settings run code, and could not be protected there.
+fn check_is_no_repository(workspace: &Path) -> Result<(), Failure> {
+    let mut entries = GitEntries::default();
+    for entry in std::fs::read_dir(workspace).into_iter().flatten().flatten() {
+        entries.add(&entry.file_name());
+    }
+    if !entries.is_repository() {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` cannot be a workspace: it is the inside of a git repository",
+        workspace.display()
+    );
+    Err(Failure::new(Exit::Usage, message).next("change to a folder with checked-out files"))
 }
 
 /// Whether two paths lead to one folder, by whatever links or mounts.

@@ -3,6 +3,7 @@
 
 pub mod app;
 pub mod args;
+mod clean_up;
 pub mod commands;
 pub mod config;
 pub mod core_dumps;

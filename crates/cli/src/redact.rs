@@ -38,8 +38,8 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         let after = &after["://".len()..];
         let end = after.find(ends_address).unwrap_or(after.len());
         let (address, following) = after.split_at(end);
-        let scheme_start = before.rfind(|letter: char| !is_scheme(letter));
-        let scheme = &before[scheme_start.map_or(0, |at| at + 1).min(before.len())..];
+        let scheme = before.rsplit(|letter: char| !is_scheme(letter)).next();
+        let scheme = scheme.unwrap_or_default();
         out.push_str(before);
         out.push_str("://");
         push_address(&mut out, scheme, address);
@@ -189,6 +189,8 @@ mod tests {
                 "see `http://…@h/` and (ftp://a:…@c)",
             ),
             ("no address: a@b:c", "no address: a@b:c"),
+            ("“https://u:p@h/x”", "“https://…@h/x”"),
+            ("é://x", "é://x"),
         ] {
             assert_eq!(redact(text), shown);
         }

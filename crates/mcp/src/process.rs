@@ -3,7 +3,7 @@
 use crate::error::ConnectError;
 use crate::program::PreparedCommand;
 use crate::settings::Program;
-use lango_sandbox::{Child, Command, Ended, ExitKind, Launcher, NewNames, Stdin, Stopped};
+use lango_sandbox::{Child, Command, Ended, ExitKind, Launcher, Stdin, Stopped};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,7 +75,7 @@ impl Process {
         command.limits = program.limits;
         command.limits.time = None;
         // Whoever works in the folder meanwhile makes such files too.
-        command.new_names = NewNames::Reported;
+        command.new_files = lango_sandbox::NewFiles::Report;
         let not_started = |why: String| ConnectError::NotStarted { why };
         let mut child = launcher
             .spawn(&program.policy, command)

@@ -81,6 +81,7 @@ impl Tool for ServerTool {
                 Some(watch) => watch.finish().await,
                 None => CleanUpReport::default(),
             };
+            lango_sandbox::add_unseen_report(clean_up.clone());
             let result = result.map_err(|error| with_remarks(error, &clean_up))?;
             let reading = Reading {
                 server: self.server.id(),

@@ -25,6 +25,12 @@ pub(crate) use checklist::Checklist;
 
 use crate::CleanUpReport;
 use crate::codec::{Reader, Writer};
+use std::path::PathBuf;
+
+/// How many paths of each kind a report names.
+const NAMED: usize = 50;
+/// How long the reasons for an incomplete check may become together.
+const LONGEST_REASON: usize = 1000;
 
 impl CleanUpReport {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -51,5 +57,56 @@ impl CleanUpReport {
             unnamed,
             incomplete: Some(incomplete).filter(|why| !why.is_empty()),
         })
+    }
+
+    fn add(list: &mut Vec<PathBuf>, unnamed: &mut u64, path: PathBuf) {
+        if list.len() < NAMED {
+            list.push(path);
+        } else {
+            *unnamed += 1;
+        }
+    }
+
+    pub(crate) fn add_removed(&mut self, path: PathBuf) {
+        Self::add(&mut self.removed, &mut self.unnamed, path);
+    }
+
+    pub(crate) fn add_left(&mut self, path: PathBuf) {
+        Self::add(&mut self.left, &mut self.unnamed, path);
+    }
+
+    pub(crate) fn add_cleared(&mut self, path: PathBuf) {
+        Self::add(&mut self.cleared, &mut self.unnamed, path);
+    }
+
+    /// Adds the result of a further try.
+    pub(crate) fn absorb(&mut self, later: Self) {
+        later
+            .removed
+            .into_iter()
+            .for_each(|path| self.add_removed(path));
+        self.left = later.left;
+        later
+            .cleared
+            .into_iter()
+            .for_each(|path| self.add_cleared(path));
+        self.lost = later.lost;
+        self.unnamed += later.unnamed;
+        self.incomplete = later.incomplete;
+    }
+
+    pub(crate) fn add_incomplete(&mut self, why: &str) {
+        match &mut self.incomplete {
+            Some(reasons) if reasons.len() < LONGEST_REASON => {
+                reasons.push_str("; ");
+                reasons.push_str(why);
+            }
+            Some(_) => {}
+            none => *none = Some(why.to_owned()),
+        }
+    }
+
+    pub(crate) fn add_lost(&mut self, path: PathBuf) {
+        Self::add(&mut self.lost, &mut self.unnamed, path);
     }
 }

@@ -2,9 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// How many paths of each kind a report names.
-const NAMED: usize = 50;
-
 /// The result of a clean-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanUpReport {
@@ -55,7 +52,7 @@ impl CleanUpReport {
             ),
             (
                 &self.left,
-                "created by a command and still in place; other programs act on files of such names, so look at them",
+                "appeared while a command ran and still in place; other programs act on files of such names, so look at them",
             ),
             (
                 &self.cleared,
@@ -86,33 +83,5 @@ impl CleanUpReport {
             ));
         }
         remarks
-    }
-
-    fn add(list: &mut Vec<PathBuf>, unnamed: &mut u64, path: PathBuf) {
-        if list.len() < NAMED {
-            list.push(path);
-        } else {
-            *unnamed += 1;
-        }
-    }
-
-    pub(crate) fn add_removed(&mut self, path: PathBuf) {
-        Self::add(&mut self.removed, &mut self.unnamed, path);
-    }
-
-    pub(crate) fn add_left(&mut self, path: PathBuf) {
-        Self::add(&mut self.left, &mut self.unnamed, path);
-    }
-
-    pub(crate) fn add_cleared(&mut self, path: PathBuf) {
-        Self::add(&mut self.cleared, &mut self.unnamed, path);
-    }
-
-    pub(crate) fn add_incomplete(&mut self, why: impl Into<String>) {
-        self.incomplete.get_or_insert(why.into());
-    }
-
-    pub(crate) fn add_lost(&mut self, path: PathBuf) {
-        Self::add(&mut self.lost, &mut self.unnamed, path);
     }
 }

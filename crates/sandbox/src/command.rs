@@ -18,8 +18,8 @@ pub struct Command {
     pub stdin: Stdin,
     /// What it may use up.
     pub limits: Limits,
-    /// What becomes of kept names that come to be while it runs.
-    pub new_names: NewNames,
+    /// What to do with protected files that appear while it runs.
+    pub new_files: NewFiles,
 }
 
 impl Command {
@@ -31,19 +31,19 @@ impl Command {
             env: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
-            new_names: NewNames::default(),
+            new_files: NewFiles::default(),
         }
     }
 }
 
-/// What becomes of [kept names](crate::is_kept_name) that come to be in writable folders while a command runs.
+/// What to do with protected files that appear in writable folders while a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NewNames {
-    /// They are taken away once it is gone: nobody else makes any in so short a time.
+pub enum NewFiles {
+    /// Move them to the trash once it is gone.
     #[default]
-    TakenAway,
-    /// They are left, and named in [`Ended::left`](crate::Ended::left): it runs so long that a person makes some meanwhile.
-    Reported,
+    Remove,
+    /// Leave and report them: it runs for so long that the user creates some meanwhile.
+    Report,
 }
 
 /// What a command reads.

@@ -99,7 +99,7 @@ impl Launcher {
 
     /// Starts a command. Nothing runs if a layer cannot be set up. Must be called inside of a tokio runtime.
     ///
-    /// It looks through the writable folders first, which takes a few milliseconds if they are large.
+    /// It reads the writable folders first: milliseconds for thousands of files, seconds for millions.
     pub fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, LaunchError> {
         for folder in [&self.own_folder, &self.trash, &self.records]
             .into_iter()

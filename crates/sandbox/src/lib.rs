@@ -67,7 +67,7 @@ mod watch;
 
 pub use child::Child;
 pub use clean_up_report::CleanUpReport;
-pub use command::{Command, Limits, NewNames, Stdin};
+pub use command::{Command, Limits, NewFiles, Stdin};
 pub use ended::{Ended, ExitKind, Stopped};
 pub use error::LaunchError;
 #[cfg(target_os = "linux")]

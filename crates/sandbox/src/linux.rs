@@ -76,8 +76,9 @@ fn spawn_in(
         problem: "it was started outside of a tokio runtime".to_string(),
     })?;
     crate::check::policy(policy)?;
-    let scan = Scan::take(policy, &command)?;
-    let view = View::of(policy, &scan.protected);
+    let scan = Scan::take(policy, command.new_files, launcher.records.as_deref())?;
+    let view = View::of(policy, &scan.protected, &scan.dotfiles);
+    check_protected(&scan.protected)?;
     check_command(&view, &command)?;
     let user = User::of(mode, &policy.workspace)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
@@ -143,6 +144,20 @@ fn mode_for(launcher: &Launcher) -> Result<Mode, LaunchError> {
         Strength::Degraded { .. } if launcher.has_landlock() => Ok(Mode::LandlockOnly),
         Strength::Degraded { .. } => Ok(Mode::BubblewrapOnly),
         Strength::None { why } => Err(LaunchError::NoSandbox { why: why.clone() }),
+    }
+}
+
+/// What vanished since the scan would not be covered, and could be back a moment later.
+fn check_protected(protected: &[PathBuf]) -> Result<(), LaunchError> {
+    let vanished = protected
+        .iter()
+        .find(|path| path.symlink_metadata().is_err());
+    match vanished {
+        None => Ok(()),
+        Some(path) => Err(LaunchError::Policy {
+            path: path.clone(),
+            problem: "it changed while a command was started; try again".to_string(),
+        }),
     }
 }
 

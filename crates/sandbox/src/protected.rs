@@ -40,6 +40,7 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// The directory at a path relative to a writable directory.
+    #[cfg(target_os = "linux")]
     pub(crate) fn of(inside: &'a Path) -> Self {
         let mut place = Self::default();
         inside.iter().for_each(|name| place.enter(name));
@@ -85,6 +86,7 @@ pub(crate) fn path_expressions() -> Vec<String> {
 }
 
 /// Whether git looks for its repository under this name.
+#[cfg(target_os = "linux")]
 pub(crate) fn is_git_name(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }

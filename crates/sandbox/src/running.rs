@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 static COUNT: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
-/// Results of clean-ups that nobody waited for.
+/// Results of clean-ups that the user was not told yet.
 static UNSEEN: Mutex<Vec<CleanUpReport>> = Mutex::new(Vec::new());
 /// More than this nobody reads.
 const MOST_UNSEEN: usize = 100;
@@ -37,12 +37,12 @@ pub async fn wait_for_clean_up(time: Duration) -> bool {
     tokio::time::timeout(time, none_left).await.is_ok()
 }
 
-/// The reports of clean-ups whose commands nobody waited for, each of them once.
+/// The reports of clean-ups that the user was not told yet, each of them once.
 pub fn unseen_reports() -> Vec<CleanUpReport> {
     std::mem::take(&mut UNSEEN.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Stores the report of a clean-up for [`unseen_reports`], because nobody can ask for it any more.
+/// Stores the report of a clean-up for [`unseen_reports`].
 pub fn add_unseen_report(report: CleanUpReport) {
     let mut unseen = UNSEEN.lock().unwrap_or_else(PoisonError::into_inner);
     if !report.is_empty() && unseen.len() < MOST_UNSEEN {

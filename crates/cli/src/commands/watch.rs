@@ -61,6 +61,7 @@ pub async fn watch(
         };
         end = go(conversation, next, &mut show).await?;
     }
+    crate::clean_up::warn();
     Ok(Watched { end, denied })
 }
 

@@ -154,3 +154,14 @@ fn a_folder_above_the_home_is_no_workspace() {
     let mut command = lango.command(&["run", "hello"]);
     finish(command.env("HOME", &home).current_dir(&home), b"").ok();
 }
+
+#[test]
+fn the_inside_of_a_repository_is_refused_as_a_workspace() {
+    let lango = Lango::new();
+    lango.file("HEAD", "ref: refs/heads/main\n");
+    lango.file("objects/x", "");
+    lango.file("refs/x", "");
+    lango
+        .run(&["run", "hello"])
+        .refused(2, &["it is the inside of a git repository"]);
+}

@@ -278,7 +278,6 @@ mod tests {
             ("tail -n +5 a.txt", "tail …"),
             ("grep -rn 'fn main' src", "grep …"),
             ("rg --glob '*.rs' -A3 \"a b\"", "rg …"),
-            ("find . -name '*.rs' -type f", "find …"),
             ("date +%F", "date …"),
             ("pwd", "pwd …"),
         ] {
@@ -332,6 +331,9 @@ mod tests {
             "find . -exec rm x +",
             "find . -fprint x",
             "find . -name -exec",
+            "find . -name x",
+            "find -- . -delete",
+            "tree -Io x FILE",
             "tail -f x",
             "du --files0-from=x",
             "wc --files0-from=x",

@@ -1,7 +1,7 @@
 //! What a clean-up has to know: what existed before the command started.
 
 use super::directory::Identity;
-use crate::NewNames;
+use crate::NewFiles;
 use crate::codec::{Reader, Writer};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,11 @@ pub(crate) struct Checklist {
     pub(crate) started_ns: u64,
     /// Which start of the machine it was.
     pub(crate) boot: String,
-    pub(crate) new_names: NewNames,
+    pub(crate) new_files: NewFiles,
     pub(crate) allow_git_init: bool,
-    /// Protected files and repositories that existed.
+    /// Protected files and repositories that existed, links not among them: a command can move those.
     pub(crate) known: Vec<Identity>,
     pub(crate) roots: Vec<Root>,
-    /// Why the scan is incomplete, if it is.
-    pub(crate) incomplete: Option<String>,
 }
 
 /// One writable directory.
@@ -33,18 +31,57 @@ pub(crate) struct Root {
     pub(crate) listed: Vec<PathBuf>,
     /// Those of them that are hidden, and not looked into.
     pub(crate) hidden: Vec<PathBuf>,
+    /// Paths of protected files that existed. A mount covers each of them, so no command can have replaced it.
+    pub(crate) covered: Vec<PathBuf>,
     /// Protected links, which no mount can cover.
-    pub(crate) links: Vec<PathBuf>,
-    /// Whether every name in it that begins with a dot is protected: it is the user's home.
-    pub(crate) protects_dotfiles: bool,
+    pub(crate) links: Vec<KnownLink>,
+    /// Protected files that appeared while another command ran, and are for that one's clean-up to remove.
+    pub(crate) foreign: Vec<ForeignFile>,
+    /// Directories of other users that the scan could not read, as the command cannot either.
+    pub(crate) unscanned: Vec<PathBuf>,
+    /// Whether names in it that begin with a dot are hidden: it is the user's home.
+    pub(crate) hides_dotfiles: bool,
+}
+
+impl Checklist {
+    /// Whether a protected file, by its absolute path, existed before the command of this checklist started. Says nothing
+    /// about files outside of its directories.
+    pub(crate) fn knew(&self, path: &Path, identity: Identity) -> Option<bool> {
+        let mut inside = self
+            .roots
+            .iter()
+            .filter_map(|root| Some((root, path.strip_prefix(&root.path).ok()?)));
+        let (root, inside) = inside.next()?;
+        let is_link = |link: &KnownLink| link.path == inside && link.identity == identity;
+        Some(
+            self.known.contains(&identity)
+                || root.covered.iter().any(|covered| covered == inside)
+                || root.links.iter().any(is_link),
+        )
+    }
 }
 
 impl Root {
     /// Whether an entry of a directory in it is hidden because it is a dotfile in the user's home.
     pub(crate) fn hides(&self, inside: &Path, name: &OsStr) -> bool {
         let is_dotfile = name.as_encoded_bytes().starts_with(b".");
-        self.protects_dotfiles && is_dotfile && inside.as_os_str().is_empty()
+        self.hides_dotfiles && is_dotfile && inside.as_os_str().is_empty()
     }
+}
+
+/// A protected link as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownLink {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+}
+
+/// A protected file of another command, as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ForeignFile {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) changed_ns: u64,
 }
 
 /// A directory as it was.
@@ -53,6 +90,8 @@ pub(crate) struct KnownDirectory {
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
     pub(crate) changed_ns: u64,
+    /// Whether it was closed to its owner.
+    pub(crate) is_closed: bool,
 }
 
 impl Checklist {
@@ -60,9 +99,8 @@ impl Checklist {
         let mut out = Writer::default();
         out.number(self.started_ns);
         out.bytes(self.boot.as_bytes());
-        out.number((self.new_names == NewNames::Reported).into());
+        out.number((self.new_files == NewFiles::Report).into());
         out.number(self.allow_git_init.into());
-        out.bytes(self.incomplete.as_deref().unwrap_or_default().as_bytes());
         out.number(self.known.len() as u64);
         self.known.iter().for_each(|known| known.encode(&mut out));
         out.number(self.roots.len() as u64);
@@ -74,11 +112,24 @@ impl Checklist {
                 out.path(&directory.path);
                 directory.identity.encode(&mut out);
                 out.number(directory.changed_ns);
+                out.number(directory.is_closed.into());
             }
             out.paths(root.listed.iter());
             out.paths(root.hidden.iter());
-            out.paths(root.links.iter());
-            out.number(root.protects_dotfiles.into());
+            out.paths(root.covered.iter());
+            out.number(root.links.len() as u64);
+            for link in &root.links {
+                out.path(&link.path);
+                link.identity.encode(&mut out);
+            }
+            out.number(root.foreign.len() as u64);
+            for file in &root.foreign {
+                out.path(&file.path);
+                file.identity.encode(&mut out);
+                out.number(file.changed_ns);
+            }
+            out.paths(root.unscanned.iter());
+            out.number(root.hides_dotfiles.into());
         }
         out.0
     }
@@ -87,13 +138,12 @@ impl Checklist {
         let mut input = Reader(bytes);
         let started_ns = input.number()?;
         let boot = String::from_utf8(input.bytes()?).ok()?;
-        let new_names = if input.flag()? {
-            NewNames::Reported
+        let new_files = if input.flag()? {
+            NewFiles::Report
         } else {
-            NewNames::TakenAway
+            NewFiles::Remove
         };
         let allow_git_init = input.flag()?;
-        let incomplete = String::from_utf8(input.bytes()?).ok()?;
         let known = input.list(Identity::decode)?;
         let roots = input.list(|input| {
             Some(Root {
@@ -104,22 +154,36 @@ impl Checklist {
                         path: input.path()?,
                         identity: Identity::decode(input)?,
                         changed_ns: input.number()?,
+                        is_closed: input.flag()?,
                     })
                 })?,
                 listed: input.paths()?,
                 hidden: input.paths()?,
-                links: input.paths()?,
-                protects_dotfiles: input.flag()?,
+                covered: input.paths()?,
+                links: input.list(|input| {
+                    Some(KnownLink {
+                        path: input.path()?,
+                        identity: Identity::decode(input)?,
+                    })
+                })?,
+                foreign: input.list(|input| {
+                    Some(ForeignFile {
+                        path: input.path()?,
+                        identity: Identity::decode(input)?,
+                        changed_ns: input.number()?,
+                    })
+                })?,
+                unscanned: input.paths()?,
+                hides_dotfiles: input.flag()?,
             })
         })?;
         Some(Self {
             started_ns,
             boot,
-            new_names,
+            new_files,
             allow_git_init,
             known,
             roots,
-            incomplete: Some(incomplete).filter(|why| !why.is_empty()),
         })
     }
 }
@@ -154,7 +218,7 @@ mod tests {
         let checklist = Checklist {
             started_ns: 5,
             boot: "b".into(),
-            new_names: NewNames::TakenAway,
+            new_files: NewFiles::Remove,
             allow_git_init: true,
             known: vec![identity(3)],
             roots: vec![Root {
@@ -164,13 +228,23 @@ mod tests {
                     path: "a/b".into(),
                     identity: identity(2),
                     changed_ns: 4,
+                    is_closed: true,
                 }],
                 listed: vec!["x".into()],
                 hidden: vec!["y".into()],
-                links: vec!["z".into()],
-                protects_dotfiles: true,
+                covered: vec!["c".into()],
+                links: vec![KnownLink {
+                    path: "z".into(),
+                    identity: identity(9),
+                }],
+                foreign: vec![ForeignFile {
+                    path: "f".into(),
+                    identity: identity(8),
+                    changed_ns: 6,
+                }],
+                unscanned: vec!["u".into()],
+                hides_dotfiles: true,
             }],
-            incomplete: Some("too large".into()),
         };
         let bytes = checklist.encode();
         assert_eq!(Checklist::decode(&bytes), Some(checklist));

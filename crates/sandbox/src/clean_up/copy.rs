@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-const MOST_BYTES: u64 = 64 << 20;
-const MOST_ENTRIES: usize = 10_000;
+const MOST_BYTES: u64 = 1 << 30;
+const MOST_ENTRIES: usize = 100_000;
 const DEEPEST: usize = 64;
 
 /// What may still be copied.

@@ -96,8 +96,15 @@ impl Directory {
     /// Opens a directory for listing; its owner can, whatever the modes on the way are.
     pub(crate) fn open_as_owner(root: BorrowedFd<'_>, inside: &Path) -> Result<Self> {
         match Self::open(root, inside) {
+            Ok(mut directory) => {
+                // Without the right to search it, its entries can be listed and not looked at.
+                if Status::of_handle(&directory)?.mode & 0o100 == 0 {
+                    let _ = directory.widen();
+                }
+                Ok(directory)
+            }
             Err(Errno::ACCESS) => Self::open_closed(root, inside),
-            result => result,
+            Err(error) => Err(error),
         }
     }
 
@@ -105,7 +112,7 @@ impl Directory {
     fn open_closed(root: BorrowedFd<'_>, inside: &Path) -> Result<Self> {
         let path_only = OFlags::PATH | OFlags::DIRECTORY;
         let mut way = Self {
-            handle: open_beneath(root, Path::new("."), path_only)?,
+            handle: root.try_clone_to_owned().map_err(|_| Errno::MFILE)?,
             widened: Vec::new(),
         };
         way.widen()?;
@@ -130,6 +137,22 @@ impl Directory {
         let mode = Mode::from_raw_mode(mode & 0o7777);
         self.widened.push((handle, mode));
         Ok(())
+    }
+
+    /// Gives the owner all rights to this directory for good, if it was closed.
+    pub(crate) fn open_for_good(&mut self) {
+        if self.widen().is_ok() {
+            let own = Status::of_handle(&self.handle).map(|status| status.identity);
+            self.widened.retain(|(handle, _)| {
+                let identity = Status::of_handle(handle).map(|status| status.identity);
+                identity.is_err() || identity.ok() != own.ok()
+            });
+        }
+    }
+
+    /// Whether its owner had to be given rights to it for now.
+    pub(crate) fn is_widened(&self) -> bool {
+        !self.widened.is_empty()
     }
 
     /// Calls a function with each entry's name and its type, as far as the directory tells it.

@@ -4,13 +4,12 @@
 //! A record that is not locked belongs to a clean-up that was interrupted, or to one that the guard finished alone.
 
 use super::{Checklist, CleanUpReport};
-use crate::LaunchError;
+use crate::{LaunchError, NewFiles};
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
-use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -69,10 +68,14 @@ impl Record {
             file,
             path: Some(path.clone()),
         };
-        flock(&record.file, FlockOperation::NonBlockingLockExclusive)?;
-        record.write(DUE, &checklist.encode())?;
-        fs::rename(&name, path)?;
-        Ok(record)
+        let stored = flock(&record.file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(io::Error::from)
+            .and_then(|()| record.write(DUE, &checklist.encode()))
+            .and_then(|()| fs::rename(&name, path));
+        if stored.is_err() {
+            let _ = fs::remove_file(&name);
+        }
+        stored.map(|()| record)
     }
 
     fn in_memory(checklist: &Checklist) -> io::Result<Self> {
@@ -89,9 +92,10 @@ impl Record {
         Self { file, path: None }
     }
 
+    /// Writes the kind last, so that a record that was interrupted is not taken for a complete one.
     fn write(&self, kind: u8, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(&[kind], 0)?;
-        self.file.write_all_at(bytes, 1)
+        self.file.write_all_at(bytes, 1)?;
+        self.file.write_all_at(&[kind], 0)
     }
 
     /// Reads it.
@@ -106,6 +110,12 @@ impl Record {
         }
     }
 
+    /// Whether a clean-up is still due.
+    pub(crate) fn is_due(&self) -> bool {
+        let mut kind = [0];
+        self.file.read_exact_at(&mut kind, 0).is_ok() && kind == [DUE]
+    }
+
     /// Shows that the guard lives.
     pub(crate) fn touch(&self) {
         let _ = self.file.write_all_at(&[DUE], 0);
@@ -113,7 +123,8 @@ impl Record {
 
     /// Stores that all is clean.
     pub(crate) fn finish(&self, report: &CleanUpReport) {
-        let _ = self.file.set_len(0);
+        // An interruption leaves an unreadable kind, and no report; all is clean by then.
+        let _ = self.file.write_all_at(b"?", 0);
         let _ = self.write(FINISHED, &report.encode());
     }
 
@@ -144,23 +155,40 @@ impl AsFd for Record {
     }
 }
 
+/// The checklists of clean-ups that are due, and that will remove what is new by them.
+pub(crate) fn running(directory: &Path) -> Vec<Checklist> {
+    let checklists = paths(directory).filter_map(|path| {
+        let file = File::open(&path).ok()?;
+        match (Record { file, path: None }).read()? {
+            Content::Due(checklist) => Some(checklist),
+            Content::Finished(_) => None,
+        }
+    });
+    checklists
+        .filter(|checklist| checklist.new_files == NewFiles::Remove)
+        .collect()
+}
+
+fn paths(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == END))
+}
+
 /// The records in a directory whose command and lango are both gone.
 pub(crate) fn interrupted(directory: &Path) -> Vec<Record> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let records = entries.filter_map(|entry| {
-        let path = entry.path();
-        if path.extension().is_none_or(|end| end != END) {
-            return None;
-        }
+    let records = paths(directory).filter_map(|path| {
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Some(Record {
-                file,
-                path: Some(path),
-            }),
-            Err(Errno::WOULDBLOCK) => None,
-            Err(_) => None,
-        }
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        // Another lango may have finished and removed it a moment ago.
+        let is_current = fs::metadata(&path)
+            .and_then(|named| Ok(named.ino() == file.metadata()?.ino()))
+            .unwrap_or(false);
+        is_current.then_some(Record {
+            file,
+            path: Some(path),
+        })
     });
     records.collect()
 }

@@ -1,14 +1,19 @@
-//! Taking one entry out of a directory: into the trash, or away for good if the trash cannot take it.
+//! Taking one entry out of a directory and into the trash. What the trash cannot take stays where it is: a file that
+//! cannot be got back is worse than one that is reported.
 
 use super::copy::Budget;
 use super::directory::{Directory, Status, open_beneath, set_mode};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
 use rustix::io::{Errno, Result};
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// So much of a name is kept in the trash, where a number follows it.
+const LONGEST_NAME: usize = 200;
 
 /// Where removed entries go: a directory that only clean-up holds a handle of.
 pub(super) struct Trash<'a> {
@@ -27,30 +32,34 @@ impl<'a> Trash<'a> {
         }
     }
 
-    /// Removes an entry of a directory.
+    /// Moves an entry of a directory to the trash, or copies and deletes it if that is on another disk. A launcher without
+    /// a trash has it deleted.
     pub(super) fn take(&self, directory: &mut Directory, name: &OsStr) -> Result<()> {
         // Without the right to write in it nothing is removed, and the error below says so.
         let _ = directory.widen();
         open_to_owner(directory.as_fd(), name);
-        if let Some(trash) = self.handle {
-            let unused = self.unused_name(name);
-            let flags = RenameFlags::NOREPLACE;
-            match renameat_with(&*directory, name, trash, &unused, flags) {
-                Ok(()) | Err(Errno::NOENT) => return Ok(()),
-                // What is too large for a copy is deleted all the same: it must not stay.
-                Err(Errno::XDEV) => {
-                    let _ = Budget::new().copy(directory.as_fd(), name, trash, &unused);
-                }
-                Err(_) => {}
+        let Some(trash) = self.handle else {
+            return self.delete(directory, name);
+        };
+        let unused = self.unused_name(name);
+        match renameat_with(&*directory, name, trash, &unused, RenameFlags::NOREPLACE) {
+            Err(Errno::NOENT) => Ok(()),
+            // Some disks cannot promise not to replace; the name is new all the same.
+            Err(Errno::INVAL | Errno::NOSYS) => renameat(&*directory, name, trash, &unused),
+            Err(Errno::XDEV) => {
+                Budget::new().copy(directory.as_fd(), name, trash, &unused)?;
+                self.delete(directory, name)
             }
+            moved => moved,
         }
-        self.delete(directory, name)
     }
 
     fn unused_name(&self, name: &OsStr) -> OsString {
         let number = self.used.get();
         self.used.set(number + 1);
-        let mut unused = name.to_os_string();
+        let bytes = name.as_bytes();
+        let start = &bytes[..bytes.len().min(LONGEST_NAME)];
+        let mut unused = OsStr::from_bytes(start).to_os_string();
         unused.push(format!(".{}.{number}", self.stamp));
         unused
     }
@@ -58,21 +67,18 @@ impl<'a> Trash<'a> {
     /// Deletes an entry with all that is in it. What lies deeper is first moved to the top, so that no depth needs more
     /// than two open directories.
     fn delete(&self, directory: &Directory, name: &OsStr) -> Result<()> {
-        let top = match open_beneath(
-            directory.as_fd(),
-            Path::new(name),
-            OFlags::RDONLY | OFlags::DIRECTORY,
-        ) {
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                return unlinkat(directory, name, AtFlags::empty());
-            }
-            Err(Errno::NOENT) => return Ok(()),
-            Err(error) => return Err(error),
-            Ok(_) => Directory::open(directory.as_fd(), Path::new(name))?,
+        let top = match Directory::open(directory.as_fd(), Path::new(name)) {
+            Ok(top) => top,
+            Err(Errno::NOTDIR | Errno::LOOP) => return gone(unlinkat(directory, name, FILE)),
+            Err(error) => return gone(Err(error)),
         };
         let mut waiting: Vec<OsString> = Vec::new();
         for (entry, kind) in top.entries()? {
-            self.unlink_or_keep(&top, &entry, kind, &mut waiting)?;
+            if kind == FileType::Directory {
+                waiting.push(entry);
+            } else {
+                gone(unlinkat(&top, &entry, FILE))?;
+            }
         }
         while let Some(entry) = waiting.pop() {
             open_to_owner(top.as_fd(), &entry);
@@ -81,30 +87,25 @@ impl<'a> Trash<'a> {
                 if kind == FileType::Directory {
                     open_to_owner(inner.as_fd(), &below);
                     let name = self.unused_name(OsStr::new("d"));
-                    renameat_with(&inner, &below, &top, &name, RenameFlags::NOREPLACE)?;
+                    gone(renameat(&inner, &below, &top, &name))?;
                     waiting.push(name);
                 } else {
-                    self.unlink_or_keep(&inner, &below, kind, &mut waiting)?;
+                    gone(unlinkat(&inner, &below, FILE))?;
                 }
             }
-            unlinkat(&top, &entry, AtFlags::REMOVEDIR)?;
+            gone(unlinkat(&top, &entry, AtFlags::REMOVEDIR))?;
         }
-        drop(top);
-        unlinkat(directory, name, AtFlags::REMOVEDIR)
+        gone(unlinkat(directory, name, AtFlags::REMOVEDIR))
     }
+}
 
-    fn unlink_or_keep(
-        &self,
-        directory: &Directory,
-        name: &OsStr,
-        kind: FileType,
-        directories: &mut Vec<OsString>,
-    ) -> Result<()> {
-        if kind == FileType::Directory {
-            directories.push(name.to_owned());
-            return Ok(());
-        }
-        unlinkat(directory, name, AtFlags::empty())
+const FILE: AtFlags = AtFlags::empty();
+
+/// What is gone already need not be removed.
+fn gone(result: Result<()>) -> Result<()> {
+    match result {
+        Err(Errno::NOENT) => Ok(()),
+        result => result,
     }
 }
 

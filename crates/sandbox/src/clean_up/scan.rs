@@ -1,18 +1,21 @@
 //! The first look: which protected files exist in the writable directories before a command starts. It only reads, breadth
 //! first, so that what lies near the top is seen for sure where a limit ends it.
 
-use super::checklist::{Checklist, KnownDirectory, Root};
+use super::checklist::{Checklist, ForeignFile, KnownDirectory, KnownLink, Root};
 use super::directory::{Directory, Identity, Status, open_root};
+use super::pending;
 use crate::protected::{self, GitEntries, Place};
-use crate::{Command, LaunchError, Policy};
+use crate::{LaunchError, NewFiles, Policy};
+use rustix::fd::AsFd;
 use rustix::fs::FileType;
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many entries a scan reads.
-const MOST_ENTRIES: usize = 2_000_000;
+/// How many entries a scan reads. What it does not see cannot be protected, so nothing is started in larger workspaces.
+const MOST_ENTRIES: usize = 5_000_000;
 /// How many protected files one command's view can cover.
 const MOST_PROTECTED: usize = 1024;
 
@@ -22,32 +25,32 @@ pub(crate) struct Scan {
     pub(crate) checklist: Checklist,
     /// The protected files that exist, and what they lead to inside of the writable directories.
     pub(crate) protected: Vec<PathBuf>,
+    /// Files in the user's home that are hidden because their names begin with a dot.
+    pub(crate) dotfiles: Vec<PathBuf>,
 }
 
 impl Scan {
     /// Scans the policy's writable directories.
-    pub(crate) fn take(policy: &Policy, command: &Command) -> Result<Self, LaunchError> {
+    pub(crate) fn take(
+        policy: &Policy,
+        new_files: NewFiles,
+        records: Option<&Path>,
+    ) -> Result<Self, LaunchError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let started_ns = now.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(0));
         let mut scanner = Scanner {
             policy,
+            others: records.map(pending::running).unwrap_or_default(),
             entries: 0,
-            is_complete: true,
             protected: Vec::new(),
+            dotfiles: Vec::new(),
             known: Vec::new(),
         };
         let roots: Vec<Root> = policy
             .writable()
             .filter(|path| !policy.unprotected.contains(path))
-            .filter_map(|path| scanner.root(path))
-            .collect();
-        for path in policy.kept.iter().chain(&policy.hidden) {
-            let found = Status::of(rustix::fs::CWD, path).ok();
-            scanner.known.extend(found.map(|status| status.identity));
-        }
-        let incomplete = (!scanner.is_complete).then(|| {
-            format!("there are more than {MOST_ENTRIES} files, and only those nearest to the top were checked")
-        });
+            .map(|path| scanner.root(path))
+            .collect::<Result<_, _>>()?;
         let mut protected = scanner.protected;
         let is_writable = |path: &PathBuf| policy.writable().any(|root| path.starts_with(root));
         let targets = protected.iter().flat_map(|path| pointer_targets(path));
@@ -65,31 +68,45 @@ impl Scan {
         Ok(Self {
             checklist: Checklist {
                 started_ns,
-                boot: super::pending::boot(),
-                new_names: command.new_names,
+                boot: pending::boot(),
+                new_files,
                 allow_git_init: policy.allow_git_init,
                 known: scanner.known,
                 roots,
-                incomplete,
             },
             protected,
+            dotfiles: scanner.dotfiles,
         })
     }
 }
 
 struct Scanner<'a> {
     policy: &'a Policy,
+    /// What other commands that still run, or are not cleaned up after, found at their start.
+    others: Vec<Checklist>,
     entries: usize,
-    is_complete: bool,
     protected: Vec<PathBuf>,
+    dotfiles: Vec<PathBuf>,
     known: Vec<Identity>,
 }
 
 impl Scanner<'_> {
-    /// Scans one writable directory; nothing if it cannot be opened.
-    fn root(&mut self, path: &Path) -> Option<Root> {
-        let handle = open_root(path).ok()?;
-        let identity = Status::of_handle(&handle).ok()?.identity;
+    /// Scans one writable directory.
+    fn root(&mut self, path: &Path) -> Result<Root, LaunchError> {
+        let refused = |error: Errno| LaunchError::Policy {
+            path: path.to_path_buf(),
+            problem: match error {
+                Errno::NOSYS => {
+                    "the kernel does not let lango use `openat2`; use Linux 5.6 or later"
+                        .to_string()
+                }
+                error => {
+                    format!("it cannot be checked ({error}); choose a folder that can be read")
+                }
+            },
+        };
+        let handle = open_root(path).map_err(refused)?;
+        let identity = Status::of_handle(&handle).map_err(refused)?.identity;
         let inside = |listed: &[PathBuf]| -> Vec<PathBuf> {
             let inside = listed
                 .iter()
@@ -99,29 +116,42 @@ impl Scanner<'_> {
         let hidden = inside(&self.policy.hidden);
         let mut listed = inside(&self.policy.kept);
         listed.extend(hidden.iter().cloned());
+        let exists = |inside: &&PathBuf| Status::of(&handle, inside.as_path()).is_ok();
+        let covered = listed.iter().filter(exists).cloned().collect();
         let mut root = Root {
             path: path.to_path_buf(),
             identity,
             directories: Vec::new(),
             listed,
             hidden,
+            covered,
             links: Vec::new(),
-            protects_dotfiles: self.policy.hide_dotfiles_in.as_deref() == Some(path),
+            foreign: Vec::new(),
+            unscanned: Vec::new(),
+            hides_dotfiles: self.policy.hide_dotfiles_in.as_deref() == Some(path),
         };
         let mut queue = VecDeque::from([PathBuf::new()]);
         while let Some(inside) = queue.pop_front() {
             if self.entries >= MOST_ENTRIES {
-                self.is_complete = false;
-                break;
+                return Err(LaunchError::Policy {
+                    path: path.to_path_buf(),
+                    problem: format!(
+                        "it holds more than {MOST_ENTRIES} files, too many to protect; choose a smaller folder"
+                    ),
+                });
             }
-            let Ok(directory) = Directory::open(rustix::fd::AsFd::as_fd(&handle), &inside) else {
-                continue;
-            };
-            if let Some(found) = self.directory(&mut root, &directory, &inside, &mut queue) {
-                root.directories.push(found);
+            let scanned = Directory::open_as_owner(handle.as_fd(), &inside)
+                .and_then(|directory| self.directory(&mut root, &directory, &inside, &mut queue));
+            match scanned {
+                Ok(found) => root.directories.extend(found),
+                // It was removed or replaced a moment ago.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                // It is another user's; the command cannot open it either.
+                Err(Errno::ACCESS | Errno::PERM) => root.unscanned.push(inside),
+                Err(error) => return Err(refused(error)),
             }
         }
-        Some(root)
+        Ok(root)
     }
 
     fn directory(
@@ -130,12 +160,12 @@ impl Scanner<'_> {
         directory: &Directory,
         inside: &Path,
         queue: &mut VecDeque<PathBuf>,
-    ) -> Option<KnownDirectory> {
-        let status = Status::of_handle(directory).ok()?;
+    ) -> rustix::io::Result<Option<KnownDirectory>> {
+        let status = Status::of_handle(directory)?;
         let place = Place::of(inside);
-        let (mut directories, mut protected) = (Vec::new(), Vec::new());
+        let (mut directories, mut protected, mut covered) = (Vec::new(), Vec::new(), Vec::new());
         let mut git = GitEntries::default();
-        let read = directory.each(|name, kind| {
+        directory.each(|name, kind| {
             self.entries += 1;
             git.add(name);
             let is_directory = || match kind {
@@ -146,39 +176,62 @@ impl Scanner<'_> {
             let is_hidden =
                 root.hides(inside, name) && self.policy.is_hidden_dotfile(&root.path.join(name));
             if is_hidden {
-                let status = Status::of(directory, name);
-                self.known.extend(status.map(|status| status.identity));
+                self.dotfiles.push(root.path.join(name));
+                covered.push(inside.join(name));
             } else if place.protection_of(name).is_some() {
                 protected.push(name.to_owned());
             } else if is_directory() {
                 directories.push(inside.join(name));
             }
-        });
-        read.ok()?;
-        if git.is_repository() {
+        })?;
+        if git.is_repository() && !self.is_foreign(&root.path.join(inside), status.identity) {
             self.known.push(status.identity);
             if !inside.as_os_str().is_empty() {
                 self.protected.push(root.path.join(inside));
-                return None;
+                root.covered.push(inside.to_path_buf());
+                return Ok(None);
             }
         }
         for name in protected {
-            if let Ok(status) = Status::of(directory, name.as_os_str()) {
-                let path = inside.join(name);
-                self.known.push(status.identity);
-                self.protected.push(root.path.join(&path));
+            let status = match Status::of(directory, name.as_os_str()) {
+                Err(Errno::NOENT) => continue,
+                status => status?,
+            };
+            let path = inside.join(name);
+            let identity = status.identity;
+            self.protected.push(root.path.join(&path));
+            if self.is_foreign(&root.path.join(&path), identity) {
+                root.foreign.push(ForeignFile {
+                    path,
+                    identity,
+                    changed_ns: u64::try_from(status.changed_ns).unwrap_or_default(),
+                });
+            } else {
                 if status.kind() == FileType::Symlink {
-                    root.links.push(path);
+                    root.links.push(KnownLink { path, identity });
+                } else {
+                    self.known.push(identity);
+                    root.covered.push(path);
                 }
             }
         }
+        root.covered.extend(covered);
         directories.retain(|directory| !root.hidden.contains(directory));
         queue.extend(directories);
-        Some(KnownDirectory {
+        Ok(Some(KnownDirectory {
             path: inside.to_path_buf(),
             identity: status.identity,
             changed_ns: u64::try_from(status.changed_ns).unwrap_or_default(),
-        })
+            is_closed: directory.is_widened() || status.mode & 0o500 != 0o500,
+        }))
+    }
+}
+
+impl Scanner<'_> {
+    /// Whether a protected file appeared while another command ran that is not cleaned up after yet.
+    fn is_foreign(&self, path: &Path, identity: Identity) -> bool {
+        let mut others = self.others.iter();
+        others.any(|other| other.knew(path, identity) == Some(false))
     }
 }
 

@@ -1,12 +1,13 @@
 //! Clean-up inside of the sandbox, once the command and everything it started are gone.
 //!
-//! It has no more authority than the command had: the guard is the same user in the same namespaces without capabilities,
-//! and before it touches anything it has the kernel restrict it to the writable directories and the trash.
+//! The guard is the same user in the same namespaces without capabilities, and before it touches anything it has the kernel
+//! restrict it to the writable directories and the trash. Its handles do not go through the read-only mounts that covered
+//! protected files, so a sweep never touches a path that existed before.
 
 use super::landlock;
 use crate::CleanUpReport;
 use crate::clean_up::pending::{Content, Record};
-use crate::clean_up::sweep::{self, Handles};
+use crate::clean_up::sweep::{self, Handles, Swept};
 use crate::layers::Layer;
 use crate::plan::{CleanUpDescriptors, Plan};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -65,11 +66,16 @@ impl<'a> CleanUp<'a> {
             landlock::restrict_to(&reachable)?;
         }
         let until = self.plan.clean_up.until_ns;
-        let mut report = sweep::sweep(&checklist, &self.handles, (until > 0).then_some(until));
+        let Swept {
+            mut report,
+            is_finished,
+        } = sweep::sweep(&checklist, &self.handles, (until > 0).then_some(until));
         if !processes_are_gone {
             report.add_incomplete("some processes of the command did not end in time");
         }
-        self.record.finish(&report);
+        if is_finished {
+            self.record.finish(&report);
+        }
         Ok(report)
     }
 }

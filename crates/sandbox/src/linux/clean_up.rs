@@ -122,12 +122,17 @@ pub(crate) async fn recover(launcher: &Launcher) -> Vec<CleanUpReport> {
         };
         match result {
             Ok(report) => {
-                record.remove();
+                if record.is_due() {
+                    // A limit ended it; it is tried again at the next start.
+                    drop(record);
+                } else {
+                    record.remove();
+                }
                 reports.push(report);
             }
             Err(what) => {
                 let mut report = CleanUpReport::default();
-                report.add_incomplete(what);
+                report.add_incomplete(&what);
                 reports.push(report);
             }
         }
@@ -145,8 +150,11 @@ pub(super) async fn run_alone(
     let Some(Content::Due(checklist)) = record.read() else {
         return Err("the record of the clean-up cannot be read".to_string());
     };
-    let Some(root) = checklist.roots.first() else {
-        return Ok(CleanUpReport::default());
+    // Where all directories are gone, there is nothing left to clean up.
+    let Some(root) = checklist.roots.iter().find(|root| root.path.is_dir()) else {
+        let nothing = CleanUpReport::default();
+        record.finish(&nothing);
+        return Ok(nothing);
     };
     let text = |error: LaunchError| error.to_string();
     let mode = mode_for(launcher).map_err(text)?;

@@ -22,6 +22,9 @@ const END_TIME: Duration = Duration::from_secs(15);
 /// How long to wait for a clean-up; the guard's own limit is shorter.
 const CLEAN_UP_TIME: Duration = Duration::from_secs(90);
 
+/// How often a clean-up is tried again before it is left to the next start.
+const MOST_TRIES: usize = 2;
+
 /// What belongs to a running command.
 pub(super) struct Supervised {
     pub(super) launcher: Launcher,
@@ -81,28 +84,32 @@ pub(super) fn supervise(
     child
 }
 
-/// Makes sure that clean-up happened: if the guard did not report it, another guard cleans up.
+/// Makes sure that clean-up happened: if the guard did not report it, or a limit ended it, another guard cleans up.
 pub(super) async fn finish(
     launcher: &Launcher,
     clean_up: CleanUpStart,
     report: Option<CleanUpReport>,
 ) -> CleanUpReport {
-    let result = match report {
-        Some(report) => Ok(report),
-        None => clean_up::run_alone(launcher, &clean_up.record, None).await,
-    };
-    match result {
-        Ok(report) => {
-            clean_up.record.remove();
-            report
+    let mut total = report.unwrap_or_default();
+    let mut failure = None;
+    for _ in 0..MOST_TRIES {
+        if !clean_up.record.is_due() {
+            break;
         }
-        // The record stays for the next start.
-        Err(what) => {
-            let mut report = CleanUpReport::default();
-            report.add_incomplete(what);
-            report
+        match clean_up::run_alone(launcher, &clean_up.record, None).await {
+            Ok(report) => total.absorb(report),
+            Err(what) => failure = Some(what),
         }
     }
+    if clean_up.record.is_due() {
+        // The record stays for the next start.
+        if let Some(what) = failure {
+            total.add_incomplete(&what);
+        }
+    } else {
+        clean_up.record.remove();
+    }
+    total
 }
 
 /// All that the helper reported, once no process is left.

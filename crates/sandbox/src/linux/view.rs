@@ -94,7 +94,7 @@ impl View {
     }
 
     /// What this policy shows, given the protected files in its writable folders.
-    pub(crate) fn of(policy: &Policy, protected: &[PathBuf]) -> Self {
+    pub(crate) fn of(policy: &Policy, protected: &[PathBuf], dotfiles: &[PathBuf]) -> Self {
         let mut items = Self::system().items;
         let network = NETWORK_FILES
             .iter()
@@ -119,7 +119,7 @@ impl View {
         items.retain(|path, show| path.exists() && (*show != Show::Keep || !path.is_symlink()));
         let mut view = Self { items };
         view.drop_what_is_shown_already();
-        view.hide_dotfiles(policy);
+        view.hide_dotfiles(policy, dotfiles);
         for path in &policy.hidden {
             view.hide(path);
         }
@@ -181,20 +181,14 @@ impl View {
     }
 
     /// Takes the dotfiles of the home out of sight, but not what the policy opens inside of them by its own name.
-    fn hide_dotfiles(&mut self, policy: &Policy) {
-        let Some(home) = &policy.hide_dotfiles_in else {
-            return;
-        };
-        let entries = fs::read_dir(home).into_iter().flatten().flatten();
-        let mut dotfiles: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        dotfiles.retain(|path| policy.is_hidden_dotfile(path));
+    fn hide_dotfiles(&mut self, policy: &Policy, dotfiles: &[PathBuf]) {
         for dotfile in dotfiles {
             let items = self.items.iter();
             let opened: Vec<(PathBuf, Show)> = items
-                .filter(|(path, _)| path.starts_with(&dotfile) && !policy.is_hidden_dotfile(path))
+                .filter(|(path, _)| path.starts_with(dotfile) && !policy.is_hidden_dotfile(path))
                 .map(|(path, show)| (path.clone(), *show))
                 .collect();
-            self.hide(&dotfile);
+            self.hide(dotfile);
             self.items.extend(opened);
         }
     }
@@ -223,7 +217,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Command;
+    use crate::NewFiles;
     use crate::clean_up::scan::Scan;
 
     /// A home with a workspace, a repository in it, and keys.
@@ -243,8 +237,8 @@ mod tests {
     }
 
     fn view(policy: &Policy) -> View {
-        let command = Command::new(["true"], policy.workspace.clone());
-        View::of(policy, &Scan::take(policy, &command).unwrap().protected)
+        let scan = Scan::take(policy, NewFiles::Remove, None).unwrap();
+        View::of(policy, &scan.protected, &scan.dotfiles)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::user::User;
 use super::{Scan, mode_for};
 use crate::launcher::Launcher;
 use crate::running::Running;
-use crate::{CleanUpReport, Command, LaunchError, Policy};
+use crate::{CleanUpReport, LaunchError, NewFiles, Policy};
 
 /// A scan that a sweep will follow, whether or not anybody waits for it.
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn start(launcher: &Launcher, policy: &Policy) -> Result<Self, LaunchError> {
         let user = User::of(mode_for(launcher)?, &policy.workspace)?;
-        let command = Command::new([""], policy.workspace.clone());
-        let scan = Scan::take(policy, &command)?;
+        let scan = Scan::take(policy, NewFiles::Remove, launcher.records.as_deref())?;
         let start = CleanUpStart::new(launcher, user, &scan.checklist)?;
         Ok(Self {
             launcher: launcher.clone(),

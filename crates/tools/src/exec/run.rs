@@ -9,7 +9,7 @@ use super::output::Output;
 use super::report;
 use super::request::Request;
 use lango_core::{Caller, ToolError};
-use lango_sandbox::{Child, Command, Ended, Limits, NewNames, Stdin};
+use lango_sandbox::{Child, Command, Ended, LaunchError, Limits, NewFiles, Stdin};
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -31,7 +31,7 @@ const CALL_KEY: &str = "LANGO_CALL_KEY";
 impl Commands {
     /// Runs a command to its end and says how it went.
     pub(crate) async fn run(&self, caller: &Caller, request: Request) -> Result<String, ToolError> {
-        let (job, mut child) = self.start(caller, &request, Ground::Fore)?;
+        let (job, mut child) = self.start(caller, &request, Ground::Fore).await?;
         let abandoned = EndOnDrop(&job);
         let ended = follow(&mut child, &job).await;
         job.end(state_after(ended, &job));
@@ -40,29 +40,23 @@ impl Commands {
     }
 
     /// Starts a command that lives on.
-    pub(crate) fn run_in_background(
+    pub(crate) async fn run_in_background(
         &self,
         caller: &Caller,
         request: &Request,
     ) -> Result<Arc<Job>, ToolError> {
-        let (job, mut child) = self.start(caller, request, Ground::Back)?;
+        let (job, mut child) = self.start(caller, request, Ground::Back).await?;
         let task = Arc::clone(&job);
-        let commands = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             let _abandoned = EndOnDrop(&task);
             let ended = follow(&mut child, &task).await;
-            if commands.upgrade().is_none()
-                && let Ok(ended) = &ended
-            {
-                lango_sandbox::add_unseen_report(ended.clean_up.clone());
-            }
             task.end(state_after(ended, &task));
         });
         Ok(job)
     }
 
     /// Starts a command. Called inside of the runtime, which from then on watches it.
-    fn start(
+    async fn start(
         &self,
         caller: &Caller,
         request: &Request,
@@ -91,9 +85,17 @@ impl Commands {
                 time: Some(request.time),
                 ..inner.limits.command
             },
-            new_names: NewNames::TakenAway,
+            new_files: NewFiles::Remove,
         };
-        match inner.launcher.spawn(&request.policy, command) {
+        // It reads the workspace first, and nothing else may stand still for that.
+        let (launcher, policy) = (inner.launcher.clone(), request.policy.clone());
+        let started = tokio::task::spawn_blocking(move || launcher.spawn(&policy, command));
+        let started = started.await.unwrap_or_else(|failure| {
+            Err(LaunchError::Layer {
+                what: failure.to_string(),
+            })
+        });
+        match started {
             Ok(child) => Ok((job, child)),
             Err(error) => {
                 let message = sandbox_failure(&error);
@@ -186,7 +188,11 @@ fn push_characters(line: &mut Vec<u8>, output: &Output) {
 
 fn state_after(ended: io::Result<Ended>, job: &Job) -> State {
     match ended {
-        Ok(ended) => State::Ended(ended, job.elapsed()),
+        Ok(ended) => {
+            // The model is told in the result; it must not be the only one who knows.
+            lango_sandbox::add_unseen_report(ended.clean_up.clone());
+            State::Ended(ended, job.elapsed())
+        }
         Err(error) => State::Failed(sandbox_failure(&error)),
     }
 }

@@ -124,7 +124,7 @@ impl Commands {
 
     /// Starts a job and says what became of it in its first moments.
     async fn start_job(&self, caller: &Caller, request: Request) -> Result<String, ToolError> {
-        let job = self.run_in_background(caller, &request)?;
+        let job = self.run_in_background(caller, &request).await?;
         let mut call = StopOnDrop(Some(Arc::clone(&job)));
         let over = timeout(START_TIME, job.ended()).await.is_ok();
         call.0 = None;

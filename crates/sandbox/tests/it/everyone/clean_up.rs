@@ -1,7 +1,7 @@
 //! What is kept stays, and what comes to be in its place is taken away, without ever reaching out of the workspace.
 
 use crate::world::World;
-use lango_sandbox::{ExitKind, NewNames};
+use lango_sandbox::{ExitKind, NewFiles};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ async fn what_was_made_goes_to_the_trash_and_is_named() {
 async fn what_came_to_be_while_a_server_ran_is_left_and_named() {
     let world = World::new();
     let mut command = world.shell("mkdir new && git init -q new && echo y > .ENV");
-    command.new_names = NewNames::Reported;
+    command.new_files = NewFiles::Report;
     let done = world.run(command).await;
     let mut left = done.ended.clean_up.left;
     left.sort();

@@ -208,18 +208,140 @@ async fn a_directory_inherits_the_setgid_bit() {
 }
 
 #[tokio::test]
-async fn a_new_dotfile_in_the_home_is_removed_and_an_old_one_stays() {
+async fn in_the_home_new_start_up_files_are_removed_and_other_dotfiles_reported() {
     let mut world = World::new();
     let workspace = world.path("workspace");
     fs::create_dir_all(workspace.join(".config/tool")).unwrap();
     fs::write(workspace.join(".shrc"), "mine").unwrap();
     world.policy.hide_dotfiles_in = Some(workspace.clone());
     let done = world
-        .run(world.shell("cat .shrc; echo x > .zshrc2; mkdir .autostart; echo x > visible"))
+        .run(world.shell("cat .shrc; echo x > .zshrc; mkdir .cache; echo x > visible"))
         .await;
-    let mut removed = done.ended.clean_up.removed;
-    removed.sort();
-    assert_eq!(removed, in_workspace(&world, &[".autostart", ".zshrc2"]));
+    let report = done.ended.clean_up;
+    assert_eq!(report.removed, in_workspace(&world, &[".zshrc"]));
+    assert_eq!(report.left, in_workspace(&world, &[".cache"]));
     assert!(!done.stdout.contains("mine") && workspace.join("visible").exists());
     assert!(workspace.join(".shrc").exists() && workspace.join(".config/tool").exists());
+}
+
+fn set_mode(path: &std::path::Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_in_a_directory_that_its_owner_closed_stays_there() {
+    for mode in [0o300, 0o400] {
+        let world = World::new();
+        let closed = world.path("workspace/closed");
+        fs::create_dir_all(closed.join("proj/.git")).unwrap();
+        fs::write(closed.join(".envrc"), "mine").unwrap();
+        set_mode(&closed, mode);
+        // Where the way to a protected file is closed it cannot be covered, and nothing runs.
+        if let Ok(mut child) = world
+            .launcher
+            .spawn(&world.policy, world.shell("touch new"))
+            && let Ok(ended) = child.wait().await
+        {
+            assert!(ended.clean_up.removed.is_empty(), "{ended:?}");
+        }
+        let now = fs::metadata(&closed).unwrap().permissions().mode();
+        assert_eq!(now & 0o7777, mode);
+        set_mode(&closed, 0o755);
+        assert!(closed.join("proj/.git").exists() && closed.join(".envrc").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_command_cannot_blind_the_next_one_by_closing_a_directory() {
+    let world = World::new();
+    fs::create_dir_all(world.path("workspace/sub/.vscode")).unwrap();
+    for close in [
+        "chmod 0300 .",
+        "chmod 0300 sub",
+        "chmod 0400 sub",
+        "chmod 0 sub .",
+    ] {
+        world.run(world.shell(close)).await;
+        let script = "chmod 755 . sub; echo x >> .git/config; echo x > sub/.vscode/tasks.json; echo x > AGENTS.md; true";
+        let done = world.run(world.shell(script)).await;
+        assert_eq!(
+            done.ended.clean_up.removed,
+            in_workspace(&world, &["AGENTS.md"]),
+            "{close}: {done:?}"
+        );
+        let config = fs::read_to_string(world.path("workspace/.git/config")).unwrap();
+        assert!(!config.contains('x'), "{close}: {config}");
+        assert!(!world.path("workspace/sub/.vscode/tasks.json").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_protected_link_under_another_name_is_new() {
+    let world = World::new();
+    let workspace = world.path("workspace");
+    fs::create_dir_all(workspace.join("envs")).unwrap();
+    fs::write(workspace.join("envs/dev"), "mine").unwrap();
+    std::os::unix::fs::symlink("envs/dev", workspace.join(".envrc")).unwrap();
+    let script = "mkdir -p new/envs; echo evil > new/envs/dev; ln -P .envrc new/.envrc";
+    let done = world.run(world.shell(script)).await;
+    assert_eq!(
+        done.ended.clean_up.removed,
+        in_workspace(&world, &["new/.envrc"]),
+        "{done:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_protected_file_that_the_user_saves_meanwhile_is_the_users() {
+    let world = World::new();
+    let file = world.path("workspace/AGENTS.md");
+    fs::write(&file, "old").unwrap();
+    let mut command = world.shell("echo started; cat");
+    command.stdin = lango_sandbox::Stdin::Piped;
+    let mut child = world.launcher.spawn(&world.policy, command).unwrap();
+    let mut line = [0; 8];
+    tokio::io::AsyncReadExt::read_exact(child.stdout.as_mut().unwrap(), &mut line)
+        .await
+        .unwrap();
+    fs::write(world.path("workspace/AGENTS.md.new"), "new").unwrap();
+    fs::rename(world.path("workspace/AGENTS.md.new"), &file).unwrap();
+    drop(child.stdin.take());
+    let ended = child.wait().await.unwrap();
+    assert!(ended.clean_up.is_empty(), "{ended:?}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "new");
+}
+
+#[tokio::test]
+async fn what_one_command_planted_is_not_laundered_by_another() {
+    let mut world = World::new();
+    let home = world.path("home");
+    let launcher = world.launcher.clone().with_trash(home.join("trash"));
+    world.launcher = launcher.with_records(home.join("clean-up"));
+    let start = |script: &str| {
+        let mut command = world.shell(script);
+        command.stdin = lango_sandbox::Stdin::Piped;
+        let mut child = world.launcher.spawn(&world.policy, command).unwrap();
+        let stdout = child.stdout.take().unwrap();
+        async move {
+            let mut line = String::new();
+            let mut stdout = tokio::io::BufReader::new(stdout);
+            tokio::io::AsyncBufReadExt::read_line(&mut stdout, &mut line)
+                .await
+                .unwrap();
+            child
+        }
+    };
+    // The second one starts while the plants of the first one are in place, and brings them back after its clean-up.
+    let plant =
+        "mkdir .vscode; echo evil > .npmrc; ln .npmrc stash; echo planted; read x; mv .vscode dir";
+    let mut first = start(plant).await;
+    let mut second = start("echo ready; read x; mv stash .npmrc; mv dir .vscode").await;
+    drop(first.stdin.take());
+    first.wait().await.unwrap();
+    drop(second.stdin.take());
+    let ended = second.wait().await.unwrap();
+    for name in [".npmrc", ".vscode"] {
+        let path = world.path("workspace").join(name);
+        assert!(fs::symlink_metadata(&path).is_err(), "{name}: {ended:?}");
+    }
 }

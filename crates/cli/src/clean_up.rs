@@ -1,0 +1,42 @@
+//! What the user is told of clean-ups after commands. The model reads the same in a tool's result, and might keep it to itself.
+
+use crate::screen;
+use lango_sandbox::{CleanUpReport, Launcher};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Tells the user what was cleaned up after commands since the last time.
+pub fn warn() {
+    lango_sandbox::unseen_reports()
+        .iter()
+        .for_each(warn_of_report);
+}
+
+/// Finishes clean-ups that a crash interrupted, and tells what they found.
+pub async fn recover(launcher: &Launcher) {
+    const SHORT: Duration = Duration::from_secs(1);
+    let mut recovery = std::pin::pin!(launcher.recover());
+    let reports = match tokio::time::timeout(SHORT, &mut recovery).await {
+        Ok(reports) => reports,
+        Err(_) => {
+            screen::say("cleaning up after commands that were interrupted…");
+            recovery.await
+        }
+    };
+    reports.iter().for_each(warn_of_report);
+}
+
+fn warn_of_report(report: &CleanUpReport) {
+    for remark in report.remarks() {
+        screen::say(&format!("warning: after a command: {remark}"));
+    }
+    let is_git = |path: &PathBuf| path.ends_with(".git") || path.ends_with("HEAD");
+    if report.removed.iter().any(is_git) {
+        screen::say(
+            "  next: set tools.exec.allowGitInit = true to let commands create repositories",
+        );
+    }
+    if !report.removed.is_empty() {
+        screen::say("  next: `lango trash` lists what was moved");
+    }
+}

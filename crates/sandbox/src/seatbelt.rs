@@ -32,7 +32,10 @@ const DEVICES: &[&str] = &["null", "zero", "random", "urandom", "tty", "dtracehe
 
 /// The profile for a policy. Short-lived files go to a folder of the command's own.
 pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
-    let protected_names = crate::protected::path_expressions();
+    let mut protected_names = crate::protected::path_expressions();
+    if policy.allow_git_init {
+        protected_names.retain(|name| name != "[.][gG][iI][tT](/|$)");
+    }
     let mut lines = vec![
         "(version 1)".to_string(),
         "(deny default)".to_string(),
@@ -86,7 +89,8 @@ pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
             lines.push(rule("allow file-read* file-write*", path));
         }
     }
-    for root in policy.writable() {
+    let is_protected = |root: &&PathBuf| !policy.unprotected.contains(root);
+    for root in policy.writable().filter(is_protected) {
         for name in &protected_names {
             let root = escape_for_regex(root);
             lines.push(format!(

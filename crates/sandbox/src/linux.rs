@@ -36,6 +36,9 @@ use user::User;
 use view::View;
 pub(crate) use watch::Watch;
 
+/// How many mounts a command's view may have: bubblewrap reads 9,000 arguments at most.
+const MOST_MOUNTS: usize = 2_500;
+
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -79,6 +82,14 @@ fn spawn_in(
     let scan = Scan::take(policy, command.new_files, launcher.records.as_deref())?;
     let view = View::of(policy, &scan.protected, &scan.dotfiles);
     check_protected(&scan.protected)?;
+    if view.items.len() > MOST_MOUNTS {
+        return Err(LaunchError::Policy {
+            path: policy.workspace.clone(),
+            problem: format!(
+                "its protected files (such as `.git` and `.vscode`) need more than {MOST_MOUNTS} mounts; choose a smaller folder"
+            ),
+        });
+    }
     check_command(&view, &command)?;
     let user = User::of(mode, &policy.workspace)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;

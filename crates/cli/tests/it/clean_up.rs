@@ -137,3 +137,29 @@ fn what_was_removed_after_a_command_is_in_the_list_of_the_trash() {
             .contains("the trash is empty")
     );
 }
+
+#[test]
+fn a_repository_that_a_command_creates_is_removed_with_a_word_unless_that_is_allowed() {
+    let lango = Lango::new();
+    let init = ["run", "run `git init -q repo`"];
+    let run = |more: &[&str]| {
+        let arguments: Vec<&str> = ["-c", ALLOW]
+            .iter()
+            .chain(more)
+            .chain(&init)
+            .copied()
+            .collect();
+        lango.run(&arguments).ok()
+    };
+    let repository = lango.workspace().join("repo/.git");
+    let ran = run(&[]);
+    assert!(!repository.exists(), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("/repo/.git`: moved to the trash")
+            && ran.stderr.contains("tools.exec.allowGitInit = true"),
+        "{ran:#?}"
+    );
+    let ran = run(&["-c", "tools.exec.allowGitInit=true"]);
+    assert!(repository.join("HEAD").exists(), "{ran:#?}");
+    assert!(!ran.stderr.contains("trash"), "{ran:#?}");
+}

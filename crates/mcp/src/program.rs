@@ -9,11 +9,16 @@
 mod agent_writable;
 mod copies;
 mod interpreter;
+mod loaders;
+#[cfg(test)]
+mod package_tests;
 mod packages;
 mod paths;
+mod runners;
 mod search_path;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 pub use copies::PendingFile;
 
@@ -21,7 +26,7 @@ use crate::error::ConnectError;
 use crate::settings::Program;
 use agent_writable::{can_agents_replace, can_agents_write_in};
 use copies::Content;
-use paths::{Argument, arguments_of};
+use paths::{Argument, arguments_of, hidden_path_in, may_be_line};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -153,19 +158,16 @@ impl ServerCommand<'_> {
         let argv: Vec<String> = program.argv.iter().map(|word| self.expand(word)).collect();
         let data: Vec<String> = program.data.iter().map(|word| self.expand(word)).collect();
         let refuse = |why: String| ConnectError::Refused { why };
-        let packages = packages::check(&argv).map_err(refuse)?;
+        let packages = packages::check(&argv, &data).map_err(refuse)?;
         let path = self.variable("PATH");
-        let directories = search_path::directories(path.as_deref(), &program.agents);
-        let directories = directories.map_err(refuse)?;
-        for name in search_path::LIBRARY_PATHS {
-            let path = self.variable(name).unwrap_or_default();
-            search_path::check(name, &path, &program.agents).map_err(refuse)?;
-        }
+        let path = path.unwrap_or_else(|| search_path::SANDBOX_PATH.to_owned());
+        self.check_variables(&argv, &path).map_err(refuse)?;
+        self.check_words(&argv, &data).map_err(refuse)?;
         let mut survey = Survey {
             argv,
             files: Vec::new(),
         };
-        if let Some(found) = search_path::find(&survey.argv[0], &directories) {
+        if let Some(found) = search_path::find(&survey.argv[0], &path) {
             survey.argv[0] = found;
         }
         for (word, text) in survey.argv.iter().enumerate() {
@@ -176,22 +178,62 @@ impl ServerCommand<'_> {
                 }
                 let full = program.policy.workspace.join(path);
                 let is_program = word == 0;
-                if let Some(path) = self.pinned_path(&full, is_program, trusted)? {
-                    survey.files.push(FileWord {
+                let is_line = || {
+                    may_be_line(path, &program.agents) && can_agents_replace(&program.agents, &full)
+                };
+                match self.pinned_path(&full, is_program, trusted)? {
+                    Some(path) => survey.files.push(FileWord {
                         word,
                         before: before.to_owned(),
                         path,
-                    });
+                    }),
+                    None if is_line() => return Err(refuse(self.hidden_path_error(text, path))),
+                    None => {}
                 }
             }
         }
         self.check_first_line_of(&survey.argv[0])?;
         let script = interpreter::script_of(&survey.argv);
         let script = script.map(|at| survey.argv[at].clone());
-        for code in packages.iter().chain(&script) {
+        let loaded = interpreter::loaded_by_options(&survey.argv);
+        for code in packages.iter().chain(&script).chain(&loaded) {
             self.check_code(code, &survey)?;
         }
         Ok(survey)
+    }
+
+    /// Refuses variables that load code from where agents can write, however they are set.
+    fn check_variables(&self, argv: &[String], path: &str) -> Result<(), String> {
+        let Program { policy, agents, .. } = self.program;
+        let check =
+            |name: &str, value: &str| loaders::check(name, value, &policy.workspace, agents);
+        check("PATH", path)?;
+        for variable in &self.program.env {
+            let value = self.variable(&variable.name).unwrap_or_default();
+            check(&variable.name, &value)?;
+        }
+        let mut set_by_env = loaders::set_by_env(argv);
+        set_by_env.try_for_each(|(name, value)| check(name, value))
+    }
+
+    /// Refuses words with a path that agents can write at a place where it cannot be pinned.
+    fn check_words(&self, argv: &[String], data: &[String]) -> Result<(), String> {
+        let Program { policy, agents, .. } = self.program;
+        for word in argv.iter().filter(|word| !data.contains(word)) {
+            if let Some(path) = hidden_path_in(word, &policy.workspace, agents) {
+                return Err(self.hidden_path_error(word, path));
+            }
+        }
+        Ok(())
+    }
+
+    fn hidden_path_error(&self, word: &str, path: &str) -> String {
+        format!(
+            "the word `{word}` contains `{path}`, which agents can write, at a place where lango cannot pin it; write the path \
+             as a word of its own or right behind the first `=`, or if it only names data, list the whole word in \
+             mcp.servers.{}.data",
+            self.server
+        )
     }
 
     /// The real path of a file that has to be pinned. Folders need not be, nor files out of agents' reach.

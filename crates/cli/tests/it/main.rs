@@ -30,6 +30,7 @@ mod labels;
 mod lango;
 mod markdown;
 mod mcp;
+mod mcp_hidden_code;
 mod mcp_settings;
 mod mcp_starts;
 mod models;

@@ -13,12 +13,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Code that shows that it ran: it leaves a file in the workspace.
-fn planted(lango: &Lango) -> String {
+pub(crate) fn planted(lango: &Lango) -> String {
     let mark = lango.workspace().canonicalize().unwrap().join("stolen");
     format!("open({:?}, 'w').write('x')\n", mark.display().to_string())
 }
 
-fn is_stolen(lango: &Lango) -> bool {
+pub(crate) fn is_stolen(lango: &Lango) -> bool {
     lango.workspace().join("stolen").exists()
 }
 

@@ -14,6 +14,35 @@ const INTERPRETERS: &[&str] = &[
     "Rscript", "sh", "bash", "dash", "zsh", "fish", "ksh",
 ];
 
+/// Options with which programs load code from a file or a folder, besides the script that they run.
+const LOADING_OPTIONS: &[(&str, &[&str])] = &[
+    ("perl", &["-I"]),
+    ("ruby", &["-I", "-r"]),
+    (
+        "node",
+        &[
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "--experimental-loader",
+        ],
+    ),
+    ("bun", &["-r", "--require", "--preload", "--import"]),
+    (
+        "deno",
+        &["--preload", "--import", "--require", "--import-map"],
+    ),
+    ("tsx", &["-r", "--require", "--import"]),
+    ("ts-node", &["-r", "--require"]),
+    (
+        "java",
+        &["-cp", "-classpath", "--class-path", "-p", "--module-path"],
+    ),
+    ("php", &["-c", "-f"]),
+    ("lua", &["-l"]),
+];
+
 /// The program that the first line of this file starts, if it has such a line.
 pub(super) fn of_file(file: &Path) -> Option<PathBuf> {
     // Something else than a file could keep lango waiting.
@@ -41,10 +70,37 @@ pub(super) fn of_script(script: &[u8]) -> Option<PathBuf> {
     words.find(is_program).map(PathBuf::from)
 }
 
+/// What a command loads by options, such as `-I` of Perl. A program counts wherever it stands, as behind `env`.
+pub(super) fn loaded_by_options(argv: &[String]) -> Vec<String> {
+    let mut loaded = Vec::new();
+    for (at, word) in argv.iter().enumerate() {
+        let name = name_of(word);
+        let known = LOADING_OPTIONS
+            .iter()
+            .find(|(known, _)| Some(*known) == name);
+        let Some((_, options)) = known else { continue };
+        let rest = &argv[at + 1..];
+        for (word, next) in rest.iter().zip(rest.iter().skip(1).map(Some).chain([None])) {
+            let is_option = |option: &str| options.contains(&option);
+            match word.split_once('=') {
+                Some((option, value)) if is_option(option) => loaded.push(value.to_owned()),
+                _ if is_option(word) => loaded.extend(next.cloned()),
+                _ => {}
+            }
+        }
+    }
+    loaded
+}
+
+/// The name of a program without its version.
+fn name_of(program: &str) -> Option<&str> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    Some(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
 /// The place of the word that names what an interpreter runs: a script, or a folder with one.
 pub(super) fn script_of(argv: &[String]) -> Option<usize> {
-    let program = Path::new(&argv[0]).file_name()?.to_str()?;
-    let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let program = name_of(&argv[0])?;
     if !INTERPRETERS.contains(&program) {
         return None;
     }
@@ -99,5 +155,18 @@ mod tests {
         assert_eq!(found(&["python3", "-m", "server", "/x"]), None);
         assert_eq!(found(&["python3", "/x.py", "/y"]), Some(1));
         assert_eq!(found(&["mcp-server-git", "--repository", "/x"]), None);
+    }
+
+    #[test]
+    fn what_an_option_loads_is_found_also_behind_env() {
+        let loaded = |words: &[&str]| {
+            let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            loaded_by_options(&argv)
+        };
+        assert_eq!(loaded(&["perl", "-I", "/lib", "x.pl"]), ["/lib"]);
+        assert_eq!(loaded(&["env", "A=1", "ruby3.2", "-I", "/lib"]), ["/lib"]);
+        assert_eq!(loaded(&["node", "--import=/lib", "x"]), ["/lib"]);
+        assert!(loaded(&["server", "-I", "/lib"]).is_empty());
+        assert!(loaded(&["perl", "x.pl", "-I"]).is_empty());
     }
 }

@@ -1,134 +1,66 @@
 //! Programs that download a package and run it: each package must have an exact version.
 //!
 //! Without one the registry decides at every start which code runs, and what was tried yesterday says nothing about today.
+//! A runner counts wherever its name occurs, also behind `env` or `nice` and inside of a shell line. A command of a runner
+//! that is not understood is refused: a package could hide in it.
 
+use super::runners::{Form, Main, RUNNERS, Runner};
 use std::path::Path;
 
-/// How a runner writes a package with its version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Registry {
-    Npm,
-    PyPi,
-}
-
-/// A program that runs packages.
-struct Runner {
-    registry: Registry,
-    /// The words that make it one, such as `pnpm dlx`.
-    words: &'static [&'static str],
-    /// Options that name a package. The first one that names the main package makes the next plain word a command.
-    packages: &'static [&'static str],
-    /// Options that name one more package besides the main one.
-    extras: &'static [&'static str],
-    /// Other options that take a value.
-    valued: &'static [&'static str],
-    /// Options that name packages in a way that has no version.
-    unpinned: &'static [&'static str],
-}
-
-const NPM_PACKAGES: &[&str] = &["-p", "--package"];
-const NPM_VALUED: &[&str] = &[
-    "-c",
-    "--call",
-    "-w",
-    "--workspace",
-    "--registry",
-    "--cache",
-    "--userconfig",
-    "--prefix",
-    "--loglevel",
-    "--shell",
-    "--node-options",
-];
-const UV_VALUED: &[&str] = &[
-    "-p",
-    "--python",
-    "-i",
-    "--index-url",
-    "--index",
-    "--default-index",
-    "--extra-index-url",
-    "-f",
-    "--find-links",
-    "--index-strategy",
-    "--keyring-provider",
-    "--resolution",
-    "--prerelease",
-    "--exclude-newer",
-    "--link-mode",
-    "--cache-dir",
-    "--directory",
-    "--project",
-    "--config-file",
-    "--env-file",
-    "-P",
-    "--upgrade-package",
-    "--reinstall-package",
-    "--refresh-package",
-    "--python-platform",
-    "--color",
-];
-const UV_UNPINNED: &[&str] = &["--with-requirements", "--with-editable", "--overrides"];
-
-const fn npm(words: &'static [&'static str]) -> Runner {
-    Runner {
-        registry: Registry::Npm,
-        words,
-        packages: NPM_PACKAGES,
-        extras: &[],
-        valued: NPM_VALUED,
-        unpinned: &[],
-    }
-}
-
-const fn uv(words: &'static [&'static str]) -> Runner {
-    Runner {
-        registry: Registry::PyPi,
-        words,
-        packages: &["--from"],
-        extras: &["--with", "-w"],
-        valued: UV_VALUED,
-        unpinned: UV_UNPINNED,
-    }
-}
-
-const RUNNERS: &[Runner] = &[
-    npm(&["npx"]),
-    npm(&["npm", "exec"]),
-    npm(&["npm", "x"]),
-    npm(&["bunx"]),
-    npm(&["bun", "x"]),
-    npm(&["pnpx"]),
-    npm(&["pnpm", "dlx"]),
-    npm(&["yarn", "dlx"]),
-    uv(&["uvx"]),
-    uv(&["uv", "tool", "run"]),
-    Runner {
-        registry: Registry::PyPi,
-        words: &["pipx", "run"],
-        packages: &["--spec"],
-        extras: &["--with"],
-        valued: &["--python", "--index-url", "-i", "--pip-args", "--backend"],
-        unpinned: &[],
-    },
-];
+/// What parts the words of a line for a shell, or of a list.
+const SEPARATORS: &str = " \t\r\n'\"`;|&()<>[]{}$,\\";
+/// The shortest abbreviation of a command that counts; npm accepts them.
+const SHORTEST_ABBREVIATION: usize = 3;
 
 /// Refuses a command that downloads a package without an exact version, and says how to write one; gives the packages
-/// that lie on this machine.
-pub(super) fn check(argv: &[String]) -> Result<Vec<String>, String> {
+/// that lie on this machine. A word of `data` is no runner, but may still be a package.
+pub(super) fn check(argv: &[String], data: &[String]) -> Result<Vec<String>, String> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-    let words = without_env(&words);
-    let found = RUNNERS.iter().find_map(|runner| runner.arguments(words));
-    let Some((runner, arguments)) = found else {
-        return Ok(Vec::new());
-    };
-    let packages = runner.packages_in(arguments)?;
-    let (local, remote): (Vec<&str>, Vec<&str>) =
-        packages.into_iter().partition(|package| is_local(package));
-    for package in remote {
-        runner.check_package(package)?;
+    let is_data = |word: &str| data.iter().any(|data| data == word);
+    let mut local = check_line(&words, &is_data)?;
+    for word in words.into_iter().filter(|word| !is_data(word)) {
+        let parts = word.split(|c| SEPARATORS.contains(c));
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        if parts.len() > 1 {
+            local.extend(check_line(&parts, &|_| false)?);
+        }
     }
-    Ok(local.into_iter().map(str::to_owned).collect())
+    Ok(local)
+}
+
+/// Checks the packages of every runner in a line.
+fn check_line(line: &[&str], is_data: &dyn Fn(&str) -> bool) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for (at, word) in line.iter().enumerate() {
+        let name = program_in(word);
+        let runner = RUNNERS.iter().find(|runner| runner.names.contains(&name));
+        // The first word is always a program.
+        let Some(runner) = runner.filter(|_| at == 0 || !is_data(word)) else {
+            continue;
+        };
+        let local = runner.check(&line[at + 1..]).map_err(|error| {
+            if at == 0 {
+                error
+            } else {
+                format!("{error}; if `{word}` starts no program, list it in `data`")
+            }
+        })?;
+        all.extend(local);
+    }
+    Ok(all)
+}
+
+/// The name of the program that a word may start: `npm` for `/usr/bin/npm`, `npm-cli.js`, `npm@11.0.0` and `--run=npm`.
+fn program_in(word: &str) -> &str {
+    let word = word.split_once("==").map_or(word, |(name, _)| name);
+    let word = word.rsplit('=').next().unwrap_or(word);
+    let name = Path::new(word).file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or(word);
+    let name = name.split('@').next().unwrap_or(name);
+    let endings = [".js", ".cjs", ".mjs", "-cli"];
+    endings
+        .iter()
+        .fold(name, |name, end| name.strip_suffix(end).unwrap_or(name))
 }
 
 /// Whether a package lies on this machine, so that nothing is downloaded.
@@ -138,282 +70,203 @@ fn is_local(package: &str) -> bool {
         .any(|start| package.starts_with(start))
 }
 
-/// The words behind `env` and the variables that it sets.
-fn without_env<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    match words.split_first() {
-        Some((program, rest)) if name_of(program) == "env" => {
-            let is_set = |word: &&&str| word.starts_with('-') || word.contains('=');
-            &rest[rest.iter().take_while(is_set).count()..]
-        }
-        _ => words,
-    }
-}
-
-fn name_of(program: &str) -> &str {
-    let name = Path::new(program).file_name();
-    name.and_then(|name| name.to_str()).unwrap_or(program)
+/// What the words behind the name of a runner say.
+#[derive(Default)]
+struct Parse<'a> {
+    packages: Vec<&'a str>,
+    has_main: bool,
+    /// The words of the command so far.
+    command: Vec<&'a str>,
+    /// An option before the command that is not known, so that the next word may be its value.
+    unknown: Option<&'a str>,
 }
 
 impl Runner {
-    /// What follows the words that make a command this runner. Options may stand between them.
-    fn arguments<'a, 'b>(
-        &'static self,
-        words: &'a [&'b str],
-    ) -> Option<(&'static Self, &'a [&'b str])> {
-        let (program, mut rest) = words.split_first()?;
-        let (name, more) = self.words.split_first()?;
-        if name_of(program) != *name {
-            return None;
+    fn check(&self, words: &[&str]) -> Result<Vec<String>, String> {
+        for package in words.iter().filter_map(|word| self.specified(word)) {
+            self.registry.check(package)?;
         }
-        for expected in more {
-            let options = rest.iter().take_while(|word| word.starts_with('-'));
-            rest = &rest[options.count()..];
-            rest = rest.strip_prefix(&[*expected])?;
+        let packages = self.packages_in(words)?.into_iter();
+        let packages = packages.filter(|package| self.specified(package).is_none());
+        let (local, remote): (Vec<&str>, Vec<&str>) =
+            packages.partition(|package| is_local(package));
+        for package in remote {
+            self.registry.check(package)?;
         }
-        Some((self, rest))
+        Ok(local.into_iter().map(str::to_owned).collect())
     }
 
-    /// The packages that these arguments name.
-    fn packages_in<'b>(&self, arguments: &[&'b str]) -> Result<Vec<&'b str>, String> {
-        let mut words = arguments.iter().copied();
-        let mut packages = Vec::new();
-        let mut has_main = false;
-        while let Some(word) = words.next() {
-            let (option, attached) = match word.split_once('=') {
-                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
-                _ => (word, None),
+    /// The package of a specifier, without the path to a file in it.
+    fn specified<'a>(&self, word: &'a str) -> Option<&'a str> {
+        let value = word.rsplit('=').next().unwrap_or(word);
+        let mut specifiers = self.options.specifiers.iter();
+        let package = specifiers.find_map(|start| value.strip_prefix(start))?;
+        let package = package.trim_start_matches('/');
+        let version = package.char_indices().skip(1).find(|(_, c)| *c == '@');
+        let path = version.and_then(|(at, _)| package[at..].find('/').map(|path| at + path));
+        Some(&package[..path.unwrap_or(package.len())])
+    }
+
+    /// The packages that these words name.
+    fn packages_in<'a>(&self, words: &[&'a str]) -> Result<Vec<&'a str>, String> {
+        let mut parse = Parse::default();
+        let mut form = self.forms.iter().find(|form| form.words.is_empty());
+        let mut rest = words.iter().copied();
+        while let Some(word) = rest.next() {
+            if word != "--" && word.starts_with('-') {
+                self.read_option(word, &mut rest, form, &mut parse)?;
+                continue;
+            }
+            let main = if word == "--" {
+                rest.next()
+            } else {
+                Some(word)
             };
-            let is = |options: &[&str]| options.contains(&option);
-            let is_main = is(self.packages);
-            if is_main || is(self.extras) {
-                let value = attached.or_else(|| words.next());
-                // uv takes a list of them.
-                packages.extend(value.unwrap_or_default().split(','));
-                has_main |= is_main;
-            } else if is(self.unpinned) {
-                return Err(format!(
-                    "`{option}` names packages without an exact version; name each with `--with NAME==VERSION`"
-                ));
-            } else if is(self.valued) {
-                if attached.is_none() {
-                    words.next();
-                }
-            } else if word == "--" || !word.starts_with('-') {
-                let command = if word == "--" {
-                    words.next()
-                } else {
-                    Some(word)
-                };
-                packages.extend(command.filter(|_| !has_main));
+            let Some(main) = main else { break };
+            if let Some(form) = form {
+                let is_package = form.main != Main::Project || main.contains("://");
+                parse
+                    .packages
+                    .extend(Some(main).filter(|_| is_package && !parse.has_main));
                 break;
             }
+            if main.contains("://") {
+                parse.packages.push(main);
+                break;
+            }
+            parse.command.push(main);
+            let is_other = self.others.contains(&main) || main.contains(['/', '.']);
+            if parse.unknown.is_none() && is_other {
+                return Ok(Vec::new());
+            }
+            let is_start = |form: &&Form| is_command(&parse.command, form.words);
+            match self.forms.iter().find(is_start) {
+                Some(found) if parse.unknown.is_none() => {
+                    let is_whole = found.words.len() == parse.command.len();
+                    form = is_whole.then_some(found);
+                }
+                _ => return self.without_command(words, &parse),
+            }
         }
-        if packages.is_empty() {
-            return Err("it names no package".to_owned());
+        let needs_package = form.is_some_and(|form| form.main == Main::Package);
+        if parse.packages.is_empty() && needs_package {
+            return Err(format!("`{}` names no package", self.names[0]));
         }
-        Ok(packages)
+        Ok(parse.packages)
     }
 
-    fn check_package(&self, package: &str) -> Result<(), String> {
-        if self.registry.is_exact(package) {
-            return Ok(());
+    fn read_option<'a>(
+        &self,
+        word: &'a str,
+        rest: &mut dyn Iterator<Item = &'a str>,
+        form: Option<&Form>,
+        parse: &mut Parse<'a>,
+    ) -> Result<(), String> {
+        let options = &self.options;
+        let (option, attached) = split_option(word);
+        let has = |options: &[&str]| options.contains(&option);
+        let is_main = has(options.packages);
+        if is_main || has(options.extras) {
+            let value = attached.or_else(|| rest.next());
+            // uv takes a list of them.
+            parse.packages.extend(value.unwrap_or_default().split(','));
+            parse.has_main |= is_main;
+        } else if has(options.unpinned) {
+            return Err(format!(
+                "`{option}` names packages without an exact version; name each with `--with NAME==VERSION`"
+            ));
+        } else if has(options.valued) {
+            if attached.is_none() {
+                rest.next();
+            }
+        } else if !(has(options.flags) && attached.is_none_or(|more| self.are_flags(option, more)))
+        {
+            let names_packages = !options.packages.is_empty() || !options.extras.is_empty();
+            match form {
+                None => parse.unknown = Some(word),
+                Some(form) if form.main == Main::Project && !names_packages => {}
+                Some(form) => {
+                    return Err(format!(
+                        "lango does not know the option `{word}` of `{}`, so it cannot tell which package runs; take it out, \
+                         and write `{}`",
+                        self.names[0],
+                        self.example(form)
+                    ));
+                }
+            }
         }
-        let name = self.registry.name_in(package);
-        let (example, newest) = match self.registry {
-            Registry::Npm => (format!("{name}@1.2.3"), format!("npm view {name} version")),
-            Registry::PyPi => (
-                format!("{name}==1.2.3"),
-                format!("pip index versions {name}"),
-            ),
+        Ok(())
+    }
+
+    /// Whether all letters behind a flag are flags too, as in `-qy`, or the flag is a long one with a value of its own.
+    fn are_flags(&self, option: &str, more: &str) -> bool {
+        let is_flag = |c: char| self.options.flags.contains(&format!("-{c}").as_str());
+        option.starts_with("--") || more.chars().all(is_flag)
+    }
+
+    /// A command that runs no package, unless it may hide one that does.
+    fn without_command<'a>(
+        &self,
+        words: &[&'a str],
+        parse: &Parse<'a>,
+    ) -> Result<Vec<&'a str>, String> {
+        let runs_packages = |form: &&Form| form.main != Main::Project;
+        let forms: Vec<&Form> = self.forms.iter().filter(runs_packages).collect();
+        let is_named = |word: &&&str| {
+            let option = split_option(word).0;
+            let is_option = self.options.extras.contains(&option);
+            let is_word = forms.iter().any(|form| form.words.first() == Some(*word));
+            is_option || is_word || self.options.packages.contains(&option)
         };
+        let Some(found) = words.iter().find(is_named) else {
+            return Ok(Vec::new());
+        };
+        let why = match parse.unknown {
+            Some(option) => format!("the option `{option}`, which lango does not know"),
+            None => format!("the word `{}`", parse.command.join(" ")),
+        };
+        let forms: Vec<String> = forms.iter().map(|form| self.example(form)).collect();
         Err(format!(
-            "`{package}` has no exact version, so the registry would decide at every start which code runs; write for \
-             example `{example}` in `command` (`{newest}` tells which versions exist)"
+            "`{}` has {why} before `{found}`, so lango cannot tell which package runs; write `{}`",
+            self.names[0],
+            forms.join("` or `")
         ))
     }
-}
 
-impl Registry {
-    fn is_exact(self, package: &str) -> bool {
-        let split = match self {
-            Self::Npm => split_npm(package),
-            Self::PyPi => package.split_once("==").or_else(|| package.split_once('@')),
-        };
-        split.is_some_and(|(name, version)| match self {
-            Self::Npm => is_npm_name(name) && is_semver(version),
-            Self::PyPi => is_pypi_name(name) && is_python_version(version),
-        })
-    }
-
-    /// The name of a package, for an example.
-    fn name_in(self, package: &str) -> &str {
-        let is_plain = match self {
-            Self::Npm => is_npm_name,
-            Self::PyPi => is_pypi_name,
-        };
-        let end = match self {
-            Self::Npm => split_npm(package).map(|(name, _)| name.len()),
-            Self::PyPi => package.find(['=', '<', '>', '~', '!', '@', ' ']),
-        };
-        let name = &package[..end.unwrap_or(package.len())];
-        if is_plain(name) { name } else { "NAME" }
-    }
-}
-
-/// The name and the version; the `@` of a scope is part of the name.
-fn split_npm(package: &str) -> Option<(&str, &str)> {
-    let at = package.char_indices().skip(1).find(|(_, c)| *c == '@')?.0;
-    Some((&package[..at], &package[at + 1..]))
-}
-
-fn is_npm_name(name: &str) -> bool {
-    let plain = |part: &str| {
-        !part.is_empty()
-            && part
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c))
-    };
-    match name.strip_prefix('@') {
-        None => plain(name),
-        Some(scoped) => scoped
-            .split_once('/')
-            .is_some_and(|(scope, name)| plain(scope) && plain(name)),
-    }
-}
-
-/// A name with extras, as in `name[extra,other]`.
-fn is_pypi_name(name: &str) -> bool {
-    let (name, extras) = match name.split_once('[') {
-        None => (name, ""),
-        Some((name, extras)) => match extras.strip_suffix(']') {
-            None => return false,
-            Some(extras) => (name, extras),
-        },
-    };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_name = !name.is_empty() && name.chars().all(plain);
-    is_name && extras.chars().all(|c| plain(c) || c == ',')
-}
-
-/// Three numbers, and what may follow them. Fewer are a range.
-fn is_semver(version: &str) -> bool {
-    let end = version.find(['-', '+']).unwrap_or(version.len());
-    let (core, rest) = version.split_at(end);
-    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-+.".contains(c);
-    core.split('.').count() == 3
-        && core.split('.').all(is_number)
-        && rest.chars().all(plain)
-        && rest.len() != 1
-}
-
-fn is_python_version(version: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_+.!".contains(c);
-    version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn checked(command: &str) -> Result<Vec<String>, String> {
-        let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        check(&argv)
-    }
-
-    #[test]
-    fn a_package_with_an_exact_version_is_accepted() {
-        for command in [
-            "npx pkg@1.2.3",
-            "npx -y @scope/pkg@1.2.3 --flag .",
-            "/usr/bin/npx --yes pkg@1.2.3-beta.1+x",
-            "npx -p pkg@1.2.3 cmd",
-            "npx --package=pkg@1.2.3 -p @a/b@0.0.1 -- cmd arg",
-            "npx --registry https://r.example pkg@1.2.3",
-            "npm exec --yes -- pkg@1.2.3",
-            "bunx pkg@1.2.3",
-            "bun x pkg@1.2.3",
-            "pnpm dlx pkg@1.2.3",
-            "pnpm --silent dlx --package=pkg@1.2.3 cmd",
-            "yarn dlx -q pkg@1.2.3",
-            "uvx pkg@1.2.3",
-            "uvx pkg==2025.9.25 --flag",
-            "uvx --from pkg[cli]==1.2 cmd",
-            "uvx --python 3.12 --with other==1.0 pkg==1.2.3",
-            "uv tool run --from=pkg==1.2.3 cmd",
-            "pipx run pkg==1.2.3",
-            "pipx run --spec pkg==1.2.3 cmd",
-            "env -i A=1 npx pkg@1.2.3",
-            "npx /opt/server.tgz",
-            "node server.js latest",
-            "uv pip list",
-            "npm start",
-        ] {
-            assert!(checked(command).is_ok(), "{command}");
+    /// How a command of this runner is written.
+    fn example(&self, form: &Form) -> String {
+        let mut words = vec![self.names[0]];
+        words.extend(form.words);
+        let package = self.registry.example("NAME");
+        if form.main == Main::Project {
+            words.extend(self.options.extras.first());
         }
+        format!("{} {package}", words.join(" "))
     }
+}
 
-    #[test]
-    fn everything_but_an_exact_version_is_refused() {
-        for command in [
-            "npx pkg",
-            "npx -y @scope/pkg",
-            "npx pkg@latest",
-            "npx pkg@^1.2.3",
-            "npx pkg@1.2",
-            "npx pkg@1.x",
-            "npx pkg@1.2.3-",
-            "npx pkg@npm:other@1.2.3",
-            "npx github:user/repo",
-            "npx user/repo",
-            "npx https://example.com/pkg-1.2.3.tgz",
-            "npx git+ssh://example.com/x@1.2.3",
-            "npx -p pkg@1.2.3 -p other cmd",
-            "npx",
-            "npm exec pkg",
-            "bunx pkg",
-            "pnpm dlx pkg",
-            "yarn dlx pkg@next",
-            "uvx pkg",
-            "uvx pkg@latest",
-            "uvx pkg>=1.2.3",
-            "uvx pkg==1.*",
-            "uvx pkg==1.2,>1",
-            "uvx --from pkg cmd",
-            "uvx --from git+https://example.com/x@1.2.3 cmd",
-            "uvx --with other pkg==1.2.3",
-            "uvx --with-requirements r.txt pkg==1.2.3",
-            "uv tool run pkg",
-            "pipx run pkg",
-            "pipx run https://example.com/x.py",
-            "env A=1 npx pkg",
-        ] {
-            assert!(checked(command).is_err(), "{command}");
+/// Whether these words begin a command. npm accepts abbreviations.
+fn is_command(words: &[&str], command: &[&str]) -> bool {
+    let is_same = |(word, full): (&&str, &&str)| {
+        let is_abbreviation = word.len() >= SHORTEST_ABBREVIATION && full.starts_with(word);
+        word == full || is_abbreviation
+    };
+    words.len() <= command.len() && words.iter().zip(command).all(is_same)
+}
+
+/// An option and the value that is attached to it: `--from=x`, `-wx`, `-w=x`.
+fn split_option(word: &str) -> (&str, Option<&str>) {
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (word, None),
+        };
+    }
+    match word.char_indices().nth(2) {
+        Some((at, _)) => {
+            let (option, value) = word.split_at(at);
+            (option, Some(value.strip_prefix('=').unwrap_or(value)))
         }
-    }
-
-    #[test]
-    fn packages_on_this_machine_are_given_to_be_checked_as_files() {
-        let local = |command| checked(command).unwrap();
-        assert_eq!(local("npx /opt/server"), ["/opt/server"]);
-        assert_eq!(local("uvx --from ./srv --with a==1.0 cmd"), ["./srv"]);
-        assert!(local("npx pkg@1.2.3 /opt/server").is_empty());
-    }
-
-    #[test]
-    fn the_error_says_what_to_write() {
-        let error = checked("npx -y @scope/pkg@latest").unwrap_err();
-        assert!(
-            error.contains("`@scope/pkg@latest` has no exact version"),
-            "{error}"
-        );
-        assert!(error.contains("`@scope/pkg@1.2.3` in `command`"), "{error}");
-        assert!(error.contains("npm view @scope/pkg version"), "{error}");
-        let error = checked("uvx mcp-server-time").unwrap_err();
-        assert!(error.contains("`mcp-server-time==1.2.3`"), "{error}");
-        assert!(
-            error.contains("pip index versions mcp-server-time"),
-            "{error}"
-        );
+        None => (word, None),
     }
 }

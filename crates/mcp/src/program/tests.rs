@@ -223,10 +223,10 @@ fn a_search_path_with_a_folder_of_agents_is_refused() {
     let mut place = Place::new(&["python3", "-m", "server"]);
     place.prepare().unwrap();
     place.set("PATH", "{workspace}/bin:/usr/bin");
-    place.refuses("where agents can write; take that directory out of PATH");
+    place.refuses("where agents can write; take that path out of PATH");
     let mut place = Place::new(&["python3", "-m", "server"]);
     place.set("PYTHONPATH", "/opt/lib:{workspace}");
-    place.refuses("where agents can write; take that directory out of PYTHONPATH");
+    place.refuses("where agents can write; take that path out of PYTHONPATH");
 }
 
 #[test]
@@ -272,4 +272,88 @@ fn words_that_were_meant_from_the_workspace_get_a_hint() {
         hints[2].ends_with("write `{workspace}/server.py`"),
         "{hints:?}"
     );
+}
+
+#[test]
+fn a_path_of_agents_inside_of_a_word_is_refused_unless_the_word_is_data() {
+    for argv in [
+        &["perl", "-I{workspace}/lib", "/opt/x.pl"] as &[&str],
+        &["server", "--a=b={workspace}/server.py"],
+        &["python3", "-c", "import sys; sys.path[0] = '{workspace}'"],
+        &["sh", "-c", "exec python3 {workspace}/server.py"],
+        &["java", "-javaagent:{workspace}/x.jar", "Main"],
+        &["npx", "--node-options=-r={workspace}/x", "pkg@1.2.3"],
+    ] {
+        let mut place = Place::new(argv);
+        place.refuses("which agents can write, at a place where lango cannot pin it");
+        place.refuses("list the whole word in mcp.servers.toy.data");
+        place.program.data = place.program.argv[1..].to_vec();
+        place.prepare().unwrap();
+    }
+}
+
+#[test]
+fn a_folder_of_agents_is_not_loaded_by_an_option_of_an_interpreter() {
+    for argv in [
+        &["perl", "-I", "{workspace}/folder", "/opt/x.pl"] as &[&str],
+        &["env", "ruby", "-I", "{workspace}/folder", "/opt/x.rb"],
+        &["node", "--import={workspace}/folder", "/opt/x.js"],
+        &["java", "-cp", "{workspace}/folder", "Main"],
+    ] {
+        Place::new(argv).refuses("which agents can write; name a single file");
+    }
+}
+
+#[test]
+fn variables_that_load_code_are_refused_however_they_are_set() {
+    for (name, value) in [
+        ("NODE_OPTIONS", "--require={workspace}/hook.js"),
+        ("BASH_ENV", "{workspace}/x.sh"),
+        ("PERL5OPT", "-I{workspace}/lib -MEvil"),
+        ("PYTHONHOME", "{workspace}"),
+        ("PYTHONPATH", "../work"),
+        ("LD_PRELOAD", "{workspace}/x.so"),
+        ("LD_AUDIT", "{workspace}/x.so"),
+        ("GIT_CONFIG_GLOBAL", "{workspace}/config"),
+    ] {
+        let expected = format!("take that path out of {name}");
+        let mut place = Place::new(&["server"]);
+        place.set(name, value);
+        place.refuses(&expected);
+        let word = format!("{name}={value}");
+        for argv in [
+            &["env", &word, "server"] as &[&str],
+            &["env", "-u", "X", "A=1", &word, "server"],
+            &["nice", "/usr/bin/env", &word, "server"],
+        ] {
+            Place::new(argv).refuses(&expected);
+        }
+    }
+}
+
+#[test]
+fn a_package_without_a_version_is_refused_behind_other_programs_too() {
+    for argv in [
+        &["env", "-u", "X", "npx", "pkg"] as &[&str],
+        &["env", "-S", "npx pkg"],
+        &["nice", "npx", "pkg"],
+        &["npm", "--prefix", "/opt", "exec", "pkg"],
+        &["uv", "run", "--with", "pkg", "cmd"],
+        &["deno", "run", "npm:pkg"],
+    ] {
+        Place::new(argv).refuses("`pkg` has no exact version");
+    }
+}
+
+#[test]
+fn a_line_for_a_shell_is_no_folder_even_if_agents_create_one_of_its_name() {
+    for line in ["{workspace}/run.sh --flag", "x={workspace}/run.sh; $x"] {
+        let mut place = Place::new(&["sh", "-c", line]);
+        for name in ["run.sh --flag", "run.sh; $x"] {
+            fs::create_dir(place.root.join("work").join(name)).unwrap();
+        }
+        place.refuses("at a place where lango cannot pin it");
+        place.program.data = vec![line.to_owned()];
+        place.prepare().unwrap();
+    }
 }

@@ -1,0 +1,113 @@
+//! Ways to hide code of agents, or a package without a version, in the command of an MCP server, through the real binary.
+
+use crate::lango::Lango;
+use crate::mcp_starts::{is_stolen, planted};
+
+/// Starts a server with this command and these variables, and gives what `lango mcp test` says.
+fn refused(lango: &Lango, command: &str, env: &str) -> String {
+    lango.home_file(
+        "lango.toml",
+        format!("[mcp.servers.toy]\ncommand = [{command}]\nenv = [{env}]\nagent = 'vault'\n"),
+    );
+    let ran = lango.run(&["mcp", "test"]);
+    assert!(!is_stolen(lango), "{command}: {ran:#?}");
+    ran.exits(3).stdout
+}
+
+#[test]
+fn code_of_agents_that_hides_inside_of_a_word_does_not_run() {
+    for command in [
+        "'sh', '-c', 'exec python3 {workspace}/server.py'",
+        "'python3', '-c', 'import sys; sys.path.insert(0, \"{workspace}\"); import server'",
+        "'python3', '-c', 'import sys; exec(open(sys.argv[1][4:]).read())', '--a=b={workspace}/server.py'",
+        "'perl', '-I{workspace}/lib', '-MServer', '-e', '1'",
+    ] {
+        let lango = Lango::new();
+        lango.file("server.py", planted(&lango));
+        let told = refused(&lango, command, "");
+        assert!(
+            told.contains("at a place where lango cannot pin it"),
+            "{command}: {told}"
+        );
+        assert!(
+            told.contains("list the whole word in mcp.servers.toy.data"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn code_of_agents_is_not_loaded_by_a_variable() {
+    let run = "'bash', '-c', 'true'";
+    for (command, env, name) in [
+        (run, "'BASH_ENV={workspace}/run.sh'", "BASH_ENV"),
+        (
+            "'env', 'BASH_ENV={workspace}/run.sh', 'bash', '-c', 'true'",
+            "",
+            "BASH_ENV",
+        ),
+        (
+            run,
+            "'NODE_OPTIONS=--require={workspace}/x.js'",
+            "NODE_OPTIONS",
+        ),
+        (run, "'LD_PRELOAD={workspace}/x.so'", "LD_PRELOAD"),
+        (
+            run,
+            "'GIT_CONFIG_GLOBAL={workspace}/config'",
+            "GIT_CONFIG_GLOBAL",
+        ),
+    ] {
+        let lango = Lango::new();
+        let mark = lango.workspace().canonicalize().unwrap().join("stolen");
+        lango.file("run.sh", format!("echo x > '{}'\n", mark.display()));
+        let told = refused(&lango, command, env);
+        let expected = format!("take that path out of {name}");
+        assert!(told.contains(&expected), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_package_runner_in_an_unusual_form_downloads_nothing_without_a_version() {
+    for (command, expected) in [
+        (
+            "'npm', '--prefix', '/opt', 'exec', 'pkg'",
+            "`pkg` has no exact version",
+        ),
+        (
+            "'env', '-u', 'X', 'npx', 'pkg'",
+            "`pkg` has no exact version",
+        ),
+        ("'env', '-S', 'npx pkg'", "`pkg` has no exact version"),
+        ("'nice', 'npx', 'pkg'", "`pkg` has no exact version"),
+        ("'npm', 'init', 'pkg'", "`pkg` has no exact version"),
+        (
+            "'pnpm', '--dir', '/opt', 'dlx', 'pkg'",
+            "`pkg` has no exact version",
+        ),
+        (
+            "'uv', '--directory', '/opt', 'tool', 'run', 'pkg'",
+            "`pkg` has no exact version",
+        ),
+        (
+            "'uv', 'run', '--with', 'pkg', 'cmd'",
+            "`pkg` has no exact version",
+        ),
+        ("'deno', 'run', 'npm:pkg'", "`pkg` has no exact version"),
+        (
+            "'uvx', '-wevil', 'pkg==1.2.3'",
+            "`evil` has no exact version",
+        ),
+        (
+            "'npx', '--pack', 'evil', 'pkg@1.2.3'",
+            "write `npx NAME@1.2.3`",
+        ),
+        (
+            "'yarn', 'workspace', 'a', 'dlx', 'pkg'",
+            "write `yarn dlx NAME@1.2.3`",
+        ),
+    ] {
+        let told = refused(&Lango::new(), command, "");
+        assert!(told.contains(expected), "{command}: {told}");
+    }
+}

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 
 /// How many paths of each kind a report names.
 const NAMED: usize = 50;
-/// How long the reasons for an incomplete check may become together.
+/// Longest text, in bytes, of all reasons for an incomplete check together.
 const LONGEST_REASON: usize = 1000;
 
 impl CleanUpReport {

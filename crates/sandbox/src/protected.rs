@@ -22,7 +22,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("prot
 
 /// The protection of a path relative to a writable directory: the strongest of all its components.
 pub fn protection_of_path(inside: &Path) -> Option<Protection> {
-    let mut place = Place::default();
+    let mut place = ParentDirectory::default();
     let mut strongest = None;
     for name in inside {
         strongest = strongest.max(place.protection_of(name));
@@ -33,12 +33,12 @@ pub fn protection_of_path(inside: &Path) -> Option<Protection> {
 
 /// A directory, as far as it decides about the protection of its entries.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ParentDirectory<'a> {
     name: Option<&'a OsStr>,
     is_vendored: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ParentDirectory<'a> {
     /// The directory at a path relative to a writable directory.
     #[cfg(target_os = "linux")]
     pub(crate) fn of(inside: &'a Path) -> Self {
@@ -120,7 +120,7 @@ impl GitEntries {
 type ExactName = (Option<Vec<u8>>, Protection);
 
 struct Names {
-    /// By the last component in lower case; with the parent's name where the entry has one.
+    /// Entries by their last component in lower case, each with the name of the directory it must lie in, if any.
     exact: HashMap<Vec<u8>, Vec<ExactName>>,
     starts: Vec<(Vec<u8>, Protection)>,
     ends: Vec<(Vec<u8>, Protection)>,

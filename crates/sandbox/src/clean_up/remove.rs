@@ -1,4 +1,4 @@
-//! Taking one entry out of a directory and into the trash. What the trash cannot take stays where it is: a file that
+//! Moves one entry of a directory to the trash. What the trash cannot take stays where it is: a file that
 //! cannot be got back is worse than one that is reported.
 
 use super::copy::Budget;

@@ -4,7 +4,7 @@
 use super::checklist::{Checklist, ForeignFile, KnownDirectory, KnownLink, Root};
 use super::directory::{Directory, Identity, Status, open_root};
 use super::pending;
-use crate::protected::{self, GitEntries, Place};
+use crate::protected::{self, GitEntries, ParentDirectory};
 use crate::{LaunchError, NewFiles, Policy};
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
@@ -162,7 +162,7 @@ impl Scanner<'_> {
         queue: &mut VecDeque<PathBuf>,
     ) -> rustix::io::Result<Option<KnownDirectory>> {
         let status = Status::of_handle(directory)?;
-        let place = Place::of(inside);
+        let place = ParentDirectory::of(inside);
         let (mut directories, mut protected, mut covered) = (Vec::new(), Vec::new(), Vec::new());
         let mut git = GitEntries::default();
         directory.each(|name, kind| {

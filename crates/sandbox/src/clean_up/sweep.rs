@@ -8,7 +8,7 @@ use super::checklist::{Checklist, ForeignFile, KnownDirectory, Root};
 use super::directory::{Directory, Identity, Status, set_mode};
 use super::remove::Trash;
 use crate::NewFiles;
-use crate::protected::{GitEntries, Place, is_git_name};
+use crate::protected::{GitEntries, ParentDirectory, is_git_name};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -207,7 +207,7 @@ impl<'a> Sweep<'a> {
         if git.is_repository() && self.repository(index, &mut directory, inside, &status) {
             return;
         }
-        let place = Place::of(inside);
+        let place = ParentDirectory::of(inside);
         for (name, kind) in &entries {
             let path = inside.join(name);
             if place.protection_of(name).is_some() {

@@ -113,20 +113,14 @@ fn spawn_in(
     let mut plan = surroundings.plan(command, work)?;
     let clean_up = CleanUpStart::new(launcher, user, &scan.checklist)?;
     plan.clean_up = clean_up.descriptors();
-    let program = match bubblewrap {
-        None => Program::Helper,
-        Some(program) => Program::Bubblewrap {
-            program,
-            arguments: bubblewrap::Build {
-                view: &view,
-                network: policy.network,
-                limits: &limits,
-                helper: &launcher.helper.program,
-                is_root: user == User::Root,
-            }
-            .arguments(),
-        },
+    let build = bubblewrap::Build {
+        view: &view,
+        network: policy.network,
+        limits: &limits,
+        helper: &launcher.helper.program,
+        is_root: user == User::Root,
     };
+    let program = Program::new(bubblewrap, &build);
     let started = Start {
         program,
         helper: &launcher.helper,

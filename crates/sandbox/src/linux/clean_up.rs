@@ -187,20 +187,14 @@ pub(super) async fn run_alone(
         lifeline: 0,
         clean_up: handles.descriptors(record, until_ns),
     };
-    let program = match bubblewrap {
-        None => Program::Helper,
-        Some(program) => Program::Bubblewrap {
-            program,
-            arguments: bubblewrap::Build {
-                view: &view,
-                network: Network::None,
-                limits: &limits,
-                helper: &launcher.helper.program,
-                is_root: user == User::Root,
-            }
-            .arguments(),
-        },
+    let build = bubblewrap::Build {
+        view: &view,
+        network: Network::None,
+        limits: &limits,
+        helper: &launcher.helper.program,
+        is_root: user == User::Root,
     };
+    let program = Program::new(bubblewrap, &build);
     let started = Start {
         program,
         helper: &launcher.helper,

@@ -3,7 +3,7 @@
 //! Descriptors are made so that no other child inherits them; between `fork` and `exec` the new process opens up exactly
 //! those that are meant for it.
 
-use super::bubblewrap::HELPER;
+use super::bubblewrap::{Build, HELPER};
 use super::cgroup::Group;
 use super::user::User;
 use crate::launcher::Helper;
@@ -28,6 +28,19 @@ pub(super) enum Program {
         arguments: Vec<u8>,
     },
     Helper,
+}
+
+impl Program {
+    /// Bubblewrap with what it is to build, or the helper alone where there is none.
+    pub(super) fn new(bubblewrap: Option<PathBuf>, build: &Build<'_>) -> Self {
+        match bubblewrap {
+            None => Self::Helper,
+            Some(program) => Self::Bubblewrap {
+                program,
+                arguments: build.arguments(),
+            },
+        }
+    }
 }
 
 /// All that is needed to start.

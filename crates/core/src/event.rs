@@ -5,8 +5,8 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, Text,
-    Timestamp, ToolName, Trust, TurnId, Usage,
+    Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, StopReason,
+    Text, Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,6 +72,9 @@ pub enum EventBody {
         /// What the provider wants back with it, exactly as it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
+        /// Why the reply ends where it does.
+        #[serde(default, skip_serializing_if = "StopReason::is_finished")]
+        stop: StopReason,
         /// The trust label of its author's context: trusted only if the instruction and the tools, the conversation,
         /// memory, the task and all results of calls are.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]

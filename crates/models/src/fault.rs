@@ -53,7 +53,11 @@ fn read(
     let says = |sought: &[&str]| words.iter().any(|word| sought.contains(word));
     let is_request = matches!(status, None | Some(400 | 413 | 422));
     if is_request && (says(TOO_LONG) || status == Some(413) || speaks_of_length(&detail)) {
-        return ModelFault::ContextTooLong { detail };
+        let limit_tokens = limit_in(&detail);
+        return ModelFault::ContextTooLong {
+            detail,
+            limit_tokens,
+        };
     }
     if says(BAD_KEY) || (is_request && detail.contains("API key")) {
         return ModelFault::BadKey { detail };
@@ -119,6 +123,15 @@ fn speaks_of_length(message: &str) -> bool {
     ]
     .iter()
     .any(|words| message.contains(words))
+}
+
+/// The number of tokens that the model takes, if the message names it: the smallest of the counts in it, since the others
+/// say how much was sent.
+fn limit_in(message: &str) -> Option<u64> {
+    const LEAST: u64 = 1000;
+    let numbers = message.split(|c: char| !c.is_ascii_digit() && c != ',');
+    let numbers = numbers.filter_map(|number| number.replace(',', "").parse().ok());
+    numbers.filter(|number| *number >= LEAST).min()
 }
 
 /// Gemini says how long to wait among the details: `{ "@type": "…RetryInfo", "retryDelay": "34.07s" }`.

@@ -3,7 +3,7 @@
 mod reply;
 mod request;
 
-use crate::wire::{ReplyReader, Wire, WireRequest};
+use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
 
@@ -22,16 +22,16 @@ impl Wire for Gemini {
         "/v1beta"
     }
 
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
-        let model = model.trim_start_matches("models/");
-        let method = if streaming {
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest {
+        let model = target.model.trim_start_matches("models/");
+        let method = if target.streaming {
             "streamGenerateContent?alt=sse"
         } else {
             "generateContent"
         };
         WireRequest {
             path: format!("/models/{model}:{method}"),
-            body: request::body(model, request),
+            body: request::body(target, request),
         }
     }
 

@@ -8,6 +8,7 @@
 //! [`connect_embedder`] gives vectors of texts, from the same families of providers and over the same connections.
 
 mod anthropic;
+mod attachments;
 mod embedding;
 mod fault;
 mod gemini;

@@ -4,7 +4,7 @@ use crate::fault;
 use crate::http::{Endpoint, Patience};
 use crate::price::price_of;
 use crate::sse::Frames;
-use crate::wire::{ReplyReader, Wire, beginning};
+use crate::wire::{ReplyReader, Target, Wire, beginning};
 use crate::{anthropic, gemini, openai};
 use futures_util::{StreamExt, stream};
 use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
@@ -174,7 +174,7 @@ impl Model for ProviderModel {
         };
         stream::unfold(call, |mut call| async move {
             let item = call.next().await?;
-            let item = item.map(|event| call.model.priced(event));
+            let item = item.map(|event| call.model.complete(event));
             let item = item.map_err(|fault| call.model.provider.error(&call.model.name, fault));
             if item.is_err() {
                 call.state = State::Over;
@@ -186,9 +186,26 @@ impl Model for ProviderModel {
 }
 
 impl ProviderModel {
-    fn priced(&self, event: ModelEvent) -> ModelEvent {
+    fn target(&self) -> Target<'_> {
+        Target {
+            model: &self.id,
+            name: &self.name,
+            streaming: self.provider.inner.stream,
+            max_output_tokens: None,
+            sees_images: true,
+            takes_temperature: true,
+            takes_effort: true,
+            takes_schema: true,
+        }
+    }
+
+    /// Completes a reply with what its reader cannot know: its price, and whose opaque parts it holds.
+    fn complete(&self, event: ModelEvent) -> ModelEvent {
         match event {
             ModelEvent::Reply(mut reply) => {
+                if let Some(opaque) = &mut reply.opaque {
+                    opaque.model = Some(self.name.as_str().into());
+                }
                 reply.cost_micros = price_of(&self.id).map(|price| price.of(&reply.usage));
                 ModelEvent::Reply(reply)
             }
@@ -235,9 +252,7 @@ impl Call<'_> {
     /// Sends the request. A reply that is not streamed is here at once.
     async fn send(&mut self) -> Result<Option<ModelEvent>, ModelFault> {
         let inner = &self.model.provider.inner;
-        let request = inner
-            .wire
-            .request(&self.model.id, &self.request, inner.stream);
+        let request = inner.wire.request(&self.model.target(), &self.request);
         let mut reader = inner.wire.reader(&self.request);
         let mut response = inner.endpoint.post(&request).await?;
         let content_type = response

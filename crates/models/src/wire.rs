@@ -1,7 +1,7 @@
 //! A wire is how one family of providers is spoken to: what a request looks like, and how its reply is read. It knows
 //! nothing of connections; see `http` for those.
 
-use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest};
+use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque};
 use serde_json::Value;
 
 /// How a family of providers is spoken to.
@@ -10,7 +10,7 @@ pub(crate) trait Wire: Send + Sync {
     fn version(&self) -> &'static str;
 
     /// The request for one call of a model.
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest;
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest;
 
     /// A reader for its reply.
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader>;
@@ -20,6 +20,35 @@ pub(crate) trait Wire: Send + Sync {
 
     /// The ids in that list.
     fn model_ids(&self, list: &Value) -> Vec<String>;
+}
+
+/// The model that a request is for, and what it accepts.
+pub(crate) struct Target<'a> {
+    /// Its id, as its provider knows it.
+    pub model: &'a str,
+    /// Its name, as `provider/model`.
+    pub name: &'a str,
+    /// Whether the reply is streamed.
+    pub streaming: bool,
+    /// The most tokens it writes in one reply, if that is known.
+    pub max_output_tokens: Option<u64>,
+    pub sees_images: bool,
+    pub takes_temperature: bool,
+    pub takes_effort: bool,
+    /// Whether it answers by a JSON schema.
+    pub takes_schema: bool,
+}
+
+impl Target<'_> {
+    /// The part of an earlier reply that only its own model may be sent again, if this is the model.
+    pub fn own<'a>(&self, opaque: Option<&'a Opaque>, kind: &str) -> Option<&'a Value> {
+        let opaque = opaque.filter(|opaque| *opaque.kind == *kind)?;
+        let is_own = opaque
+            .model
+            .as_ref()
+            .is_none_or(|model| **model == *self.name);
+        is_own.then_some(&*opaque.data)
+    }
 }
 
 /// What is sent.

@@ -183,6 +183,7 @@ impl Turn {
             cost_micros: Some(0),
             opaque: None,
             trust: self.state.trust_of_all(),
+            stop: lango_core::StopReason::Finished,
         };
         self.emit_as_root(FrameId::root(), body)
     }

@@ -42,10 +42,11 @@ impl Turn {
             calls,
             usage,
             cost_micros,
-            is_cut,
+            stop,
             opaque,
             model: replied,
         } = reply;
+        let is_cut = !stop.is_finished();
         let offers_nothing = !step.offer.delegate && !step.offer.tools;
         let dropped = if offers_nothing { calls.len() } else { 0 };
         let (calls, surplus) = if offers_nothing {
@@ -68,6 +69,7 @@ impl Turn {
             usage,
             cost_micros,
             opaque,
+            stop,
             trust: self.trust_of_reply(&step.frame, &step.agent),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);

@@ -32,11 +32,7 @@ impl Turn {
     pub fn request(&self, step: &ModelStep) -> ModelRequest {
         match self.state.frame(&step.frame) {
             Some(frame) => self.request_of(frame, step.offer),
-            None => ModelRequest {
-                instruction: "".into(),
-                messages: Vec::new(),
-                functions: Arc::from([]),
-            },
+            None => ModelRequest::default(),
         }
     }
 
@@ -56,13 +52,11 @@ impl Turn {
             .agent(frame.agent.as_str())
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
-        own.push(Message::User {
-            text: match &self.state.memory {
-                _ if !frame.id.is_root() => self.brief(frame),
-                Some(memory) => instruction::remembered(&self.state.question, memory),
-                None => Arc::clone(&self.state.question),
-            },
-        });
+        own.push(Message::user(match &self.state.memory {
+            _ if !frame.id.is_root() => self.brief(frame),
+            Some(memory) => instruction::remembered(&self.state.question, memory),
+            None => Arc::clone(&self.state.question),
+        }));
         own_steps(frame, &mut own);
         own.extend(offer.notice.map(|notice| Message::Notice {
             text: instruction::notice(notice).into(),
@@ -71,6 +65,7 @@ impl Turn {
             instruction: Arc::clone(&agent.instruction),
             messages: own,
             functions: self.functions(agent, offer),
+            ..ModelRequest::default()
         };
         let room = self.make_room(&frame.agent, &mut request);
         if frame.id.is_root() {
@@ -155,6 +150,7 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
                         name: Arc::clone(&slot.call.name),
                         text: Arc::clone(text),
                         failed: *failed,
+                        attachments: Vec::new(),
                     }),
                     _ => None,
                 }));

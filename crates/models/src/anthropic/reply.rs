@@ -4,7 +4,9 @@ use super::KIND;
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
-use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
+use lango_core::{
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -145,10 +147,13 @@ impl ReplyReader for Reader {
         };
         let mut reply = ModelReply {
             usage: self.usage,
-            is_cut: matches!(
-                stop_reason.as_str(),
-                "max_tokens" | "refusal" | "model_context_window_exceeded"
-            ),
+            stop: match stop_reason.as_str() {
+                "max_tokens" | "model_context_window_exceeded" => StopReason::OutputLimit,
+                "refusal" => StopReason::Filtered {
+                    detail: "it refused to go on".into(),
+                },
+                _ => StopReason::Finished,
+            },
             ..ModelReply::default()
         };
         let mut blocks = Vec::new();
@@ -188,6 +193,7 @@ impl ReplyReader for Reader {
             .any(|block| !matches!(block["type"].as_str(), Some("text" | "tool_use")));
         reply.opaque = thinks.then(|| Opaque {
             kind: KIND.into(),
+            model: None,
             data: Arc::new(Value::Array(blocks)),
         });
         Ok(reply)

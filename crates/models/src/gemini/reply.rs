@@ -4,7 +4,9 @@ use super::KIND;
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
-use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
+use lango_core::{
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -153,16 +155,20 @@ impl ReplyReader for Reader {
             .any(|part| part.get("thoughtSignature").is_some());
         let opaque = is_signed.then(|| Opaque {
             kind: KIND.into(),
+            model: None,
             data: Arc::new(Value::Array(reader.parts)),
         });
         Ok(ModelReply {
             text: reader.text,
             calls: reader.calls,
             usage: reader.usage,
-            is_cut: !matches!(
-                reason.as_str(),
-                "STOP" | "FINISH_REASON_UNSPECIFIED" | "OTHER"
-            ),
+            stop: match reason.as_str() {
+                "STOP" | "FINISH_REASON_UNSPECIFIED" | "OTHER" => StopReason::Finished,
+                "MAX_TOKENS" => StopReason::OutputLimit,
+                other => StopReason::Filtered {
+                    detail: format!("it ended with {other}").into(),
+                },
+            },
             opaque,
             ..ModelReply::default()
         })

@@ -5,7 +5,9 @@ use super::think::Thinking;
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
-use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
+use lango_core::{
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -172,10 +174,13 @@ impl ReplyReader for Reader {
                 detail: wire::beginning(&reader.refusal),
             });
         }
-        let is_cut = matches!(
-            reader.finish_reason.as_deref(),
-            Some("length" | "content_filter")
-        );
+        let stop = match reader.finish_reason.as_deref() {
+            Some("length") => StopReason::OutputLimit,
+            Some("content_filter") => StopReason::Filtered {
+                detail: "a content filter stopped it".into(),
+            },
+            _ => StopReason::Finished,
+        };
         let names = reader.names;
         let call = |call: PartialCall| Call {
             id: CallId::new(call.id),
@@ -184,13 +189,14 @@ impl ReplyReader for Reader {
         };
         let opaque = (!reader.thoughts.is_empty()).then(|| Opaque {
             kind: KIND.into(),
+            model: None,
             data: Arc::new(json!({ "reasoning_details": reader.thoughts })),
         });
         Ok(ModelReply {
             text: reader.text,
             calls: reader.calls.into_iter().map(call).collect(),
             usage: reader.usage,
-            is_cut,
+            stop,
             opaque,
             ..ModelReply::default()
         })

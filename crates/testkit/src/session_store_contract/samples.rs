@@ -3,8 +3,8 @@
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
     CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
-    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, Trust,
-    TurnId, TurnSettings, Usage,
+    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, StopReason, Text, Timestamp, ToolName,
+    Trust, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -225,8 +225,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 cost_micros: Some(u64::MAX),
                 opaque: Some(Opaque {
                     kind: text("anthropic"),
+                    model: Some(text("anthropic/claude")),
                     data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
                 }),
+                stop: StopReason::Filtered {
+                    detail: text("it refused"),
+                },
                 trust: Trust::Trusted,
             },
         )
@@ -396,6 +400,7 @@ fn message(text: &str, trust: Trust) -> EventBody {
         usage: Usage::default(),
         cost_micros: None,
         opaque: None,
+        stop: StopReason::Finished,
         trust,
     }
 }

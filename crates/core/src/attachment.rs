@@ -1,6 +1,6 @@
 //! Files that belong to a message. Events hold references; the bytes are stored once per user, under their digest.
 
-use crate::Text;
+use crate::{BoxFuture, StoreError, Text, UserId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,24 @@ impl Attachment {
     pub fn is_text(&self) -> bool {
         self.media_type.starts_with("text/")
     }
+}
+
+/// Where the bytes of attachments are.
+pub trait AttachmentStore: Send + Sync {
+    /// Stores bytes of a user, once however often they are stored, and returns their digest. Bytes that no event refers
+    /// to are deleted after a day.
+    fn put<'a>(
+        &'a self,
+        user: &'a UserId,
+        bytes: Arc<[u8]>,
+    ) -> BoxFuture<'a, Result<Text, StoreError>>;
+
+    /// Reads bytes of a user by their digest.
+    fn read<'a>(
+        &'a self,
+        user: &'a UserId,
+        digest: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>>;
 }
 
 /// The bytes of the attachments of a request, by digest.

@@ -245,6 +245,7 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
                 text: "hello".into(),
                 origin: Some(lango_core::MessageOrigin::Person),
                 settings: None,
+                attachments: Vec::new(),
             },
         ),
         event(1, root.clone(), answer),

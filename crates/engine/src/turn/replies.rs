@@ -134,6 +134,7 @@ impl Turn {
             status,
             output,
             trust,
+            attachments: Vec::new(),
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {
@@ -187,6 +188,7 @@ impl Turn {
             output,
             is_final,
             thread,
+            attachments: Vec::new(),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
         // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.

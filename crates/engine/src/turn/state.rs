@@ -140,6 +140,7 @@ impl State {
                 task,
                 round,
                 finish,
+                ..
             } => {
                 self.rounds = self.rounds.max(*round);
                 // The delegating agent wrote the task, from all that it was shown.
@@ -183,6 +184,7 @@ impl State {
                 status,
                 output,
                 trust,
+                ..
             } => {
                 let failed = *status != CallStatus::Ok;
                 self.deeds.end(call, *status);
@@ -232,6 +234,7 @@ impl State {
                 output,
                 is_final,
                 thread,
+                ..
             } => {
                 self.change(&event.frame, |frame| frame.thread.clone_from(thread));
                 self.remote_returned(&event.frame, *status, output, *is_final);

@@ -154,6 +154,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         output: "12 °C".into(),
         is_final: true,
         thread: None,
+        attachments: Vec::new(),
     };
     let mut sketch = Sketch::of(&session)
         .ask("how warm is it?")
@@ -207,6 +208,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
         status: CallStatus::Ok,
         output: "x".into(),
         trust: Trust::Untrusted,
+        attachments: Vec::new(),
     };
     let mut sketch = Sketch::of(&session)
         .ask("one")

@@ -68,6 +68,7 @@ impl Sketch {
                 text: text.into(),
                 origin,
                 settings: None,
+                attachments: Vec::new(),
             },
         )
     }
@@ -94,6 +95,7 @@ impl Sketch {
                 task: task.into(),
                 round: 1,
                 finish,
+                attachments: Vec::new(),
             },
         )
     }
@@ -204,6 +206,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 text: text(""),
                 origin: Some(MessageOrigin::Pipe { typed_bytes: 7 }),
                 settings: Some(settings),
+                attachments: Vec::new(),
             },
         )
         .add(ROOT, "", message("let me see", Trust::Untrusted))
@@ -271,6 +274,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     context: text("context-1"),
                     task: None,
                 }),
+                attachments: Vec::new(),
             },
         )
         .add(
@@ -301,6 +305,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     CallStatus::Ok => Trust::Trusted,
                     _ => Trust::Untrusted,
                 },
+                attachments: Vec::new(),
             },
         )
     });

@@ -20,6 +20,7 @@ mod openai;
 mod price;
 mod provider;
 mod resilient;
+mod schema;
 mod sse;
 mod wire;
 

@@ -191,6 +191,9 @@ pub enum EventBody {
         call: Option<CallId>,
         /// What the model, or the reader of the log, is told.
         detail: Text,
+        /// How many tokens the requests of this frame may have from here on, if one was too long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
     },
     /// The turn is over.
     #[serde(rename = "turn.finished")]
@@ -297,6 +300,10 @@ pub enum Fault {
     Repetition,
     /// A reply without words and calls.
     EmptyReply,
+    /// A reply that reached the output limit before any words or calls.
+    OutputLimit,
+    /// A request that was too long for the model; the next one is shorter.
+    ContextTooLong,
     /// A refusal by an agent that cannot refuse.
     StrayRejection,
     /// The model gave no reply.

@@ -2,6 +2,7 @@
 
 mod reply;
 mod request;
+mod settings;
 
 use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;

@@ -2,6 +2,7 @@
 
 mod reply;
 mod request;
+mod settings;
 
 use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
@@ -15,6 +16,14 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.map(|key| ("x-goog-api-key", key.to_owned()))
         .into_iter()
         .collect()
+}
+
+/// The number behind `gemini-`; 0 for models of another name.
+fn generation(model: &str) -> u32 {
+    let model = model.trim_start_matches("models/");
+    let number = model.strip_prefix("gemini-").unwrap_or_default();
+    let digits = number.split(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 impl Wire for Gemini {

@@ -84,8 +84,17 @@ impl Endpoint {
 
     /// The next bytes of an answer; none at its end.
     pub async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, ModelFault> {
-        match tokio::time::timeout(self.patience.idle, response.chunk()).await {
-            Err(_elapsed) => Err(silent(self.patience.idle)),
+        self.chunk_within(response, self.patience.idle).await
+    }
+
+    /// The next bytes of an answer, if they come within a time; none at its end.
+    pub async fn chunk_within(
+        &self,
+        response: &mut Response,
+        wait: Duration,
+    ) -> Result<Option<Vec<u8>>, ModelFault> {
+        match tokio::time::timeout(wait, response.chunk()).await {
+            Err(_elapsed) => Err(silent(wait)),
             Ok(Err(_)) => Err(ModelFault::CutOff),
             Ok(Ok(chunk)) => Ok(chunk.map(|bytes| bytes.to_vec())),
         }

@@ -1,9 +1,13 @@
 //! Chat completions as OpenAI defined them. Many servers speak them, each a little differently; what is known of them is
 //! held by tests.
 
+mod call_id;
+mod reasoning;
 mod reply;
 mod request;
+mod stop;
 mod think;
+mod usage;
 
 use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;

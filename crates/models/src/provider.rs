@@ -13,6 +13,7 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The families of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -246,6 +247,9 @@ enum State {
     Over,
 }
 
+/// How long to wait for usage and more text after the reply ended, from servers that leave the connection open.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
 /// A stream that is being read.
 struct Reading {
     response: Response,
@@ -338,7 +342,12 @@ impl Call<'_> {
             if reading.reader.is_whole() {
                 return reading.reader.finish().map(ModelEvent::Reply);
             }
-            match endpoint.chunk(&mut reading.response).await {
+            let wait = if reading.reader.has_ended() {
+                endpoint.patience.idle.min(LAST_WAIT)
+            } else {
+                endpoint.patience.idle
+            };
+            match endpoint.chunk_within(&mut reading.response, wait).await {
                 Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
                 // A stream that ends, well or badly, after its reply was whole has said all it had to say.
                 Ok(None) | Err(ModelFault::CutOff) => return reading.end(),

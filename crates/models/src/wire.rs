@@ -103,6 +103,9 @@ pub(crate) trait ReplyReader: Send {
     /// Whether nothing more can come.
     fn is_whole(&self) -> bool;
 
+    /// Whether the provider said why the reply ends. Usage, or more text, may still follow.
+    fn has_ended(&self) -> bool;
+
     /// The reply, if it came to its end.
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault>;
 }

@@ -2,6 +2,7 @@
 //! and the conversation so far.
 
 use super::KIND;
+use super::settings::{add_settings, output_tokens};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::wire::{Target, object_schema};
@@ -9,21 +10,18 @@ use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The provider wants a bound on the answer; this is what all its models of the last years take. A longer answer is cut,
-/// and says so.
-const ANSWER_TOKENS: u32 = 8192;
-
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
     let names = Names::of(request);
     let mut messages = messages(target, request, &names);
     mark_last(&mut messages);
     let mut body = json!({
         "model": target.model,
-        "max_tokens": ANSWER_TOKENS,
+        "max_tokens": output_tokens(target, request),
         "system": [{ "type": "text", "text": &*request.instruction, "cache_control": { "type": "ephemeral" } }],
         "messages": messages,
         "stream": target.streaming,
     });
+    add_settings(&mut body, target, request);
     if !request.functions.is_empty() {
         body["tools"] = request
             .functions

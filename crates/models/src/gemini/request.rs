@@ -1,6 +1,7 @@
 //! What is sent.
 
-use super::KIND;
+use super::settings::generation_config;
+use super::{KIND, generation};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::wire::Target;
@@ -25,18 +26,15 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
             .collect();
         body["tools"] = json!([{ "functionDeclarations": declarations }]);
     }
+    if let Some(config) = generation_config(target, request) {
+        body["generationConfig"] = config;
+    }
     body
 }
 
-/// From the third generation on a call of the present turn must be signed.
-fn wants_signatures(model: &str) -> bool {
-    let generation = model.strip_prefix("gemini-").unwrap_or_default();
-    let digits = generation.split(|c: char| !c.is_ascii_digit()).next();
-    digits.is_some_and(|digits| digits.parse().is_ok_and(|number: u32| number >= 3))
-}
-
 fn contents(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
-    let signed = wants_signatures(target.model);
+    // From the third generation on a call of the present turn must be signed.
+    let signed = generation(target.model) >= 3;
     let mut contents = Vec::new();
     let mut ids = BTreeMap::new();
     let is_user = |message: &Message| matches!(message, Message::User { .. });

@@ -1,10 +1,12 @@
 //! What is sent: the stable part first, so that caches can keep it.
 
 use super::KIND;
+use super::call_id::call_id;
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
+use crate::schema::is_strict;
 use crate::wire::{Target, object_schema};
-use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
+use lango_core::{Attachment, Call, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
@@ -20,7 +22,49 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
             .map(|function| tool(function, &names))
             .collect();
     }
+    add_settings(&mut body, target, request);
     body
+}
+
+fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
+    let is_openai = is_openai(target.host);
+    if let Some(tokens) = target.output_limit(request) {
+        // OpenAI's reasoning models refuse the old name, most other servers know no other.
+        let name = if is_openai {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        };
+        body[name] = Value::from(tokens);
+    }
+    if let Some(temperature) = request
+        .settings
+        .temperature
+        .filter(|_| target.takes_temperature)
+    {
+        body["temperature"] = Value::from(temperature);
+    }
+    if let Some(effort) = request
+        .settings
+        .reasoning_effort
+        .filter(|_| target.takes_effort)
+    {
+        body["reasoning_effort"] = Value::from(effort.word());
+    }
+    // Some servers refuse a schema together with tools.
+    let has_tools = !request.functions.is_empty();
+    if let Some(schema) = target
+        .native_schema(request)
+        .filter(|_| is_openai || !has_tools)
+    {
+        let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+    }
+}
+
+/// Whether a host is OpenAI's, or Azure's, which speaks the same.
+fn is_openai(host: &str) -> bool {
+    host == "api.openai.com" || host.ends_with(".api.openai.com") || host.ends_with(".azure.com")
 }
 
 fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
@@ -43,7 +87,7 @@ fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<V
                 opaque,
             } => {
                 let own = target.own(opaque.as_ref(), KIND);
-                messages.push(assistant(text, calls, own, names));
+                messages.push(assistant(target, text, calls, own, names));
             }
             Message::Result {
                 call,
@@ -52,7 +96,7 @@ fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<V
                 ..
             } => {
                 messages.push(
-                    json!({ "role": "tool", "tool_call_id": short_id(call), "content": &**text }),
+                    json!({ "role": "tool", "tool_call_id": call_id(target, call), "content": &**text }),
                 );
                 of_results.extend(attached(target, request, attachments));
             }
@@ -113,7 +157,13 @@ fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachme
     parts.into_iter().map(part).collect()
 }
 
-fn assistant(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> Value {
+fn assistant(
+    target: &Target<'_>,
+    text: &str,
+    calls: &[Call],
+    own: Option<&Value>,
+    names: &Names,
+) -> Value {
     let mut message = json!({ "role": "assistant" });
     message["content"] = if text.is_empty() && !calls.is_empty() {
         Value::Null
@@ -121,39 +171,28 @@ fn assistant(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> 
         Value::from(text)
     };
     if !calls.is_empty() {
-        message["tool_calls"] = calls.iter().map(|call| tool_call(call, names)).collect();
+        message["tool_calls"] = calls
+            .iter()
+            .map(|call| tool_call(target, call, names))
+            .collect();
     }
-    // What the provider gave us to bring back goes back under the fields it came in.
-    let fields = own.and_then(Value::as_object);
+    // Reasoning goes back under the fields it came in, with the calls that it led to: servers that want it want it there.
+    let fields = own.filter(|_| !calls.is_empty()).and_then(Value::as_object);
     for (field, value) in fields.into_iter().flatten() {
         message[field] = value.clone();
     }
     message
 }
 
-fn tool_call(call: &Call, names: &Names) -> Value {
+fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
     // Servers parse what they once sent; arguments that were broken would make them refuse the whole request.
     let is_whole = serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
     let arguments = if is_whole { &*call.arguments } else { "{}" };
     json!({
-        "id": short_id(&call.id),
+        "id": call_id(target, &call.id),
         "type": "function",
         "function": { "name": names.sent(&call.name), "arguments": arguments },
     })
-}
-
-/// Ids may come from another provider's reply; this one takes 40 characters.
-fn short_id(id: &CallId) -> String {
-    const HALF: usize = 20;
-    let characters: Vec<char> = id.as_str().chars().collect();
-    if characters.len() <= 2 * HALF {
-        return id.as_str().to_owned();
-    }
-    let end = characters.len() - HALF;
-    characters[..HALF]
-        .iter()
-        .chain(&characters[end..])
-        .collect()
 }
 
 fn tool(function: &Function, names: &Names) -> Value {

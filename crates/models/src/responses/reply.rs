@@ -105,6 +105,10 @@ impl ReplyReader for Reader {
         self.stop.is_some()
     }
 
+    fn has_ended(&self) -> bool {
+        self.is_whole()
+    }
+
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let stop = self.stop.ok_or(ModelFault::CutOff)?;
         let (text, refusal, items) = self.output.into_parts();

@@ -15,6 +15,8 @@ mod openai;
 mod openai_calls;
 mod requests;
 mod resilient;
+mod responses;
+mod responses_requests;
 mod rows;
 mod status;
 mod support;

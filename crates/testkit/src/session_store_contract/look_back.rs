@@ -94,6 +94,7 @@ pub async fn an_unfinished_turn_that_is_finished_later_is_shown(subject: Subject
         fault: Fault::Interrupted,
         call: None,
         detail,
+        context_tokens: None,
     };
     sketch = sketch.add(ROOT, "", corrected).say(ROOT, "", "1").finish();
     store(&subject, &mut sketch).await;

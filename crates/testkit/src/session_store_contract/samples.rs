@@ -373,6 +373,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 fault: Fault::UnknownAgent,
                 call,
                 detail: text("no such agent"),
+                context_tokens: Some(1000),
             },
         )
     });

@@ -35,6 +35,7 @@ mod mcp_settings;
 mod mcp_starts;
 mod models;
 mod remotes;
+mod responses_api;
 mod run;
 mod serve;
 mod sessions;

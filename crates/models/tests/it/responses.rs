@@ -257,12 +257,16 @@ async fn an_incomplete_response_says_why_it_ended() {
         detail: detail.into(),
     };
     for (reason, expected) in [
-        ("max_output_tokens", StopReason::OutputLimit),
+        (json!("max_output_tokens"), StopReason::OutputLimit),
+        (Value::Null, StopReason::OutputLimit),
         (
-            "content_filter",
+            json!("content_filter"),
             filtered("the provider's content filter stopped it"),
         ),
-        ("steered", filtered("the provider stopped it (steered)")),
+        (
+            json!("steered"),
+            filtered("the provider stopped it (steered)"),
+        ),
     ] {
         let mut event = ended("incomplete", json!([message("msg_1", "Half of")]));
         event["response"]["incomplete_details"] = json!({ "reason": reason });

@@ -13,6 +13,7 @@ mod names;
 mod opaque;
 mod openai;
 mod openai_calls;
+mod recorded;
 mod requests;
 mod resilient;
 mod rows;

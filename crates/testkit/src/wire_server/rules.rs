@@ -64,7 +64,10 @@ fn openai(messages: &[Value]) -> Result<(), String> {
             .as_array()
             .map_or(&[][..], Vec::as_slice);
         if role != "assistant" || calls.is_empty() {
-            ensure(message["content"].is_string(), || {
+            let content = &message["content"];
+            let is_parts =
+                role == "user" && content.as_array().is_some_and(|parts| !parts.is_empty());
+            ensure(content.is_string() || is_parts, || {
                 "a message without content".to_owned()
             })?;
         }

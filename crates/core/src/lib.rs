@@ -39,7 +39,7 @@ pub use model::{
     ModelTerms, Opaque, Usage,
 };
 pub use outcome::Outcome;
-pub use price::Price;
+pub use price::{Price, PriceTier};
 pub use recollection::{MemoryContext, Recollection};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use source::{Source, Trust};

@@ -16,16 +16,16 @@ mod known;
 mod names;
 mod offline;
 mod openai;
-mod price;
 mod provider;
 mod resilient;
 mod sse;
+mod table;
 mod wire;
 
 pub use embedding::{EmbeddingKind, EmbeddingSettings, connect_embedder};
 pub use http::Patience;
 pub use known::{KnownProvider, known_providers};
 pub use offline::Offline;
-pub use price::{price_of, prices_date};
 pub use provider::{Kind, Provider, ProviderModel, ProviderSettings};
 pub use resilient::Resilient;
+pub use table::{ModelFacts, facts_of, is_version_of, models_of};

@@ -2,8 +2,8 @@
 
 use crate::fault;
 use crate::http::{Endpoint, Patience};
-use crate::price::price_of;
 use crate::sse::Frames;
+use crate::table::{ModelFacts, facts_of};
 use crate::wire::{ReplyReader, Wire, beginning};
 use crate::{anthropic, gemini, openai};
 use futures_util::{StreamExt, stream};
@@ -54,8 +54,10 @@ pub struct ProviderSettings {
     pub key_source: String,
     /// Whether replies are streamed.
     pub stream: bool,
-    /// How many tokens its models take at once, if that is known.
+    /// How many tokens its models take at once, if somebody set it; wins over the table of models.
     pub context_tokens: Option<u64>,
+    /// How many tokens its models take at once where neither that nor the table says.
+    pub default_context_tokens: Option<u64>,
     /// How long lango waits.
     pub patience: Patience,
 }
@@ -74,6 +76,7 @@ struct Inner {
     api_key: Option<String>,
     key_source: String,
     context_tokens: Option<u64>,
+    default_context_tokens: Option<u64>,
 }
 
 impl Provider {
@@ -95,6 +98,7 @@ impl Provider {
             api_key: settings.api_key.filter(|key| !key.is_empty()),
             key_source: settings.key_source,
             context_tokens: settings.context_tokens,
+            default_context_tokens: settings.default_context_tokens,
         };
         Self {
             inner: Arc::new(inner),
@@ -106,6 +110,7 @@ impl Provider {
         let name = format!("{}/{id}", self.inner.id);
         ProviderModel {
             provider: self.clone(),
+            facts: facts_of(&self.inner.id, id),
             id: id.to_owned(),
             name,
         }
@@ -152,6 +157,7 @@ pub struct ProviderModel {
     provider: Provider,
     id: String,
     name: String,
+    facts: ModelFacts,
 }
 
 impl Model for ProviderModel {
@@ -160,9 +166,13 @@ impl Model for ProviderModel {
     }
 
     fn terms(&self) -> ModelTerms {
+        let provider = &self.provider.inner;
         ModelTerms {
-            price: price_of(&self.id),
-            context_tokens: self.provider.inner.context_tokens,
+            price: self.facts.price,
+            context_tokens: provider
+                .context_tokens
+                .or(self.facts.context_tokens)
+                .or(provider.default_context_tokens),
         }
     }
 
@@ -189,7 +199,7 @@ impl ProviderModel {
     fn priced(&self, event: ModelEvent) -> ModelEvent {
         match event {
             ModelEvent::Reply(mut reply) => {
-                reply.cost_micros = price_of(&self.id).map(|price| price.of(&reply.usage));
+                reply.cost_micros = self.facts.price.map(|price| price.of(&reply.usage));
                 ModelEvent::Reply(reply)
             }
             other => other,

@@ -113,6 +113,7 @@ impl Reader {
                 cached_tokens: number("/prompt_tokens_details/cached_tokens"),
                 output_tokens: number("/completion_tokens"),
                 reasoning_tokens: number("/completion_tokens_details/reasoning_tokens"),
+                ..Usage::default()
             };
         }
     }

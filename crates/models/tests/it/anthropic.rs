@@ -61,6 +61,7 @@ async fn usage_is_cumulative_and_counts_the_cache() {
         cached_tokens: 200,
         output_tokens: 15,
         reasoning_tokens: 0,
+        ..Usage::default()
     };
     assert_eq!(
         reply(Anthropic, Answer::frames(frames)).await.usage,

@@ -199,7 +199,9 @@ impl ProviderModel {
     fn priced(&self, event: ModelEvent) -> ModelEvent {
         match event {
             ModelEvent::Reply(mut reply) => {
-                reply.cost_micros = self.facts.price.map(|price| price.of(&reply.usage));
+                // A server that does not count its tokens does not give them away.
+                let price = self.facts.price.filter(|_| reply.usage.total() > 0);
+                reply.cost_micros = price.map(|price| price.of(&reply.usage));
                 ModelEvent::Reply(reply)
             }
             other => other,

@@ -1,7 +1,7 @@
 //! What the table of models says, as a provider's model uses it.
 
 use crate::support::{call, request, settings};
-use lango_core::{Model, Usage};
+use lango_core::{Model, ModelReply, Usage};
 use lango_models::{Kind, Provider, ProviderSettings};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::WireServer;
@@ -48,4 +48,16 @@ async fn a_reply_costs_what_its_provider_charges_and_an_unknown_price_is_not_zer
         assert_eq!(reply.cost_micros, price.map(|price| price.of(&usage)));
         assert_ne!(reply.cost_micros, Some(0));
     }
+}
+
+#[tokio::test]
+async fn a_reply_whose_tokens_nobody_counted_has_no_known_cost() {
+    let silent = ModelReply {
+        usage: Usage::default(),
+        ..say("hi")
+    };
+    let server = WireServer::scripted(vec![silent]).await;
+    let model = provider("groq", Kind::OpenAi, server.url(), None).model("openai/gpt-oss-120b");
+    let reply = call(&model, request()).await.1.unwrap();
+    assert_eq!((reply.usage, reply.cost_micros), (Usage::default(), None));
 }

@@ -8,6 +8,7 @@ use crate::hands::{self, Held};
 use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
+use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
@@ -58,6 +59,8 @@ pub struct App {
     pub elsewhere: Elsewhere,
     /// The MCP servers.
     pub mcp: Arc<Mcp>,
+    /// Which models providers offer.
+    pub(crate) model_lists: ModelLists,
     env: BTreeMap<OsString, OsString>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
@@ -122,12 +125,19 @@ impl App {
         }
         tools.extend(skills.tools(&commands));
         let kept = Kept::of(&loaded.settings.session, root)?;
+        // A command that only looks leaves nothing behind.
+        let storage = match start {
+            Start::PinsOnly => ListStorage::ReadOnly,
+            _ => ListStorage::Stored,
+        };
+        let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
             Keeping::Everything => {
                 let providers = ModelChoice {
                     settings: &loaded.settings,
                     env: &surroundings.env,
+                    lists: &model_lists,
                 };
                 let observer = observer(&providers).await;
                 Some(Knowledge::of(&loaded, &kept.database, &providers, observer).await?)
@@ -178,6 +188,7 @@ impl App {
             knowledge,
             elsewhere,
             mcp: Arc::new(mcp),
+            model_lists,
             env: surroundings.env,
             roster,
             tools,
@@ -306,6 +317,7 @@ impl App {
         ModelChoice {
             settings: &self.loaded.settings,
             env: &self.env,
+            lists: &self.model_lists,
         }
     }
 

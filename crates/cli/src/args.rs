@@ -118,7 +118,10 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<TrashCommand>,
     },
-    /// Which models can be asked, and which one answers now
+    /// Which models can be asked, what they cost, and which one answers now
+    #[command(
+        after_help = "Examples:\n  lango models\n  lango models --json\n  OPENAI_API_KEY=… lango models"
+    )]
     Models {
         /// Print JSON.
         #[arg(long)]
@@ -168,7 +171,7 @@ pub struct RunArguments {
 /// Arguments of `lango setup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5"
+    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-5-5"
 )]
 pub struct SetupArguments {
     /// The model, as provider/model; without it you are asked.

@@ -16,6 +16,8 @@ pub mod knowledge;
 pub mod markdown;
 pub mod mcp;
 pub mod model_choice;
+mod model_lists;
+mod model_offers;
 mod no_commands;
 mod recovery;
 pub mod redact;

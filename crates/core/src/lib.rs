@@ -41,7 +41,7 @@ pub use model::{
     ModelSettings, ModelTerms, Opaque, ReasoningEffort, StopReason, Usage,
 };
 pub use outcome::Outcome;
-pub use price::Price;
+pub use price::{Price, PriceTier};
 pub use recollection::{MemoryContext, Recollection};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use source::{Source, Trust};

@@ -171,6 +171,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         key_source: String::new(),
         stream: true,
         context_tokens: None,
+        default_context_tokens: None,
         patience: Patience::default(),
     });
     Runner::new(RunnerParts {

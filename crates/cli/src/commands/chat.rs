@@ -26,7 +26,9 @@ async fn chat_in(app: &mut App) -> Result<Exit, Failure> {
     app.connect().await?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let model = app.choose_model().await?.model;
+    let choice = app.choose_model().await?;
+    choice.warn();
+    let model = choice.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
     talk(app, &sessions, conversation, &model).await
 }
@@ -48,7 +50,9 @@ async fn resume_in(
     session: SessionId,
 ) -> Result<Exit, Failure> {
     app.connect().await?;
-    let model = app.choose_model().await?.model;
+    let choice = app.choose_model().await?;
+    choice.warn();
+    let model = choice.model;
     let runner = app.runner(sessions, &model)?;
     let conversation = open_session(&runner, session).await?;
     talk(app, sessions, conversation, &model).await

@@ -67,6 +67,9 @@ async fn turn_in(app: &mut App, arguments: RunArguments) -> Result<Exit, Failure
         app.held.remember();
     }
     let choice = app.choose_model().await?;
+    if !arguments.quiet {
+        choice.warn();
+    }
     let runner = app.runner(&sessions, &choice.model)?;
     let mut conversation = match &arguments.session {
         Some(prefix) => {

@@ -33,6 +33,7 @@ mod mcp;
 mod mcp_hidden_code;
 mod mcp_settings;
 mod mcp_starts;
+mod model_defaults;
 mod models;
 mod remotes;
 mod run;

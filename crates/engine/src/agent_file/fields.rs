@@ -180,7 +180,7 @@ impl Reading {
     fn model(&mut self, line: usize, value: Value) -> Option<String> {
         let model = self.text("model", line, value)?;
         if model.is_empty() || model.contains(' ') {
-            let detail = "`model` must be a provider and a model, such as `openai/gpt-5-mini`";
+            let detail = "`model` must be a provider and a model, such as `openai/gpt-6.1-terra`";
             self.refuse(line, format!("{detail}, found `{}`", shown(&model)));
         }
         Some(model)

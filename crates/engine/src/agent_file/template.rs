@@ -21,7 +21,7 @@ const MAY_BE_SAID: &str = "\
 # Whether it is there without tools too.
 # always_include: true
 # A model of its own, as provider/model.
-# model: openai/gpt-5-mini
+# model: openai/gpt-6.1-terra
 ";
 
 pub(super) fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {

@@ -49,7 +49,7 @@ impl Turn {
         let cost = limits.cost_micros.map(|most| {
             let sent = |frame: &Frame, tokens: u64| {
                 let price = self.state.price_of(&frame.agent);
-                price.map(|price| (tokens as f64 * price.input).ceil() as u64)
+                price.map(|price| price.of_prompt(tokens))
             };
             (
                 self.left_of(frame, most, self.state.cost_micros, sent),

@@ -178,7 +178,7 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("model:"),
-            "3: `model` must be a provider and a model, such as `openai/gpt-5-mini`, found ``",
+            "3: `model` must be a provider and a model, such as `openai/gpt-6.1-terra`, found ``",
         ),
         (
             with("cannot: a\n\ncannot: b"),

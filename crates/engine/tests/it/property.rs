@@ -70,7 +70,9 @@ const IDS: [&str; 5] = ["", "a", "b", "call_1", "x"];
 const PRICE: Price = Price {
     input: 3.0,
     cached: 0.3,
+    cache_write: None,
     output: 15.0,
+    tier: None,
 };
 
 /// Decisions from bytes.

@@ -6,6 +6,7 @@ mod anthropic;
 mod bounds;
 mod embedding;
 mod embedding_faults;
+mod facts;
 mod faults;
 mod gemini;
 mod golden;

@@ -124,9 +124,9 @@ async fn a_reply_names_the_model_that_its_opaque_parts_belong_to() {
     assert_eq!(reply.opaque.unwrap().model.as_deref(), Some("openai/m"));
 }
 
-async fn body_for_model(id: &str, request: ModelRequest) -> Value {
+async fn body_for_model(kind: Kind, id: &str, request: ModelRequest) -> Value {
     let server = WireServer::scripted([say("ok")]).await;
-    let model = Provider::new(settings(OpenAi, server.url())).model(id);
+    let model = Provider::new(settings(kind, server.url())).model(id);
     crate::support::call(&model, request).await.1.unwrap();
     server.requests().remove(0).body
 }
@@ -146,7 +146,7 @@ async fn mistral_is_sent_ids_of_nine_letters_and_digits_for_calls_and_their_resu
         result("toolu_01ABC", "fs_read", "one"),
         result("Ab3dEf6h9", "fs_read", "two"),
     ];
-    let body = body_for_model("mistral-large-latest", with_messages(messages)).await;
+    let body = body_for_model(OpenAi, "mistral-large-latest", with_messages(messages)).await;
     let called = |at: usize| {
         body["messages"][2]["tool_calls"][at]["id"]
             .as_str()
@@ -393,17 +393,17 @@ async fn an_answer_schema_is_sent_in_the_form_of_each_provider() {
         answer_schema: Some(Arc::new(schema.clone())),
         ..request()
     };
-    let chat = body(OpenAi, wanted()).await;
+    let chat = body_for_model(OpenAi, "gpt-5.4", wanted()).await;
     assert_eq!(
         chat["response_format"],
         json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema, "strict": true } })
     );
-    let anthropic = body(Anthropic, wanted()).await;
+    let anthropic = body_for_model(Anthropic, "claude-sonnet-5-5", wanted()).await;
     assert_eq!(
         anthropic["output_config"]["format"],
         json!({ "type": "json_schema", "schema": schema })
     );
-    let gemini = body(Gemini, wanted()).await;
+    let gemini = body_for_model(Gemini, "gemini-3.8-flash", wanted()).await;
     assert_eq!(gemini["generationConfig"]["responseJsonSchema"], schema);
     assert_eq!(
         gemini["generationConfig"]["responseMimeType"],
@@ -413,7 +413,7 @@ async fn an_answer_schema_is_sent_in_the_form_of_each_provider() {
         answer_schema: Some(Arc::new(schema.clone())),
         ..with_functions(&["fs_read"])
     };
-    let chat = body(OpenAi, with_tools).await;
+    let chat = body_for_model(OpenAi, "gpt-5.4", with_tools).await;
     assert!(
         chat.get("response_format").is_none(),
         "some servers refuse both"

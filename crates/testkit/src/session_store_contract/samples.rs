@@ -3,8 +3,8 @@
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
     CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
-    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, StopReason, Text, Timestamp, ToolName,
-    Trust, TurnId, TurnSettings, Usage,
+    Opaque, Outcome, Price, PriceTier, RemoteThread, Risk, SessionId, StopReason, Text, Timestamp,
+    ToolName, Trust, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -175,7 +175,15 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         price: Some(Price {
             input: 0.1,
             cached: 1e-3,
+            cache_write: Some(0.125),
             output: 75.0,
+            tier: Some(PriceTier {
+                above_tokens: 200_000,
+                input: 0.2,
+                cached: 2e-3,
+                cache_write: None,
+                output: 112.5,
+            }),
         }),
         context_tokens: Some(200_000),
         memory: Some(text("- likes ä\n")),
@@ -193,6 +201,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
     let usage = Usage {
         input_tokens: u64::MAX,
         cached_tokens: 2,
+        cache_write_tokens: u64::MAX,
         output_tokens: 1,
         reasoning_tokens: 3,
     };

@@ -155,6 +155,7 @@ impl ModelChoice<'_> {
         Ok(ProviderSettings {
             id: id.to_owned(),
             kind,
+            api: None,
             base_url,
             api_key,
             key_source,

@@ -166,6 +166,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
     let provider = Provider::new(ProviderSettings {
         id: "load".to_owned(),
         kind: Kind::OpenAi,
+        api: None,
         base_url: format!("http://{address}/v1"),
         api_key: None,
         key_source: String::new(),

@@ -1,11 +1,12 @@
 //! A model of a provider: one wire over one address.
 
+use crate::api::{self, Api};
 use crate::fault;
 use crate::http::{Endpoint, Patience};
 use crate::sse::Frames;
 use crate::table::{ModelFacts, facts_of};
 use crate::wire::{ReplyReader, Target, Wire, beginning};
-use crate::{anthropic, gemini, openai};
+use crate::{anthropic, gemini, openai, responses};
 use futures_util::{StreamExt, stream};
 use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
 use reqwest::Response;
@@ -18,7 +19,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Chat completions as OpenAI defined them, and very many servers speak them.
+    /// OpenAI, and the very many servers that speak one of its APIs.
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
@@ -47,6 +48,8 @@ pub struct ProviderSettings {
     pub id: String,
     /// How it is spoken to.
     pub kind: Kind,
+    /// The API to use of OpenAI's kind; none chooses by the address.
+    pub api: Option<Api>,
     /// Where it is.
     pub base_url: String,
     /// The key, if it wants one.
@@ -84,12 +87,17 @@ impl Provider {
     /// Nothing is connected before the first call.
     pub fn new(settings: ProviderSettings) -> Self {
         let key = settings.api_key.as_deref();
+        let address = &settings.base_url;
         let (wire, headers): (Box<dyn Wire>, _) = match settings.kind {
-            Kind::OpenAi => (Box::new(openai::OpenAi), openai::headers(key)),
+            Kind::OpenAi => (openai_wire(&settings), api::headers(address, key)),
             Kind::Anthropic => (Box::new(anthropic::Anthropic), anthropic::headers(key)),
             Kind::Gemini => (Box::new(gemini::Gemini), gemini::headers(key)),
         };
-        let base_url = with_version(&settings.base_url, wire.version());
+        let version = match settings.kind {
+            Kind::OpenAi => api::version(address),
+            Kind::Anthropic | Kind::Gemini => wire.version(),
+        };
+        let base_url = with_version(address, version);
         let endpoint = Endpoint::new(&base_url, headers, settings.patience);
         let inner = Inner {
             endpoint,
@@ -140,17 +148,26 @@ impl Provider {
     }
 }
 
-/// People write `http://127.0.0.1:11434` and mean `…/v1`.
+fn openai_wire(settings: &ProviderSettings) -> Box<dyn Wire> {
+    let by_address = || Api::at(&settings.base_url);
+    match settings.api.unwrap_or_else(by_address) {
+        Api::Chat => Box::new(openai::OpenAi),
+        Api::Responses => Box::new(responses::Responses::default()),
+    }
+}
+
+/// People write `http://127.0.0.1:11434` and mean `…/v1`. A query stays where it is.
 pub(crate) fn with_version(base_url: &str, version: &str) -> String {
-    let base_url = base_url.trim_end_matches('/');
-    let has_path = base_url
+    let (address, query) = match base_url.find('?') {
+        Some(at) => base_url.split_at(at),
+        None => (base_url, ""),
+    };
+    let address = address.trim_end_matches('/');
+    let has_path = address
         .split_once("://")
         .is_some_and(|(_, rest)| rest.contains('/'));
-    if has_path {
-        base_url.to_owned()
-    } else {
-        format!("{base_url}{version}")
-    }
+    let version = if has_path { "" } else { version };
+    format!("{address}{version}{query}")
 }
 
 /// A model of a provider.
@@ -274,7 +291,13 @@ impl Call<'_> {
         let inner = &self.model.provider.inner;
         let request = inner.wire.request(&self.model.target(), &self.request);
         let mut reader = inner.wire.reader(&self.request);
-        let mut response = inner.endpoint.post(&request).await?;
+        let mut response = match inner.endpoint.post(&request).await {
+            Err(fault) if inner.wire.learn_from(&self.model.id, &fault) => {
+                let request = inner.wire.request(&self.model.target(), &self.request);
+                inner.endpoint.post(&request).await?
+            }
+            answer => answer?,
+        };
         let content_type = response
             .headers()
             .get(CONTENT_TYPE)

@@ -1,8 +1,8 @@
 //! Replies in Anthropic's form.
 
+use crate::support::Kind::Anthropic;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelFault, Usage};
-use lango_models::Kind::Anthropic;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Replies in Gemini's form.
 
+use crate::support::Kind::Gemini;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelFault, Usage};
-use lango_models::Kind::Gemini;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Replies of OpenAI and of the many that half speak its form.
 
+use crate::support::Kind::OpenAi;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelEvent, ModelFault, ModelReply, Usage};
-use lango_models::Kind::OpenAi;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! What the providers refuse with status 400. The server holds requests against these rules, as the real ones do, so that
 //! every test that sends one also tests its form.
 
+mod responses;
+
 use super::request::{Dialect, Recorded};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -26,6 +28,7 @@ pub(super) fn broken_by(request: &Recorded) -> Result<(), String> {
     }
     match request.dialect() {
         Dialect::OpenAi => openai(list(&request.body["messages"])?),
+        Dialect::Responses => responses::broken_by(&request.body),
         Dialect::Anthropic => anthropic(&request.body, list(&request.body["messages"])?),
         Dialect::Gemini => gemini(list(&request.body["contents"])?),
     }

@@ -1,8 +1,8 @@
 //! What the table of models says, as a provider's model uses it.
 
-use crate::support::{call, request, settings};
+use crate::support::{Kind, call, request, settings};
 use lango_core::{Model, ModelReply, Usage};
-use lango_models::{Kind, Provider, ProviderSettings};
+use lango_models::{Provider, ProviderSettings};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::WireServer;
 

@@ -14,6 +14,7 @@ mod names;
 mod opaque;
 mod openai;
 mod openai_calls;
+mod provider_forms;
 mod recorded;
 mod requests;
 mod resilient;

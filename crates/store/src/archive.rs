@@ -246,7 +246,15 @@ pub async fn verify(
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<u64, StoreError> {
     let record = archive.record(session).await?;
-    verify_record(archive, &record, seen).await
+    Ok(verify_record(archive, &record, seen).await?.events)
+}
+
+/// The contents of a log that was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogContents {
+    pub events: u64,
+    /// Attachments that events refer to, each counted once.
+    pub attachments: u64,
 }
 
 /// The same for a log up to the end that a record has.
@@ -254,7 +262,7 @@ pub async fn verify_record(
     archive: &dyn Archive,
     record: &SessionRecord,
     seen: &mut (dyn FnMut(u64) + Send),
-) -> Result<u64, StoreError> {
+) -> Result<LogContents, StoreError> {
     let mut chain = Chain::of(&record.id);
     let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
@@ -268,7 +276,10 @@ pub async fn verify_record(
         }
         seen(chain.count());
     }
-    Ok(chain.count())
+    Ok(LogContents {
+        events: chain.count(),
+        attachments: attachments.len() as u64,
+    })
 }
 
 /// Reads the bytes of an attachment that the event with this `seq` refers to. It is damage if they are missing or are not

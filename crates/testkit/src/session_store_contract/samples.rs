@@ -1,16 +1,26 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
-    CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
-    Opaque, Outcome, Price, PriceTier, RemoteThread, Risk, SessionId, StopReason, Text, Timestamp,
-    ToolName, Trust, TurnId, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Attachment,
+    Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits,
+    MessageOrigin, Opaque, Outcome, Price, PriceTier, RemoteThread, Risk, SessionId, StopReason,
+    Text, Timestamp, ToolName, Trust, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
 
 /// The root agent of the sketches.
 pub const ROOT: &str = "sketch-root";
+
+/// A reference to a file of this size.
+pub fn attachment(name: &str, digest: &str, size: usize) -> Attachment {
+    Attachment {
+        name: name.into(),
+        media_type: "text/plain".into(),
+        digest: digest.into(),
+        size: size as u64,
+    }
+}
 
 /// A log in the making: numbers the events, keeps turn and time.
 #[derive(Debug, Clone)]
@@ -71,6 +81,20 @@ impl Sketch {
                 attachments: Vec::new(),
             },
         )
+    }
+
+    /// The last event refers to a file.
+    pub fn attach(mut self, file: &Attachment) -> Self {
+        if let Some(
+            EventBody::UserMessage { attachments, .. }
+            | EventBody::AgentDelegated { attachments, .. }
+            | EventBody::ToolReturned { attachments, .. }
+            | EventBody::RemoteReturned { attachments, .. },
+        ) = self.events.last_mut().map(|event| &mut event.body)
+        {
+            attachments.push(file.clone());
+        }
+        self
     }
 
     /// An agent says something that ends its frame.

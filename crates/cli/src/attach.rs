@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use lango_core::{AttachedFile, Attachment};
-use lango_documents::read_attachment;
+use lango_documents::{AttachmentError, read_attachment};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -53,7 +53,14 @@ fn read_file(path: &Path) -> Result<AttachedFile, Failure> {
         return Err(Failure::new(Exit::Usage, message).next("attach the part that matters"));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    read_attachment(&name, bytes).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
+    read_attachment(&name, bytes).map_err(|error| {
+        let next = match error {
+            AttachmentError::TooLarge { .. } => "attach a smaller one, or the part that matters",
+            AttachmentError::NotSupported { .. } => "convert it first, to PNG or to text",
+            AttachmentError::NoText { .. } => "attach its pages as images, or its text",
+        };
+        Failure::new(Exit::Usage, error.to_string()).next(next)
+    })
 }
 
 /// Opens a file, and refuses what is none: a pipe or a device would block, or never end. What is checked is what was opened.

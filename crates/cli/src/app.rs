@@ -13,8 +13,8 @@ use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use lango_core::{
-    AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, Trust,
-    UserId,
+    AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
+    ToolSpec, Trust, UserId,
 };
 use lango_engine::{
     Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
@@ -283,6 +283,7 @@ impl App {
             store: Arc::clone(store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(store) as Arc<dyn SessionCatalog>,
             tasks: Arc::clone(store) as Arc<dyn TaskStore>,
+            attachments: Arc::clone(store) as Arc<dyn AttachmentStore>,
             is_kept: true,
         }
     }
@@ -307,7 +308,8 @@ impl App {
         Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
-            tasks: store,
+            tasks: Arc::clone(&store) as Arc<dyn TaskStore>,
+            attachments: store,
             is_kept: false,
         }
     }
@@ -378,6 +380,7 @@ impl App {
             models: self.agent_models()?,
             remotes: self.elsewhere.agents(),
             store: Arc::clone(&sessions.store),
+            attachments: Arc::clone(&sessions.attachments),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),

@@ -3,6 +3,7 @@
 
 pub mod app;
 pub mod args;
+mod attach;
 mod clean_up;
 pub mod commands;
 pub mod config;

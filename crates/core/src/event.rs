@@ -349,6 +349,8 @@ impl EventBody {
     /// Returns the trust label of the text it holds.
     pub fn trust(&self) -> Trust {
         match self {
+            // Whatever is in a file, its author need not be the person who attached it.
+            Self::UserMessage { attachments, .. } if !attachments.is_empty() => Trust::Untrusted,
             Self::UserMessage { origin, .. } => {
                 origin.map_or(Trust::Untrusted, MessageOrigin::trust)
             }

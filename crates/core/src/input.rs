@@ -1,6 +1,6 @@
-//! What starts a turn: a text, and who wrote it.
+//! What starts a turn: a text, who wrote it, and the files that belong to it.
 
-use crate::{Text, Trust};
+use crate::{AttachedFile, Attachment, Text, Trust};
 use serde::{Deserialize, Serialize};
 
 /// The text that starts a turn, and where it came from.
@@ -10,6 +10,10 @@ pub struct UserInput {
     pub text: Text,
     /// Where it came from.
     pub origin: MessageOrigin,
+    /// New files that belong to it. The runner stores them before the turn starts.
+    pub files: Vec<AttachedFile>,
+    /// Files that belong to it and are stored.
+    pub attachments: Vec<Attachment>,
 }
 
 /// Where the text of a `user.message` came from.
@@ -38,29 +42,30 @@ impl MessageOrigin {
 }
 
 impl UserInput {
+    /// A text that came from there, without files.
+    fn new(text: Text, origin: MessageOrigin) -> Self {
+        Self {
+            text,
+            origin,
+            files: Vec::new(),
+            attachments: Vec::new(),
+        }
+    }
+
     /// A text of which the first bytes are typed and the rest came through a pipe.
     pub fn piped(text: impl Into<Text>, typed_bytes: usize) -> Self {
-        Self {
-            text: text.into(),
-            origin: MessageOrigin::Pipe { typed_bytes },
-        }
+        Self::new(text.into(), MessageOrigin::Pipe { typed_bytes })
     }
 
     /// A text that a program sent.
     pub fn of_program(text: impl Into<Text>) -> Self {
-        Self {
-            text: text.into(),
-            origin: MessageOrigin::Program,
-        }
+        Self::new(text.into(), MessageOrigin::Program)
     }
 }
 
 /// A text that the person typed. An edge whose texts come from anywhere else says so.
 impl From<&str> for UserInput {
     fn from(text: &str) -> Self {
-        Self {
-            text: text.into(),
-            origin: MessageOrigin::Person,
-        }
+        Self::new(text.into(), MessageOrigin::Person)
     }
 }

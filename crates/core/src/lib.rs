@@ -28,7 +28,7 @@ mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
-pub use attachment::{Attachment, AttachmentContents, AttachmentStore};
+pub use attachment::{AttachedFile, Attachment, AttachmentContents, AttachmentStore, image_type};
 pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};

@@ -4,7 +4,7 @@
 use crate::template::fill;
 use crate::topology::{AgentSpec, Topology};
 use crate::tree::RemoteCard;
-use lango_core::{AgentName, Function, Text};
+use lango_core::{AgentName, Attachment, Function, Text};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -137,6 +137,41 @@ pub(crate) fn brief(conversation: &str, task: &str) -> Text {
     )
     .trim_end()
     .into()
+}
+
+/// A text with the names of the files that are shown with it, by which they can be named in a delegation.
+pub(crate) fn attached(text: &Text, attachments: &[Attachment]) -> Text {
+    if attachments.is_empty() {
+        return Text::clone(text);
+    }
+    let names = attachments.iter().map(|file| format!("`{}`", file.name));
+    let names: Vec<String> = names.collect();
+    fill(
+        include_str!("../prompts/attached.md"),
+        &[("text", text), ("names", &names.join(", "))],
+    )
+    .trim()
+    .into()
+}
+
+/// The control function with the argument for files, over those that there are.
+pub(crate) fn with_attachments<'a>(
+    function: Function,
+    attachments: impl Iterator<Item = &'a Attachment>,
+) -> Function {
+    let mut argument: Value =
+        serde_json::from_str(include_str!("../prompts/delegate_attachments.json"))
+            .unwrap_or_default();
+    let names: Vec<Value> = attachments
+        .map(|attachment| Value::from(&*attachment.name))
+        .collect();
+    argument["items"]["enum"] = Value::from(names);
+    let mut parameters = Value::clone(&function.parameters);
+    parameters["properties"]["attachments"] = argument;
+    Function {
+        parameters: Arc::new(parameters),
+        ..function
+    }
 }
 
 /// The control function over the agents that can be asked now.

@@ -7,6 +7,7 @@
 
 mod agent_file;
 mod ambient;
+mod attachments;
 mod capability;
 mod gate;
 mod instruction;

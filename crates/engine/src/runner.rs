@@ -3,6 +3,7 @@
 //!
 //! A [`Conversation`] is an open session. It runs one turn at a time, because a turn borrows it.
 
+mod attachments;
 mod conversation;
 mod draft;
 mod going_on;
@@ -19,9 +20,9 @@ pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, ApprovalId, Batch, Clock, Event, EventBody, Hold, Ids, Limits, Model, Outcome,
-    Patience, Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId,
-    Usage, UserId, Waiting,
+    AgentName, ApprovalId, AttachmentStore, Batch, Clock, Event, EventBody, Hold, Ids, Limits,
+    Model, Outcome, Patience, Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text,
+    Trust, TurnId, Usage, UserId, Waiting,
 };
 pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
@@ -44,6 +45,8 @@ pub struct RunnerParts {
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     /// The log.
     pub store: Arc<dyn SessionStore>,
+    /// The bytes of the files that the log refers to.
+    pub attachments: Arc<dyn AttachmentStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Fresh names.
@@ -158,6 +161,12 @@ pub enum RunnerError {
     InputTooLong {
         /// Its length.
         bytes: usize,
+    },
+    /// A file of the input cannot be attached.
+    #[error("{problem}")]
+    NotAttached {
+        /// Which one, and why.
+        problem: String,
     },
     /// The last turn waits for a person, and a new one has to wait behind it.
     #[error("the session waits for an answer to `{request}`")]
@@ -287,7 +296,8 @@ async fn drive(
             () = stop.stopped() => crate::turn::Input::Cancelled,
             () = &mut deadline => crate::turn::Input::TimeSpent,
             input = news.next() => input,
-            Some((key, input)) = under_way.next() => {
+            Some(performed) = under_way.next() => {
+                let (key, input) = performed?;
                 keys.remove(&key);
                 input
             }

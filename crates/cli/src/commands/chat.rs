@@ -89,8 +89,12 @@ async fn talk(
                 if app.take_in()? {
                     conversation.move_to(&app.runner(sessions, chosen)?);
                 }
-                let question = input.as_question(question);
-                go(&mut conversation, model, Some(&question), &folder).await;
+                match input.as_question(question) {
+                    Ok(question) => {
+                        go(&mut conversation, model, Some(&question), &folder).await;
+                    }
+                    Err(failure) => screen::say(&format!("error: {failure}")),
+                }
             }
         }
     }
@@ -153,6 +157,7 @@ async fn go(
 }
 
 const HELP: &str = "Say what you need; the agents do the rest.\n  \
+                    @path   attach a file: an image, text, HTML or PDF\n  \
                     /help   this page\n  \
                     /quit   leave (or Ctrl-D)\n  \
                     Ctrl-C  stop the turn that is running";

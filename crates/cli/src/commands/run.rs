@@ -7,6 +7,7 @@ use super::present::{Presentation, how_to_answer};
 use super::watch::{Given, watch};
 use crate::app::{App, Keeping};
 use crate::args::RunArguments;
+use crate::attach::read_files;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
 use crate::sessions::open_session;
@@ -19,6 +20,7 @@ use std::time::Instant;
 pub fn piped() -> RunArguments {
     RunArguments {
         prompt: Vec::new(),
+        attach: Vec::new(),
         json: false,
         jsonl: false,
         session: None,
@@ -51,8 +53,10 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
 }
 
 async fn turn_in(app: &mut App, arguments: RunArguments) -> Result<Exit, Failure> {
+    let files = read_files(&arguments.attach)?;
     app.connect().await?;
-    let question = input::question(&arguments.prompt, arguments.quiet).await?;
+    let mut question = input::question(&arguments.prompt, arguments.quiet).await?;
+    question.files = files;
     if !arguments.quiet {
         app.warnings()
             .iter()

@@ -163,6 +163,7 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         models: Default::default(),
         remotes: Vec::new(),
         store,
+        attachments: Arc::new(lango_store::MemoryStore::new()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

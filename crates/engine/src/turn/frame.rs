@@ -3,8 +3,8 @@
 use super::repetition::Repetition;
 use crate::instruction::Notice;
 use lango_core::{
-    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Inspection, Limit, Opaque,
-    RemoteThread, Text, Timestamp, ToolName, Trust,
+    AgentName, ApprovalRequest, Attachment, Call, CallId, Effect, FrameId, Inspection, Limit,
+    Opaque, RemoteThread, Text, Timestamp, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -17,6 +17,10 @@ pub(super) struct Frame {
     /// The names under which a remote agent took the task.
     pub thread: Option<RemoteThread>,
     pub task: Text,
+    /// The files that its agent is shown with the task.
+    pub attachments: Vec<Attachment>,
+    /// The files that a remote agent answered with.
+    pub returned: Vec<Attachment>,
     /// Whether its answer is the person's.
     pub finish: bool,
     pub entries: Vec<Entry>,
@@ -92,6 +96,7 @@ pub(super) enum SlotState {
     Answered {
         text: Text,
         failed: bool,
+        attachments: Vec<Attachment>,
     },
 }
 
@@ -111,6 +116,8 @@ impl Frame {
             remote: false,
             thread: None,
             task,
+            attachments: Vec::new(),
+            returned: Vec::new(),
             finish: false,
             entries: Vec::new(),
             waiting_since: 0,

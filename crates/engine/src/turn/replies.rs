@@ -5,9 +5,9 @@ use super::frame::FrameEnd;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
-    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit, ModelError,
-    ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, StopReason, Text,
-    Trust,
+    AgentName, Attachment, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit,
+    ModelError, ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread,
+    StopReason, Text, Trust,
 };
 
 /// What a reply without calls is.
@@ -156,6 +156,7 @@ impl Turn {
         status: CallStatus,
         output: Text,
         trust: Trust,
+        attachments: Vec<Attachment>,
     ) {
         let running = |frame: &super::frame::Frame| {
             let mut slots = frame.slots().iter();
@@ -169,7 +170,7 @@ impl Turn {
             status,
             output,
             trust,
-            attachments: Vec::new(),
+            attachments: self.name_attachments(attachments),
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {
@@ -195,6 +196,7 @@ impl Turn {
         &mut self,
         step: &RemoteStep,
         result: Result<RemoteAnswer, RemoteError>,
+        attachments: Vec<Attachment>,
     ) {
         if !self
             .state
@@ -204,7 +206,7 @@ impl Turn {
             return;
         }
         let (status, output, verdict, thread) = match result {
-            Ok(RemoteAnswer { text, thread }) => {
+            Ok(RemoteAnswer { text, thread, .. }) => {
                 let verdict = self.judge(&step.frame, &text);
                 (CallStatus::Ok, Text::from(text), verdict, thread)
             }
@@ -223,7 +225,7 @@ impl Turn {
             output,
             is_final,
             thread,
-            attachments: Vec::new(),
+            attachments: self.name_attachments(attachments),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
         // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.

@@ -7,7 +7,7 @@
 use super::Turn;
 use super::frame::{Entry, Frame, SlotState};
 use super::offer::Offer;
-use super::room;
+use super::room::{self, Room};
 use super::steps::ModelStep;
 use crate::instruction;
 use crate::tree::Agent;
@@ -57,11 +57,7 @@ impl Turn {
             .agent(frame.agent.as_str())
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
-        own.push(Message::user(match &self.state.memory {
-            _ if !frame.id.is_root() => self.brief(frame),
-            Some(memory) => instruction::remembered(&self.state.question, memory),
-            None => Arc::clone(&self.state.question),
-        }));
+        own.push(self.first_message(frame));
         own_steps(frame, &mut own);
         own.extend(offer.notice.map(|notice| Message::Notice {
             text: instruction::notice(notice).into(),
@@ -81,22 +77,41 @@ impl Turn {
         request
     }
 
-    /// Cuts what has to be sent until it fits, and gives the bytes that are left for earlier turns.
-    fn make_room(&self, frame: &Frame, request: &mut ModelRequest) -> usize {
+    /// The question of the person, or the task of a sub-agent, with its files.
+    fn first_message(&self, frame: &Frame) -> Message {
+        let question = || instruction::attached(&self.state.question, &frame.attachments);
+        let text = match &self.state.memory {
+            _ if !frame.id.is_root() => {
+                instruction::attached(&self.brief(frame), &frame.attachments)
+            }
+            Some(memory) => instruction::remembered(&question(), memory),
+            None => question(),
+        };
+        Message::User {
+            text,
+            attachments: frame.attachments.clone(),
+        }
+    }
+
+    /// Cuts what has to be sent until it fits, and gives the room that is left for earlier turns.
+    fn make_room(&self, frame: &Frame, request: &mut ModelRequest) -> Room {
+        let mut room = Room::MOST;
+        room.take_files(&mut request.messages);
         let known = || self.state.context_tokens_of(&frame.agent);
         let Some(context_tokens) = frame.context_tokens.or_else(known) else {
-            return usize::MAX;
+            return room;
         };
         let most = room::bytes_for(context_tokens);
         let needed = room::bytes_of(request);
         if needed > most {
-            room::cut_results(&mut request.messages, needed - most);
+            room::cut(&mut request.messages, needed - most);
         }
-        most.saturating_sub(needed)
+        room.bytes = most.saturating_sub(needed);
+        room
     }
 
     fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {
-        let delegate = || self.tree.delegate_function(&self.state.refused);
+        let delegate = || self.delegate_function();
         match (offer.delegate, offer.tools) {
             (false, false) => Arc::from([]),
             (false, true) => Arc::clone(&agent.functions),
@@ -104,6 +119,16 @@ impl Turn {
             (true, true) => std::iter::once(delegate())
                 .chain(agent.functions.iter().cloned())
                 .collect(),
+        }
+    }
+
+    /// The control function. It speaks of files only where there are some: what is sent without them stays the same.
+    fn delegate_function(&self) -> Function {
+        let function = self.tree.delegate_function(&self.state.refused);
+        let mut shown = self.shown_to_root().take(Self::NAMES_SHOWN).peekable();
+        match shown.peek() {
+            None => function,
+            Some(_) => instruction::with_attachments(function, shown),
         }
     }
 
@@ -152,12 +177,16 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
                     opaque: opaque.clone(),
                 });
                 messages.extend(slots.iter().filter_map(|slot| match &slot.state {
-                    SlotState::Answered { text, failed } => Some(Message::Result {
+                    SlotState::Answered {
+                        text,
+                        failed,
+                        attachments,
+                    } => Some(Message::Result {
                         call: slot.call.id.clone(),
                         name: Arc::clone(&slot.call.name),
-                        text: Arc::clone(text),
+                        text: instruction::attached(text, attachments),
                         failed: *failed,
-                        attachments: Vec::new(),
+                        attachments: attachments.clone(),
                     }),
                     _ => None,
                 }));

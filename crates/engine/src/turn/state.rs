@@ -3,8 +3,7 @@
 use super::deeds::Deeds;
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
 use crate::gate::call_digest;
-use crate::instruction::{self, Notice};
-use crate::rejection;
+use crate::instruction::Notice;
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
     Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, StopReason,
@@ -53,7 +52,7 @@ pub(super) struct State {
     /// How often it was taken up again since it last got any further.
     pub resumes_in_a_row: u32,
     last_event: Option<Timestamp>,
-    events: u32,
+    pub events: u32,
 }
 
 impl State {
@@ -113,9 +112,12 @@ impl State {
             self.resumes_in_a_row = 0;
         }
         match &event.body {
-            EventBody::UserMessage { text, settings, .. } => {
-                self.begin(text, settings.as_ref(), event.body.trust());
-            }
+            EventBody::UserMessage {
+                text,
+                settings,
+                attachments,
+                ..
+            } => self.begin(text, attachments, settings.as_ref(), event.body.trust()),
             EventBody::AgentMessage { model: None, .. } => {}
             EventBody::AgentMessage {
                 text,
@@ -144,7 +146,7 @@ impl State {
                 task,
                 round,
                 finish,
-                ..
+                attachments,
             } => {
                 self.rounds = self.rounds.max(*round);
                 // The delegating agent wrote the task, from all that it was shown.
@@ -152,6 +154,7 @@ impl State {
                 let id = FrameId::from(call);
                 let mut frame = Frame::new(id, agent.clone(), Arc::clone(task), trust);
                 frame.finish = *finish;
+                frame.attachments.clone_from(attachments);
                 frame.waiting_since = self.events;
                 self.frames.push(frame);
                 self.set_slot(&event.frame, call, SlotState::Delegated);
@@ -188,14 +191,15 @@ impl State {
                 status,
                 output,
                 trust,
-                ..
+                attachments,
             } => {
                 let failed = *status != CallStatus::Ok;
                 self.deeds.end(call, *status);
                 if *status == CallStatus::Denied {
                     self.count_faulty_reply(&event.frame);
                 }
-                self.answer(&event.frame, call, Arc::clone(output), failed);
+                let output = Arc::clone(output);
+                self.answer(&event.frame, call, output, failed, attachments.clone());
                 self.lower_trust(&event.frame, *trust);
             }
             EventBody::ApprovalRequested(request) => {
@@ -238,9 +242,12 @@ impl State {
                 output,
                 is_final,
                 thread,
-                ..
+                attachments,
             } => {
-                self.change(&event.frame, |frame| frame.thread.clone_from(thread));
+                self.change(&event.frame, |frame| {
+                    frame.thread.clone_from(thread);
+                    frame.returned.clone_from(attachments);
+                });
                 self.remote_returned(&event.frame, *status, output, *is_final);
             }
             EventBody::TurnCorrected {
@@ -256,23 +263,6 @@ impl State {
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
         }
-    }
-
-    fn remote_returned(
-        &mut self,
-        frame: &FrameId,
-        status: CallStatus,
-        output: &Text,
-        is_final: bool,
-    ) {
-        let end = match status {
-            _ if is_final => FrameEnd::Answered(Arc::clone(output)),
-            // The refusal itself is the event that follows.
-            CallStatus::Ok if rejection::reason(output).is_some() => return,
-            CallStatus::Ok => FrameEnd::Failed("it answered nothing".into()),
-            _ => FrameEnd::Failed(Arc::clone(output)),
-        };
-        self.end(frame, end);
     }
 
     fn spend(&mut self, usage: Usage, cost_micros: Option<u64>) {
@@ -322,7 +312,7 @@ impl State {
 
     fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<&CallId>, detail: &Text) {
         if let Some(call) = call {
-            self.answer(frame, call, Arc::clone(detail), true);
+            self.answer(frame, call, Arc::clone(detail), true, Vec::new());
             self.count_fault(frame, fault);
             return;
         }
@@ -417,71 +407,6 @@ impl State {
                 frame.entries.extend(notice.map(Entry::Notice));
             });
         }
-    }
-
-    /// Puts a result to its call, in the frame that made it.
-    fn answer(&mut self, frame: &FrameId, call: &CallId, text: Text, failed: bool) {
-        let now = self.events;
-        self.change(frame, |frame| {
-            let Some(slot) = frame.slot_mut(call) else {
-                return;
-            };
-            let answered = SlotState::Answered {
-                text: Arc::clone(&text),
-                failed,
-            };
-            match std::mem::replace(&mut slot.state, answered) {
-                SlotState::Running {
-                    tool, arguments, ..
-                } => {
-                    frame.repetition.push(tool, arguments, text);
-                    frame.faulty_replies = 0;
-                }
-                SlotState::Delegated => frame.faulty_replies = 0,
-                SlotState::Open | SlotState::Asked { .. } | SlotState::Answered { .. } => {}
-            }
-            frame.waiting_since = now;
-        });
-    }
-
-    fn end_at(&mut self, frame: &FrameId, limit: Limit) {
-        self.limit_hit = Some(limit);
-        self.end(frame, FrameEnd::Limited(limit));
-    }
-
-    /// Ends a frame; a sub-agent's end answers the call that opened it.
-    fn end(&mut self, frame: &FrameId, end: FrameEnd) {
-        if !frame.is_root() {
-            let ended = self.frame(frame);
-            let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
-            let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
-            let is_remote = ended.is_some_and(|frame| frame.remote);
-            let asks = asks.is_some();
-            let (text, failed): (Text, bool) = match &end {
-                FrameEnd::Answered(text) => (Arc::clone(text), false),
-                FrameEnd::Rejected(reason) => {
-                    (format!("{agent} rejected the task: {reason}").into(), true)
-                }
-                FrameEnd::Limited(limit) => (
-                    format!(
-                        "{agent} was stopped by a limit of this turn ({})",
-                        limit.key()
-                    )
-                    .into(),
-                    true,
-                ),
-                FrameEnd::Failed(detail) => {
-                    (format!("{agent} gave no answer: {detail}").into(), true)
-                }
-            };
-            let text = match is_remote {
-                true => instruction::from_outside(&agent, &text, asks && !failed),
-                false => text,
-            };
-            self.answer(&FrameId::root(), &CallId::from(frame), text, failed);
-            self.lower_trust(&FrameId::root(), self.trust_of(frame));
-        }
-        self.change(frame, |frame| frame.end = Some(end));
     }
 
     pub fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {

@@ -134,6 +134,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
         turn: turn.into(),
         question: format!("question of {turn}").into(),
         origin: None,
+        attachments: Vec::new(),
         answer: Some(ExchangeAnswer {
             author: AgentName::from(author),
             text: text.into(),
@@ -189,6 +190,7 @@ fn a_request_that_was_stopped_is_not_read_as_part_of_the_next() {
         turn: "t_a".into(),
         question: "delete the old backups".into(),
         origin: None,
+        attachments: Vec::new(),
         answer: None,
     }];
     let played = play.run("hello");

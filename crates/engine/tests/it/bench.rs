@@ -1,8 +1,8 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, Clock, Event, Ids, Limits, Model, Page, Recollection, RemoteAgent, SessionId,
-    SessionStore, Tool, UserId, UserInput,
+    AgentName, AttachmentStore, Clock, Event, Ids, Limits, Model, Page, Recollection, RemoteAgent,
+    SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
     Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
@@ -20,6 +20,7 @@ pub struct Bench {
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
+    pub attachments: Arc<dyn AttachmentStore>,
     pub limits: Limits,
     pub rules: Rules,
     pub folder: &'static str,
@@ -36,6 +37,7 @@ impl Bench {
             models: BTreeMap::new(),
             remotes: Vec::new(),
             store: Arc::new(MemoryStore::new()),
+            attachments: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
             rules: Rules::default(),
             folder: "/work",
@@ -69,6 +71,7 @@ impl Bench {
             models: self.models.clone(),
             remotes: self.remotes.clone(),
             store: Arc::clone(&self.store),
+            attachments: Arc::clone(&self.attachments),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,

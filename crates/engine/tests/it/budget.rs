@@ -148,6 +148,7 @@ fn long_exchange(number: usize) -> Exchange {
         turn: format!("t_{number}").as_str().into(),
         question: format!("question {number} {}", "x".repeat(900)).into(),
         origin: None,
+        attachments: Vec::new(),
         answer: Some(ExchangeAnswer {
             author: "operator".into(),
             text: "y".repeat(900).into(),

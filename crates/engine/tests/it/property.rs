@@ -295,6 +295,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 status,
                 output,
                 trust: [Trust::Trusted, Trust::Untrusted][choices.next(2)],
+                attachments: Vec::new(),
             }
         }
         Step::CallRemote(step) => {
@@ -316,9 +317,16 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 Err(error)
             } else {
                 let thread = asks.then_some(thread);
-                Ok(RemoteAnswer { text, thread })
+                Ok(RemoteAnswer {
+                    thread,
+                    ..RemoteAnswer::from(text)
+                })
             };
-            Input::RemoteReturned { step, result }
+            Input::RemoteReturned {
+                step,
+                result,
+                attachments: Vec::new(),
+            }
         }
     }
 }

@@ -206,6 +206,7 @@ impl<'a> Play<'a> {
                         status,
                         output: output.into(),
                         trust: Trust::Untrusted,
+                        attachments: Vec::new(),
                     }
                 }
                 Step::CallRemote(step) => {
@@ -214,8 +215,12 @@ impl<'a> Play<'a> {
                         detail,
                         is_unknown: false,
                     });
-                    let result = result.map(|text| lango_core::RemoteAnswer { text, thread: None });
-                    Input::RemoteReturned { step, result }
+                    let result = result.map(lango_core::RemoteAnswer::from);
+                    Input::RemoteReturned {
+                        step,
+                        result,
+                        attachments: Vec::new(),
+                    }
                 }
             };
             events.extend(turn.accept(input, Timestamp(2)));

@@ -39,6 +39,7 @@ impl House {
             models: Default::default(),
             remotes: vec![],
             store: Arc::clone(&store),
+            attachments: Arc::new(lango_store::MemoryStore::new()),
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: Limits::default(),

@@ -24,7 +24,13 @@ impl MemorySession {
     }
 
     fn exchange(&self, turn: &MemoryTurn) -> Option<Exchange> {
-        let EventBody::UserMessage { text, origin, .. } = &self.event(turn.question)?.body else {
+        let EventBody::UserMessage {
+            text,
+            origin,
+            attachments,
+            ..
+        } = &self.event(turn.question)?.body
+        else {
             return None;
         };
         let answer = turn.answer.and_then(|seq| self.answer(turn, seq));
@@ -32,6 +38,7 @@ impl MemorySession {
             turn: turn.turn.clone(),
             question: text.clone(),
             origin: *origin,
+            attachments: attachments.clone(),
             answer,
         })
     }

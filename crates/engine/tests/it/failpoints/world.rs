@@ -190,6 +190,7 @@ impl World {
                 inner: store,
                 points: Arc::clone(points),
             }),
+            attachments: Arc::new(MemoryStore::new()),
             clock: Arc::new(SetClock::default()),
             ids: Arc::new(CountingIds::default()),
             limits: Limits::default(),

@@ -2,6 +2,8 @@
 
 use crate::{Text, Trust};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
 
 /// The text that starts a turn, and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +12,8 @@ pub struct UserInput {
     pub text: Text,
     /// Where it came from.
     pub origin: MessageOrigin,
+    /// The JSON schema that the answer must satisfy; none lets the agents answer in words.
+    pub answer_schema: Option<Arc<Value>>,
 }
 
 /// Where the text of a `user.message` came from.
@@ -43,6 +47,15 @@ impl UserInput {
         Self {
             text: text.into(),
             origin: MessageOrigin::Pipe { typed_bytes },
+            answer_schema: None,
+        }
+    }
+
+    /// The same, with a JSON schema that the answer must satisfy.
+    pub fn with_answer_schema(self, schema: Arc<Value>) -> Self {
+        Self {
+            answer_schema: Some(schema),
+            ..self
         }
     }
 
@@ -51,6 +64,7 @@ impl UserInput {
         Self {
             text: text.into(),
             origin: MessageOrigin::Program,
+            answer_schema: None,
         }
     }
 }
@@ -61,6 +75,7 @@ impl From<&str> for UserInput {
         Self {
             text: text.into(),
             origin: MessageOrigin::Person,
+            answer_schema: None,
         }
     }
 }

@@ -32,9 +32,7 @@ pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
 pub use attachment::{Attachment, AttachmentContents, AttachmentStore};
 pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
-pub use event::{
-    AgentModel, CallStatus, Event, EventBody, Fault, TurnEnvironment, TurnSettings,
-};
+pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnEnvironment, TurnSettings};
 pub use hold::{Held, Hold, Patience};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use input::{MessageOrigin, UserInput};

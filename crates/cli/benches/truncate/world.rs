@@ -216,6 +216,8 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
         tree,
         model: Arc::new(ScriptedModel::from_fn(reply).forgetful()),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
         clock: Arc::new(SystemClock),

@@ -24,6 +24,8 @@ pub(super) struct Frame {
     pub waiting_since: u32,
     /// Whether it was asked once more after a reply that was no reply.
     pub asked_again: bool,
+    /// Whether it was asked once more after an answer that does not satisfy the schema.
+    pub answer_retried: bool,
     /// Replies in a row in which a call could not be run.
     pub faulty_replies: u32,
     /// Whether the reply under way had such a call.
@@ -42,6 +44,8 @@ pub(super) enum Entry {
         opaque: Option<Opaque>,
     },
     Notice(Notice),
+    /// What is wrong with the answer before it.
+    InvalidAnswer(Text),
 }
 
 /// A call and its result, which are never parted.
@@ -111,6 +115,7 @@ impl Frame {
             entries: Vec::new(),
             waiting_since: 0,
             asked_again: false,
+            answer_retried: false,
             faulty_replies: 0,
             reply_is_faulty: false,
             repetition: Repetition::default(),

@@ -18,6 +18,8 @@ enum Verdict {
     Rejection(Text),
     /// A refusal by the one who cannot refuse.
     StrayRejection,
+    /// An answer that does not satisfy the schema of the turn, and why.
+    Invalid(String),
     Nothing,
 }
 
@@ -55,7 +57,16 @@ impl Turn {
             self.readable_calls(calls)
         };
 
-        let verdict = self.judge(&step.frame, &text);
+        let text = match calls.is_empty() {
+            true => self.answer_text(&step.frame, text),
+            false => text,
+        };
+        let verdict = match self.judge(&step.frame, &text) {
+            Verdict::Answer if is_cut && self.answer_schema_of(&step.frame).is_some() => {
+                Verdict::Invalid("the reply was cut off before its end".to_owned())
+            }
+            verdict => verdict,
+        };
         let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
         let text: Text = match is_final && is_cut {
             true => format!("{text}\n\n[{CUT_ANSWER}]").into(),
@@ -197,7 +208,7 @@ impl Turn {
             root.is_some_and(|root| root.slots().len() == 1)
         };
         match verdict {
-            Verdict::Answer if asks && is_alone() => {
+            Verdict::Answer if asks && is_alone() && !self.has_answer_schema() => {
                 let limit = self.state.limit_hit;
                 self.finish(Outcome::Answered { limit }, Some(seq));
             }
@@ -205,7 +216,7 @@ impl Turn {
                 self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
             }
             // The event itself ended the frame.
-            Verdict::Nothing | Verdict::StrayRejection => {}
+            Verdict::Nothing | Verdict::StrayRejection | Verdict::Invalid(_) => {}
         }
     }
 
@@ -215,7 +226,10 @@ impl Turn {
             Some("") => Verdict::Rejection("no reason given".into()),
             Some(reason) => Verdict::Rejection(reason.into()),
             None if text.trim().is_empty() => Verdict::Nothing,
-            None => Verdict::Answer,
+            None => match self.answer_problem(frame, text) {
+                Some(problem) => Verdict::Invalid(problem),
+                None => Verdict::Answer,
+            },
         }
     }
 
@@ -246,6 +260,7 @@ impl Turn {
                     EventBody::AgentRejected { reason },
                 );
             }
+            Verdict::Invalid(problem) => self.invalid_answer(frame, problem),
             Verdict::Nothing => {
                 self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
             }

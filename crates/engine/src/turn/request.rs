@@ -9,8 +9,8 @@ use super::frame::{Entry, Frame, SlotState};
 use super::offer::Offer;
 use super::room;
 use super::steps::ModelStep;
-use crate::instruction;
-use crate::tree::Agent;
+use crate::instruction::{self, Finish, QuestionPrompt};
+use crate::tree::{Agent, Mode};
 use lango_core::{AgentName, Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
@@ -52,19 +52,24 @@ impl Turn {
             .agent(frame.agent.as_str())
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
-        own.push(Message::user(match &self.state.memory {
-            _ if !frame.id.is_root() => self.brief(frame),
-            Some(memory) => instruction::remembered(&self.state.question, memory),
-            None => Arc::clone(&self.state.question),
+        own.push(Message::user(match frame.id.is_root() {
+            true => self.question(),
+            false => self.brief(frame),
         }));
         own_steps(frame, &mut own);
+        let schema = self.answer_schema_of(&frame.id);
         own.extend(offer.notice.map(|notice| Message::Notice {
-            text: instruction::notice(notice).into(),
+            text: match (instruction::notice(notice), schema) {
+                (notice, None) => notice.into(),
+                (notice, Some(_)) => format!("{notice} {}", instruction::still_json()).into(),
+            },
         }));
         let mut request = ModelRequest {
             instruction: Arc::clone(&agent.instruction),
             messages: own,
             functions: self.functions(agent, offer),
+            settings: self.state.setup.settings_of(&frame.agent),
+            answer_schema: schema.map(|schema| Arc::clone(schema.value())),
             ..ModelRequest::default()
         };
         let room = self.make_room(&frame.agent, &mut request);
@@ -77,7 +82,7 @@ impl Turn {
 
     /// Cuts what has to be sent until it fits, and gives the bytes that are left for earlier turns.
     fn make_room(&self, agent: &AgentName, request: &mut ModelRequest) -> usize {
-        let Some(context_tokens) = self.state.context_tokens_of(agent) else {
+        let Some(context_tokens) = self.state.setup.context_tokens_of(agent) else {
             return usize::MAX;
         };
         let most = room::bytes_for(context_tokens);
@@ -89,7 +94,11 @@ impl Turn {
     }
 
     fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {
-        let delegate = || self.tree.delegate_function(&self.state.refused);
+        let finish = match self.has_answer_schema() {
+            true => Finish::Withheld,
+            false => Finish::Offered,
+        };
+        let delegate = || self.tree.delegate_function(&self.state.refused, finish);
         match (offer.delegate, offer.tools) {
             (false, false) => Arc::from([]),
             (false, true) => Arc::clone(&agent.functions),
@@ -98,6 +107,22 @@ impl Turn {
                 .chain(agent.functions.iter().cloned())
                 .collect(),
         }
+    }
+
+    /// The user's question, with what the root is told only for this turn below it.
+    fn question(&self) -> Text {
+        let setup = &self.state.setup;
+        let schema = setup.answer_schema.as_ref();
+        if setup.memory.is_none() && setup.environment.is_none() && schema.is_none() {
+            return Arc::clone(&self.state.question);
+        }
+        instruction::question(&QuestionPrompt {
+            question: &self.state.question,
+            memory: setup.memory.as_deref().unwrap_or_default(),
+            environment: setup.environment.as_deref().unwrap_or_default(),
+            schema: &schema.map_or(String::new(), |schema| schema.value().to_string()),
+            delegates: self.tree.mode == Mode::Multi,
+        })
     }
 
     /// A sub-agent's first message: what was said, as JSON in which nothing can pose as the end of the data, and its task.
@@ -118,7 +143,8 @@ impl Turn {
             text: &self.state.question,
         });
         let conversation = serde_json::to_string(&said).unwrap_or_default();
-        instruction::brief(&conversation, &frame.task)
+        let environment = self.state.setup.environment.as_deref();
+        instruction::brief(&conversation, environment.unwrap_or_default(), &frame.task)
     }
 }
 
@@ -132,6 +158,9 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
         match entry {
             Entry::Notice(notice) => messages.push(Message::Notice {
                 text: instruction::notice(*notice).into(),
+            }),
+            Entry::InvalidAnswer(problem) => messages.push(Message::Notice {
+                text: instruction::invalid_answer(problem),
             }),
             Entry::Reply {
                 text,

@@ -36,6 +36,8 @@ impl House {
             tree,
             model,
             models: Default::default(),
+            model_settings: Default::default(),
+            environment: None,
             remotes: vec![],
             store: Arc::clone(&store),
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,

@@ -3,6 +3,7 @@
 use crate::clean_up;
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::elsewhere::Elsewhere;
+use crate::environment::ThisMachine;
 use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
 use crate::knowledge::Knowledge;
@@ -17,8 +18,8 @@ use lango_core::{
     ToolSpec, Trust, UserId,
 };
 use lango_engine::{
-    Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
-    Topology, Tree, TreeError, TreeSettings,
+    Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock, Tree,
+    TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
@@ -169,13 +170,7 @@ impl App {
             .collect();
         let homes = mcp.homes.clone();
         let elsewhere = Elsewhere::default();
-        let tree = build_tree(
-            &loaded.settings.agent,
-            roster.topology.as_ref(),
-            specs,
-            homes,
-            &elsewhere,
-        )?;
+        let tree = build_tree(&loaded.settings.agent, &roster, specs, homes, &elsewhere)?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
@@ -223,9 +218,8 @@ impl App {
     /// The agents that the configuration would give these tools.
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
         let agent = &self.loaded.settings.agent;
-        let topology = self.roster.topology.as_ref();
         let homes = self.mcp.homes.clone();
-        build_tree(agent, topology, tools, homes, &self.elsewhere)
+        build_tree(agent, &self.roster, tools, homes, &self.elsewhere)
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -378,6 +372,8 @@ impl App {
             gate,
             model: Arc::clone(model),
             models: self.agent_models()?,
+            model_settings: self.loaded.settings.agent.model_settings(),
+            environment: Some(Arc::new(ThisMachine)),
             remotes: self.elsewhere.agents(),
             store: Arc::clone(&sessions.store),
             attachments: Arc::clone(&sessions.attachments),
@@ -460,14 +456,11 @@ fn command_limits(loaded: &Loaded) -> CommandLimits {
 
 fn build_tree(
     agent: &AgentSettings,
-    topology: Option<&Topology>,
+    roster: &Roster,
     tools: Vec<Arc<ToolSpec>>,
     homes: Homes,
     elsewhere: &Elsewhere,
 ) -> Result<Tree, TreeError> {
-    let Some(topology) = topology else {
-        return Tree::single(tools);
-    };
     let settings = TreeSettings {
         rounds: agent.limits().rounds,
         orchestrator_tools: agent.orchestrator_tools.map(|tools| match tools {
@@ -476,6 +469,10 @@ fn build_tree(
         }),
         strict_tools: agent.strict_tools,
         homes,
+        project_instructions: roster.instructions.clone(),
+    };
+    let Some(topology) = &roster.topology else {
+        return Tree::single(tools, &settings);
     };
     let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
     let skipped = elsewhere.skipped().into_iter();

@@ -461,7 +461,7 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
-    /// Let the project's lango.toml allow and open things, and its agents be heard, each file as it is now
+    /// Trust the project's lango.toml, agents and AGENTS.md, each file as it is now
     Trust {
         /// Take the trust back.
         #[arg(long)]

@@ -10,6 +10,7 @@ pub mod config;
 pub mod core_dumps;
 mod elsewhere;
 mod embedder;
+mod environment;
 pub mod exit;
 pub mod hands;
 mod house;

@@ -2,6 +2,8 @@
 
 use crate::{AttachedFile, Attachment, Text, Trust};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
 
 /// The text that starts a turn, and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct UserInput {
     pub files: Vec<AttachedFile>,
     /// Files that belong to it and are stored.
     pub attachments: Vec<Attachment>,
+    /// The JSON schema that the answer must satisfy; none lets the agents answer in words.
+    pub answer_schema: Option<Arc<Value>>,
 }
 
 /// Where the text of a `user.message` came from.
@@ -49,12 +53,21 @@ impl UserInput {
             origin,
             files: Vec::new(),
             attachments: Vec::new(),
+            answer_schema: None,
         }
     }
 
     /// A text of which the first bytes are typed and the rest came through a pipe.
     pub fn piped(text: impl Into<Text>, typed_bytes: usize) -> Self {
         Self::new(text.into(), MessageOrigin::Pipe { typed_bytes })
+    }
+
+    /// The same, with a JSON schema that the answer must satisfy.
+    pub fn with_answer_schema(self, schema: Arc<Value>) -> Self {
+        Self {
+            answer_schema: Some(schema),
+            ..self
+        }
     }
 
     /// A text that a program sent.

@@ -6,7 +6,8 @@
 //!
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
 //! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `request` what the model is
-//! sent, `trust` which trust label an agent's context has.
+//! sent, `setup` what holds for all requests, `structured` which answers satisfy the schema of the turn, `trust` which trust
+//! label an agent's context has.
 
 mod approvals;
 mod attachments;
@@ -22,8 +23,10 @@ mod request;
 mod results;
 mod resume;
 mod room;
+mod setup;
 mod state;
 mod steps;
+mod structured;
 mod trust;
 
 use crate::gate::Rules;

@@ -180,6 +180,8 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         tree,
         model: Arc::new(Resilient::new(Arc::new(provider.model("any")), Vec::new())),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
         attachments: Arc::new(lango_store::MemoryStore::new()),

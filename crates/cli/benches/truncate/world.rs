@@ -216,6 +216,8 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
         tree,
         model: Arc::new(ScriptedModel::from_fn(reply).forgetful()),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
         attachments: Arc::new(lango_store::MemoryStore::new()),

@@ -161,6 +161,8 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         tree,
         model: Arc::new(ScriptedModel::from_fn(script).forgetful()),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
         attachments: Arc::new(lango_store::MemoryStore::new()),

@@ -266,6 +266,8 @@ impl Conversation {
         let recalled = memory.as_ref();
         let memory_trust = recalled.map_or(Trust::Trusted, |memory| memory.trust);
         let terms = self.parts.model.terms();
+        let now = self.parts.clock.now();
+        let environment = self.parts.environment.as_ref();
         let settings = TurnSettings {
             limits: self.parts.limits,
             model: self.parts.model.name().into(),
@@ -276,10 +278,13 @@ impl Conversation {
             memory: recalled.map(|memory| Text::clone(&memory.text)),
             history_trust: self.look_back.trust().and(memory_trust),
             models: self.parts.models.iter().map(agent_model).collect(),
+            model_settings: self.parts.model_settings,
+            agent_model_settings: self.parts.agent_model_settings(),
+            answer_schema: question.answer_schema.clone(),
+            environment: environment.map(|environment| environment.at(now)),
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(id.clone());
-        let now = self.parts.clock.now();
         Turn::begin(tree, start, question.clone(), settings, now)
     }
 

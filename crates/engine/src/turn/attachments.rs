@@ -84,7 +84,7 @@ impl Turn {
 fn result_attachments(frame: &Frame) -> impl Iterator<Item = &Attachment> {
     let slots = frame.entries.iter().rev().flat_map(|entry| match entry {
         Entry::Reply { slots, .. } => slots.as_slice(),
-        Entry::Notice(_) => &[],
+        Entry::Notice(_) | Entry::InvalidAnswer(_) => &[],
     });
     slots.flat_map(|slot| match &slot.state {
         SlotState::Answered { attachments, .. } => attachments.as_slice(),

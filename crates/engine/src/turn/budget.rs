@@ -48,7 +48,7 @@ impl Turn {
         });
         let cost = limits.cost_micros.map(|most| {
             let sent = |frame: &Frame, tokens: u64| {
-                let price = self.state.price_of(&frame.agent);
+                let price = self.state.setup.price_of(&frame.agent);
                 price.map(|price| price.of_prompt(tokens))
             };
             (

@@ -148,7 +148,8 @@ impl Turn {
         Ok(Delegation {
             agent: AgentName::new(arguments.agent),
             task: arguments.task.into(),
-            finish: arguments.finish && calls_in_reply == 1,
+            // An answer by a schema is the root's own.
+            finish: arguments.finish && calls_in_reply == 1 && !self.has_answer_schema(),
             attachments: self.delegated_attachments(arguments.attachments.as_ref())?,
         })
     }

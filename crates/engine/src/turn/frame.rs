@@ -32,6 +32,8 @@ pub(super) struct Frame {
     pub raise_output_limit: bool,
     /// How many tokens its requests may have, after one was too long for its model.
     pub context_tokens: Option<u64>,
+    /// Whether it was asked once more after an answer that does not satisfy the schema.
+    pub answer_retried: bool,
     /// Replies in a row in which a call could not be run.
     pub faulty_replies: u32,
     /// Whether the reply under way had such a call.
@@ -50,6 +52,8 @@ pub(super) enum Entry {
         opaque: Option<Opaque>,
     },
     Notice(Notice),
+    /// What is wrong with the answer before it.
+    InvalidAnswer(Text),
 }
 
 /// A call and its result, which are never parted.
@@ -124,6 +128,7 @@ impl Frame {
             asked_again: false,
             raise_output_limit: false,
             context_tokens: None,
+            answer_retried: false,
             faulty_replies: 0,
             reply_is_faulty: false,
             repetition: Repetition::default(),

@@ -16,6 +16,8 @@ enum Verdict {
     Rejection(Text),
     /// A refusal by the one who cannot refuse.
     StrayRejection,
+    /// An answer that does not satisfy the schema of the turn, and why.
+    Invalid(String),
     Nothing,
     /// Nothing, because the output limit was reached before any text.
     OutputLimit,
@@ -55,8 +57,15 @@ impl Turn {
             self.readable_calls(calls)
         };
 
+        let text = match calls.is_empty() {
+            true => self.answer_text(&step.frame, text),
+            false => text,
+        };
         let verdict = match self.judge(&step.frame, &text) {
             Verdict::Nothing if stop == StopReason::OutputLimit => Verdict::OutputLimit,
+            Verdict::Answer if is_cut && self.answer_schema_of(&step.frame).is_some() => {
+                Verdict::Invalid("the reply was cut off before its end".to_owned())
+            }
             verdict => verdict,
         };
         let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
@@ -234,7 +243,7 @@ impl Turn {
             root.is_some_and(|root| root.slots().len() == 1)
         };
         match verdict {
-            Verdict::Answer if asks && is_alone() => {
+            Verdict::Answer if asks && is_alone() && !self.has_answer_schema() => {
                 let limit = self.state.limit_hit;
                 self.finish(Outcome::Answered { limit }, Some(seq));
             }
@@ -242,7 +251,10 @@ impl Turn {
                 self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
             }
             // The event itself ended the frame.
-            Verdict::Nothing | Verdict::StrayRejection | Verdict::OutputLimit => {}
+            Verdict::Nothing
+            | Verdict::StrayRejection
+            | Verdict::Invalid(_)
+            | Verdict::OutputLimit => {}
         }
     }
 
@@ -252,7 +264,10 @@ impl Turn {
             Some("") => Verdict::Rejection("no reason given".into()),
             Some(reason) => Verdict::Rejection(reason.into()),
             None if text.trim().is_empty() => Verdict::Nothing,
-            None => Verdict::Answer,
+            None => match self.answer_problem(frame, text) {
+                Some(problem) => Verdict::Invalid(problem),
+                None => Verdict::Answer,
+            },
         }
     }
 
@@ -283,6 +298,7 @@ impl Turn {
                     EventBody::AgentRejected { reason },
                 );
             }
+            Verdict::Invalid(problem) => self.invalid_answer(frame, problem),
             Verdict::Nothing => {
                 self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
             }

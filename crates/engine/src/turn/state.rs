@@ -2,14 +2,15 @@
 
 use super::deeds::Deeds;
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
+use super::setup::Setup;
 use crate::gate::call_digest;
 use crate::instruction::Notice;
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
-    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, StopReason,
-    Text, Timestamp, Trust, Usage,
+    AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus, Effect, Event,
+    EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, StopReason, Text, Timestamp, Trust,
+    Usage,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq)]
@@ -17,8 +18,7 @@ pub(super) struct State {
     pub root: AgentName,
     pub limits: Limits,
     pub question: Text,
-    /// What is remembered of earlier conversations.
-    pub memory: Option<Text>,
+    pub setup: Setup,
     /// The root's first, then the others in the order in which they were opened.
     pub frames: Vec<Frame>,
     pub refused: BTreeSet<AgentName>,
@@ -40,10 +40,6 @@ pub(super) struct State {
     pub usage: Usage,
     /// What was spent in millionths of a dollar; none once a reply had no known price.
     pub cost_micros: Option<u64>,
-    pub price: Option<Price>,
-    pub context_tokens: Option<u64>,
-    /// The models of agents that have one of their own.
-    pub models: BTreeMap<AgentName, AgentModel>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
@@ -61,7 +57,7 @@ impl State {
             root,
             limits,
             question: "".into(),
-            memory: None,
+            setup: Setup::default(),
             frames: Vec::new(),
             refused: BTreeSet::new(),
             unknown_agent_replies: 0,
@@ -76,9 +72,6 @@ impl State {
             rounds: 0,
             usage: Usage::default(),
             cost_micros: Some(0),
-            price: None,
-            context_tokens: None,
-            models: BTreeMap::new(),
             limit_hit: None,
             outcome: None,
             active_ms: 0,
@@ -90,18 +83,6 @@ impl State {
 
     pub fn frame(&self, id: &FrameId) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.id == *id)
-    }
-
-    /// What the tokens of this agent's model cost, if that is known.
-    pub fn price_of(&self, agent: &AgentName) -> Option<Price> {
-        let own = self.models.get(agent).map(|own| own.price);
-        own.unwrap_or(self.price)
-    }
-
-    /// How many tokens this agent's model takes at once, if that is known.
-    pub fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
-        let own = self.models.get(agent).map(|own| own.context_tokens);
-        own.unwrap_or(self.context_tokens)
     }
 
     /// The only way in which the state changes. It looks at the event and at nothing else.
@@ -283,10 +264,13 @@ impl State {
             state: SlotState::Open,
         };
         let now = self.events;
+        // An answer that may have to be corrected is shown with what is wrong with it.
+        let is_structured = frame.is_root() && self.setup.answer_schema.is_some();
+        let is_kept = !calls.is_empty() || (is_structured && !text.trim().is_empty());
         self.change(frame, |frame| {
             frame.reply_is_faulty = false;
             frame.waiting_since = now;
-            if !calls.is_empty() {
+            if is_kept {
                 frame.entries.push(Entry::Reply {
                     text: Arc::clone(text),
                     slots: calls.iter().map(open).collect(),
@@ -321,6 +305,7 @@ impl State {
             // The model did nothing wrong: the same request goes out with a higher limit.
             Fault::OutputLimit => self.ask_again(frame, None, detail),
             Fault::StrayRejection => self.ask_again(frame, Some(Notice::StrayRejection), detail),
+            Fault::InvalidAnswer => self.ask_for_valid_answer(frame, detail),
             Fault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
             Fault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
             Fault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
@@ -407,6 +392,18 @@ impl State {
                 frame.entries.extend(notice.map(Entry::Notice));
             });
         }
+    }
+
+    fn ask_for_valid_answer(&mut self, frame: &FrameId, problem: &Text) {
+        if self.frame(frame).is_some_and(|frame| frame.answer_retried) {
+            return self.end(frame, FrameEnd::Failed(Arc::clone(problem)));
+        }
+        self.change(frame, |frame| {
+            frame.answer_retried = true;
+            frame
+                .entries
+                .push(Entry::InvalidAnswer(Arc::clone(problem)));
+        });
     }
 
     pub fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {

@@ -173,7 +173,8 @@ impl Turn {
                 Step::CallModel(ModelStep {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
-                    shown: frame.id.is_root() || frame.finish,
+                    // An answer by a schema is shown when it is known to satisfy it.
+                    shown: (frame.id.is_root() || frame.finish) && !self.has_answer_schema(),
                     offer,
                 })
             }));

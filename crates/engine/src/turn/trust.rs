@@ -24,10 +24,7 @@ impl State {
     ) {
         if let Some(settings) = settings {
             self.limits = settings.limits;
-            self.price = settings.price;
-            self.context_tokens = settings.context_tokens;
-            self.memory.clone_from(&settings.memory);
-            self.models.clone_from(&settings.models);
+            self.setup = settings.into();
         }
         self.question = Arc::clone(question);
         let history = settings.map_or(Trust::Untrusted, |settings| settings.history_trust);

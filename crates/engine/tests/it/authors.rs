@@ -88,17 +88,12 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
     let classic = Topology::built_in("classic").unwrap();
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
-            tools: vec![Arc::new(CountingTool::new("fs_read"))],
-            models: Default::default(),
-            remotes: Vec::new(),
             store: Arc::clone(&bench.store),
             limits: bench.limits,
-            rules: Default::default(),
             folder: bench.folder,
             clock: Arc::clone(&bench.clock),
             topology,
-            homes: Default::default(),
-            recollection: None,
+            ..Bench::new(vec![Arc::new(CountingTool::new("fs_read"))])
         };
         let model = ScriptedModel::new(|request| {
             let offered = request

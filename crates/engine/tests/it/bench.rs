@@ -1,8 +1,8 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, AttachmentStore, Clock, Event, Ids, Limits, Model, Page, Recollection, RemoteAgent,
-    SessionId, SessionStore, Tool, UserId, UserInput,
+    AgentName, AttachmentStore, Clock, Environment, Event, Ids, Limits, Model, ModelSettings, Page,
+    Recollection, RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
     Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
@@ -18,6 +18,8 @@ use tokio::sync::mpsc;
 pub struct Bench {
     pub tools: Vec<Arc<dyn Tool>>,
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
+    pub model_settings: ModelSettings,
+    pub environment: Option<Arc<dyn Environment>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
     pub attachments: Arc<dyn AttachmentStore>,
@@ -35,6 +37,8 @@ impl Bench {
         Self {
             tools,
             models: BTreeMap::new(),
+            model_settings: ModelSettings::default(),
+            environment: None,
             remotes: Vec::new(),
             store: Arc::new(MemoryStore::new()),
             attachments: Arc::new(MemoryStore::new()),
@@ -69,6 +73,8 @@ impl Bench {
             tree,
             model: Arc::new(model),
             models: self.models.clone(),
+            model_settings: self.model_settings,
+            environment: self.environment.clone(),
             remotes: self.remotes.clone(),
             store: Arc::clone(&self.store),
             attachments: Arc::clone(&self.attachments),

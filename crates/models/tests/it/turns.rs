@@ -37,6 +37,8 @@ impl House {
             tree,
             model,
             models: Default::default(),
+            model_settings: Default::default(),
+            environment: None,
             remotes: vec![],
             store: Arc::clone(&store),
             attachments: Arc::new(lango_store::MemoryStore::new()),

@@ -85,6 +85,8 @@ impl TestServer {
             tree,
             model: Arc::new(model),
             models: Default::default(),
+            model_settings: Default::default(),
+            environment: None,
             remotes: vec![],
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             attachments: Arc::clone(&store) as Arc<dyn AttachmentStore>,

@@ -221,6 +221,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             },
         )]
         .into(),
+        ..TurnSettings::default()
     };
     let usage = Usage {
         input_tokens: u64::MAX,

@@ -185,6 +185,8 @@ impl World {
                 points: Arc::clone(points),
             }),
             models: BTreeMap::new(),
+            model_settings: Default::default(),
+            environment: None,
             remotes: Vec::new(),
             store: Arc::new(PointedStore {
                 inner: store,

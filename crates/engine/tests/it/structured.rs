@@ -208,8 +208,15 @@ fn a_question_of_a_remote_agent_goes_to_the_root_and_not_to_the_user() {
     let result = Ok(RemoteAnswer {
         text: "Into which language?".to_owned(),
         thread: Some(thread),
+        files: Vec::new(),
     });
-    turn.accept(Input::RemoteReturned { step, result }, Timestamp(2));
+    let attachments = Vec::new();
+    let input = Input::RemoteReturned {
+        step,
+        result,
+        attachments,
+    };
+    turn.accept(input, Timestamp(2));
     assert_eq!(turn.outcome(), None);
     accept_reply(&mut turn, say(r#"{"files": []}"#));
     assert_eq!(turn.outcome(), Some(&Outcome::Answered { limit: None }));

@@ -121,9 +121,6 @@ pub enum Command {
         command: Option<TrashCommand>,
     },
     /// Which models can be asked, what they cost, and which one answers now
-    #[command(
-        after_help = "Examples:\n  lango models\n  lango models --json\n  OPENAI_API_KEY=… lango models"
-    )]
     Models {
         /// Print JSON.
         #[arg(long)]

@@ -263,7 +263,6 @@ pub struct Usage {
 }
 
 // Logs that were written before there was this number stay the same to the byte.
-#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

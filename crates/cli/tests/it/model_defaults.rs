@@ -2,6 +2,7 @@
 
 use crate::lango::{Lango, Ran, finish};
 use crate::models::Provider;
+use crate::terminal::Terminal;
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, ClosedPort, Fault, Recorded};
 use serde_json::{Value, json};
@@ -284,4 +285,30 @@ fn setup_proposes_what_the_key_selects() {
     let provider = Provider::new(vec![list("groq", &offered)]);
     with_key(&Lango::new(), "groq", provider.server.url(), &["setup"])
         .refused(2, &["lango setup --model groq/qwen/qwen3.8-27b"]);
+}
+
+#[test]
+fn setup_lists_models_with_their_prices_and_writes_the_one_that_is_picked() {
+    let offered = ["openai/gpt-oss-20b", "llama-9", "qwen/qwen3.8-27b"];
+    let provider = Provider::new(vec![list("groq", &offered), say("hi").into()]);
+    let lango = Lango::new();
+    let address = format!("providers.groq.baseUrl={}", provider.server.url());
+    let flags = ["-c", &address, "-c", "providers.groq.apiKeyEnv=THE_KEY"];
+    let arguments: Vec<&str> = ["setup"].into_iter().chain(flags).collect();
+    let mut terminal = Terminal::start(&lango, 120, &arguments, &[("THE_KEY", KEY)]);
+    let shown = terminal.wait_for("number or provider/model [1]: ");
+    for line in [
+        "  1  groq/qwen/qwen3.8-27b  $0.8 in, $4 out per million tokens · 131k window · default",
+        "  2  groq/openai/gpt-oss-20b  $0.075 in",
+        "  3  groq/llama-9  price unknown",
+        "list of groq: live",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    terminal.press("2\r");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    let written = std::fs::read_to_string(lango.home().join("lango.toml")).unwrap();
+    assert!(written.starts_with("agent.model = \"groq/openai/gpt-oss-20b\"\n"));
+    assert!(!written.contains("very-secret"));
 }

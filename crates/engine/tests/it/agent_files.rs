@@ -443,7 +443,7 @@ fn the_example_of_the_documentation_is_an_agent() {
     let spec = parse("researcher", example).spec;
     assert_eq!(spec.role, "Looks things up and names its sources");
     assert_eq!(spec.prefixes.len(), 2);
-    assert_eq!(spec.model.as_deref(), Some("openai/gpt-5-mini"));
+    assert_eq!(spec.model.as_deref(), Some("openai/gpt-6.1-terra"));
     assert!(!spec.cannot.is_empty() && spec.instruction.starts_with("Look in"));
 }
 

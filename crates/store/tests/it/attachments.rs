@@ -277,8 +277,12 @@ async fn a_log_whose_attachment_is_missing_or_changed_is_damaged(place: &Place) 
     let file = place.put(b"hello").await;
     let id = place.session("s_1", &file).await;
     assert_eq!(verify(&*place.store, &id, &mut |_| ()).await.unwrap(), 1);
+    let change = match &place.direct {
+        Direct::Sqlite(_) => "UPDATE attachments SET bytes = x'00'",
+        Direct::Postgres(_) => r"UPDATE attachments SET bytes = '\x00'",
+    };
     for (statement, said) in [
-        ("UPDATE attachments SET bytes = ''", "does not match"),
+        (change, "does not match"),
         ("DELETE FROM attachments", "is missing"),
     ] {
         place.execute(statement).await;

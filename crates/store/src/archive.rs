@@ -252,6 +252,7 @@ pub async fn verify(
 /// The contents of a log that was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogContents {
+    /// Its events.
     pub events: u64,
     /// Attachments that events refer to, each counted once.
     pub attachments: u64,

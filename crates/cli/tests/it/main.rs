@@ -9,6 +9,7 @@ mod agents;
 mod approvals;
 mod approvals_screen;
 mod archive;
+mod archive_attachments;
 mod attachments;
 mod bad_config;
 mod bad_input;

@@ -210,7 +210,11 @@ async fn bytes_that_no_event_refers_to_are_deleted_after_a_day(place: &Place) {
     assert!(!place.has(&lost).await);
     assert!(place.has(&used).await && place.has(&late).await);
     assert_eq!(place.rows().await, [2, 1, 1]);
-    // So does whoever cleans the database up.
+    // Deleting a session and cleaning the database up delete them too.
+    let other = session(&place.store, "s_2", 7).await;
+    place.wait_a_day().await;
+    place.delete(&other).await;
+    assert_eq!(place.rows().await, [1, 1, 0]);
     for number in 0..9_u8 {
         place.put(&[number]).await;
     }
@@ -277,8 +281,12 @@ async fn a_log_whose_attachment_is_missing_or_changed_is_damaged(place: &Place) 
     let file = place.put(b"hello").await;
     let id = place.session("s_1", &file).await;
     assert_eq!(verify(&*place.store, &id, &mut |_| ()).await.unwrap(), 1);
+    let change = match &place.direct {
+        Direct::Sqlite(_) => "UPDATE attachments SET bytes = x'00'",
+        Direct::Postgres(_) => r"UPDATE attachments SET bytes = '\x00'",
+    };
     for (statement, said) in [
-        ("UPDATE attachments SET bytes = ''", "does not match"),
+        (change, "does not match"),
         ("DELETE FROM attachments", "is missing"),
     ] {
         place.execute(statement).await;

@@ -12,6 +12,7 @@ fn local() -> UserId {
     UserId::from("local")
 }
 
+/// Bytes of any kind read back, under the SHA-256 that they have.
 pub async fn an_attachment_reads_back_as_it_was_put(subject: Subject) {
     let store = &subject.attachments;
     let digest = store.put(&local(), Arc::from(*b"hello")).await.unwrap();
@@ -27,6 +28,7 @@ pub async fn an_attachment_reads_back_as_it_was_put(subject: Subject) {
     }
 }
 
+/// Puts of the same bytes, also at once, are one attachment.
 pub async fn bytes_that_are_put_again_have_the_same_digest(subject: Subject) {
     let store = &subject.attachments;
     let user = local();
@@ -39,6 +41,7 @@ pub async fn bytes_that_are_put_again_have_the_same_digest(subject: Subject) {
     assert_eq!(read.as_deref(), Some(&b"hello"[..]));
 }
 
+/// A digest is no key to the bytes of another user.
 pub async fn nobody_reads_an_attachment_of_another(subject: Subject) {
     let store = &subject.attachments;
     store.put(&local(), Arc::from(*b"hello")).await.unwrap();
@@ -51,6 +54,7 @@ pub async fn nobody_reads_an_attachment_of_another(subject: Subject) {
     assert!(refused.is_err(), "no store keeps such a user");
 }
 
+/// One byte more than ten mebibytes is too much, and the error says so.
 pub async fn an_attachment_that_is_too_large_is_refused(subject: Subject) {
     let store = &subject.attachments;
     let largest: Arc<[u8]> = vec![7; 10 << 20].into();
@@ -64,6 +68,7 @@ pub async fn an_attachment_that_is_too_large_is_refused(subject: Subject) {
     assert!(detail.contains("10485761 bytes is too large"), "{detail}");
 }
 
+/// All four kinds of events that can refer to attachments keep their references.
 pub async fn every_event_with_attachments_reads_back_as_it_was_written(subject: Subject) {
     let session = subject.session("s_1").await;
     let mut files = Vec::new();

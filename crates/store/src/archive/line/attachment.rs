@@ -17,8 +17,11 @@ const FORM: u32 = 1;
 /// An attachment of a session, whose bytes match its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachmentLine {
+    /// The session whose event refers to it.
     pub session: SessionId,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
     pub digest: Text,
+    /// Its bytes.
     pub bytes: Arc<[u8]>,
 }
 

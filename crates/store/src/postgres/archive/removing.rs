@@ -47,8 +47,15 @@ impl Removing for PostgresStore {
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = Text::from(session.as_str());
-        self.repeatable_change(session, |transaction, session| {
+        let removed = self.repeatable_change(session, |transaction, session| {
             Box::pin(remove_some(transaction, session))
+        });
+        Box::pin(async move {
+            let is_removed = removed.await?;
+            if is_removed {
+                self.delete_expired_puts().await?;
+            }
+            Ok(is_removed)
         })
     }
 

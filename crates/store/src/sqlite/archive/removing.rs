@@ -39,7 +39,11 @@ impl Removing for SqliteStore {
             connection.execute_batch(BEGIN_WIPING)?;
             let removed = remove_some(connection, session.as_str());
             connection.execute_batch(END_WIPING)?;
-            removed
+            let is_removed = removed?;
+            if is_removed {
+                attachments::delete_expired(connection)?;
+            }
+            Ok(is_removed)
         }))
     }
 

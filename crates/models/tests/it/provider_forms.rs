@@ -173,3 +173,15 @@ async fn attachments_are_sent_in_the_form_of_each_provider() {
         serde_json::to_string_pretty(&gemini["contents"]).unwrap()
     );
 }
+
+#[tokio::test]
+async fn mistrals_own_service_is_sent_no_stream_options() {
+    let server = WireServer::scripted([say("ok")]).await;
+    let settings = lango_models::ProviderSettings {
+        id: "mistral".to_owned(),
+        ..settings(OpenAi, server.url())
+    };
+    let model = Provider::new(settings).model("mistral-large-latest");
+    crate::support::call(&model, request()).await.1.unwrap();
+    assert!(server.requests()[0].body.get("stream_options").is_none());
+}

@@ -138,6 +138,10 @@ async fn mistral_is_sent_ids_of_nine_letters_and_digits_for_calls_and_their_resu
         result("Ab3dEf6h9", "fs_read", "two"),
     ];
     let body = body_for_model(OpenAi, "mistral-large-latest", with_messages(messages)).await;
+    assert!(
+        body.get("stream_options").is_some(),
+        "only Mistral's own service refuses it"
+    );
     let called = |at: usize| {
         body["messages"][2]["tool_calls"][at]["id"]
             .as_str()

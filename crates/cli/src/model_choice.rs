@@ -10,7 +10,7 @@ use crate::model_lists::{ListKey, ModelList, ModelLists};
 use crate::screen;
 use lango_core::Model;
 use lango_models::{
-    KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
+    Kind, KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -151,11 +151,20 @@ impl ModelChoice<'_> {
             let message = format!("providers.{id}.baseUrl must begin with http:// or https://");
             return Err(Failure::new(Exit::Config, message));
         }
+        if config.api.is_some() && kind != Kind::OpenAi {
+            let kind = kind.name();
+            let message = format!(
+                "providers.{id}.api is set, but providers of the kind `{kind}` have one API only"
+            );
+            return Err(Failure::new(Exit::Config, message).next(format!(
+                "remove providers.{id}.api, or set providers.{id}.kind to openai"
+            )));
+        }
         let (api_key, key_source) = self.key(id, &config, known)?;
         Ok(ProviderSettings {
             id: id.to_owned(),
             kind,
-            api: None,
+            api: config.api,
             base_url,
             api_key,
             key_source,

@@ -1,9 +1,9 @@
 //! The models lango can ask.
 //!
 //! A [`Provider`] is an address and a wire: OpenAI's Responses, its older chat completions, which very many servers speak,
-//! Anthropic's messages, or Gemini. [`Resilient`] asks again when a fault may pass, and others in a model's place. [`Offline`] is always there:
-//! fixed rules, no AI, no key, no network. It reads the routing table out of the instruction it is sent, delegates, calls
-//! real tools and refuses what it cannot do, so that everything around a model can be tried.
+//! Anthropic's messages, or Gemini. [`Resilient`] asks again when a fault may pass, and others in a model's place.
+//! [`Offline`] is always there: fixed rules, no AI, no key, no network. It reads the routing table out of the instruction it
+//! is sent, delegates, calls real tools and refuses what it cannot do, so that everything around a model can be tried.
 //!
 //! [`connect_embedder`] gives vectors of texts, from the same families of providers and over the same connections.
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lango_core::{Limits, ReasoningEffort, UserId};
-use lango_models::{Kind, Patience};
+use lango_models::{Api, Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::duration::Lease;
@@ -153,6 +153,8 @@ pub struct SkillSettings {
 pub struct ProviderConfig {
     /// How it is spoken to.
     pub kind: Option<Kind>,
+    /// The API of OpenAI's kind to use.
+    pub api: Option<Api>,
     /// Where it is.
     pub base_url: Option<String>,
     /// The environment variable that holds its key.
@@ -167,6 +169,7 @@ impl Default for ProviderConfig {
     fn default() -> Self {
         Self {
             kind: None,
+            api: None,
             base_url: None,
             api_key_env: None,
             context_tokens: None,

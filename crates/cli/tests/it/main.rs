@@ -38,6 +38,7 @@ mod mcp_starts;
 mod model_defaults;
 mod models;
 mod remotes;
+mod responses_api;
 mod run;
 mod serve;
 mod sessions;

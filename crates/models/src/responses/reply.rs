@@ -106,7 +106,7 @@ impl ReplyReader for Reader {
     }
 
     fn has_ended(&self) -> bool {
-        self.stop.is_some()
+        self.is_whole()
     }
 
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
@@ -151,10 +151,12 @@ fn call(item: &Value, names: &Names) -> Call {
 
 fn incomplete(reason: Option<&str>) -> StopReason {
     let detail = match reason {
-        Some("max_output_tokens" | "max_tokens" | "length") => return StopReason::OutputLimit,
+        // Servers that give no reason have no filter either.
+        None | Some("max_output_tokens" | "max_tokens" | "length") => {
+            return StopReason::OutputLimit;
+        }
         Some("content_filter") => "the provider's content filter stopped it".to_owned(),
         Some(reason) => format!("the provider stopped it ({})", wire::beginning(reason)),
-        None => "the provider stopped it".to_owned(),
     };
     StopReason::Filtered {
         detail: detail.into(),

@@ -116,9 +116,13 @@ fn blob(kind: Kind) -> Value {
     }
 }
 
-/// A request as text: where it goes, its headers without those of the connection, and its body.
 async fn picture(kind: Kind, streaming: bool) -> String {
-    let recorded = sent(kind, history(kind), streaming).await;
+    picture_of(kind, history(kind), streaming).await
+}
+
+/// A request as text: where it goes, its headers without those of the connection, and its body.
+pub async fn picture_of(kind: Kind, request: ModelRequest, streaming: bool) -> String {
+    let recorded = sent(kind, request, streaming).await;
     let is_ours = |name: &str| !matches!(name, "host" | "content-length" | "accept" | "user-agent");
     let headers = recorded.headers.iter().filter(|(name, _)| is_ours(name));
     let mut headers: Vec<String> = headers

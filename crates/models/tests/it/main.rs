@@ -18,6 +18,8 @@ mod provider_forms;
 mod recorded;
 mod requests;
 mod resilient;
+mod responses;
+mod responses_requests;
 mod rows;
 mod status;
 mod support;

@@ -127,6 +127,12 @@ pub static KEYS: &[Key] = &[
         untrusted: Untrusted::Ignored,
     },
     Key {
+        name: "providers.<id>.api",
+        help: "the API of a provider of the kind `openai`: `responses` or `chat`; by its address when not set",
+        field: |settings, id| &mut settings.provider(id).api,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
         name: "providers.<id>.baseUrl",
         help: "where it is, such as `http://127.0.0.1:8000/v1`",
         field: |settings, id| &mut settings.provider(id).base_url,

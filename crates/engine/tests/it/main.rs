@@ -21,6 +21,7 @@ mod instruction;
 mod judged_anew;
 mod misbehaviour;
 mod partition;
+mod project_instructions;
 mod prompt_cost;
 mod prompts;
 mod property;

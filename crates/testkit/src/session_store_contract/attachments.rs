@@ -15,16 +15,31 @@ fn local() -> UserId {
 /// Bytes of any kind read back, under the SHA-256 that they have.
 pub async fn an_attachment_reads_back_as_it_was_put(subject: Subject) {
     let store = &subject.attachments;
-    let digest = store.put(&local(), Arc::from(*b"hello")).await.unwrap();
+    let digest = store
+        .put(&local(), Arc::from(*b"hello"))
+        .await
+        .expect("bytes can be put");
     assert_eq!(&*digest, HELLO);
     let every_byte: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
     for bytes in [Vec::new(), b"\0".to_vec(), every_byte] {
-        let digest = store.put(&local(), bytes.clone().into()).await.unwrap();
-        let read = store.read(&local(), &digest).await.unwrap();
+        let digest = store
+            .put(&local(), bytes.clone().into())
+            .await
+            .expect("bytes can be put");
+        let read = store
+            .read(&local(), &digest)
+            .await
+            .expect("bytes can be read");
         assert!(read.as_deref() == Some(&bytes[..]), "{}", bytes.len());
     }
     for digest in ["", "\0", HELLO.get(1..).unwrap_or_default()] {
-        assert_eq!(store.read(&local(), digest).await.unwrap(), None);
+        assert_eq!(
+            store
+                .read(&local(), digest)
+                .await
+                .expect("bytes can be read"),
+            None
+        );
     }
 }
 
@@ -35,18 +50,24 @@ pub async fn bytes_that_are_put_again_have_the_same_digest(subject: Subject) {
     let put = || store.put(&user, Arc::from(*b"hello"));
     let (one, two, three) = tokio::join!(put(), put(), put());
     for digest in [one, two, three] {
-        assert_eq!(&*digest.unwrap(), HELLO);
+        assert_eq!(&*digest.expect("bytes can be put"), HELLO);
     }
-    let read = store.read(&local(), HELLO).await.unwrap();
+    let read = store.read(&local(), HELLO).await.expect("bytes can be put");
     assert_eq!(read.as_deref(), Some(&b"hello"[..]));
 }
 
 /// A digest is no key to the bytes of another user.
 pub async fn nobody_reads_an_attachment_of_another(subject: Subject) {
     let store = &subject.attachments;
-    store.put(&local(), Arc::from(*b"hello")).await.unwrap();
+    store
+        .put(&local(), Arc::from(*b"hello"))
+        .await
+        .expect("bytes can be put");
     for user in ["other", "", "loca", "Local", "\u{1}local"] {
-        let read = store.read(&UserId::from(user), HELLO).await.unwrap();
+        let read = store
+            .read(&UserId::from(user), HELLO)
+            .await
+            .expect("bytes can be read");
         assert_eq!(read, None, "{user}");
     }
     let hidden = UserId::from("\u{1}local");
@@ -58,8 +79,14 @@ pub async fn nobody_reads_an_attachment_of_another(subject: Subject) {
 pub async fn an_attachment_that_is_too_large_is_refused(subject: Subject) {
     let store = &subject.attachments;
     let largest: Arc<[u8]> = vec![7; 10 << 20].into();
-    let digest = store.put(&local(), largest).await.unwrap();
-    let read = store.read(&local(), &digest).await.unwrap();
+    let digest = store
+        .put(&local(), largest)
+        .await
+        .expect("bytes can be put");
+    let read = store
+        .read(&local(), &digest)
+        .await
+        .expect("bytes can be read");
     assert_eq!(read.map(|bytes| bytes.len()), Some(10 << 20));
     let refused = store.put(&local(), vec![7; (10 << 20) + 1].into()).await;
     let Err(StoreError::Failed { detail }) = refused else {
@@ -77,7 +104,7 @@ pub async fn every_event_with_attachments_reads_back_as_it_was_written(subject: 
             .attachments
             .put(&local(), bytes.into())
             .await
-            .unwrap();
+            .expect("bytes can be put");
         files.push(attachment(name, &digest, bytes.len()));
     }
     let delegated = EventBody::AgentDelegated {
@@ -110,10 +137,14 @@ pub async fn every_event_with_attachments_reads_back_as_it_was_written(subject: 
         .add("operator", "c_1", returned)
         .add("remote", "c_3", remote)
         .batch();
-    subject.store.append(batch.clone()).await.unwrap();
+    subject
+        .store
+        .append(batch.clone())
+        .await
+        .expect("a batch can be stored");
     assert_eq!(subject.log(&session).await, *batch);
     for file in &files {
         let read = subject.attachments.read(&local(), &file.digest).await;
-        assert!(read.unwrap().is_some(), "{}", file.name);
+        assert!(read.expect("bytes can be read").is_some(), "{}", file.name);
     }
 }

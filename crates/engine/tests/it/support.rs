@@ -93,6 +93,8 @@ pub struct Play<'a> {
     pub tree: Arc<Tree>,
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
+    /// The files of the question.
+    pub attachments: Vec<lango_core::Attachment>,
     pub price: Option<lango_core::Price>,
     pub context_tokens: Option<u64>,
     pub agent_models: BTreeMap<AgentName, AgentModel>,
@@ -111,6 +113,7 @@ impl<'a> Play<'a> {
             tree,
             limits: Limits::default(),
             exchanges: Vec::new(),
+            attachments: Vec::new(),
             price: None,
             context_tokens: None,
             agent_models: BTreeMap::new(),
@@ -165,10 +168,12 @@ impl<'a> Play<'a> {
             history_trust: self.look_back_trust(),
             models: self.agent_models.clone(),
         };
+        let mut question = lango_core::UserInput::from(question);
+        question.attachments.clone_from(&self.attachments);
         Turn::begin(
             Arc::clone(&self.tree),
             start(self.exchanges.clone()),
-            question.into(),
+            question,
             settings,
             Timestamp(1),
         )

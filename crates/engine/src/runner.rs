@@ -20,9 +20,9 @@ pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, ApprovalId, AttachmentStore, Batch, Clock, Environment, Event, EventBody, Hold, Ids,
-    Limits, Model, ModelSettings, Outcome, Patience, Recollection, RemoteAgent, SessionId,
-    SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
+    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, Clock, Environment,
+    Event, EventBody, Hold, Ids, Limits, Model, ModelSettings, Outcome, Patience, Recollection,
+    RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
 };
 pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
@@ -263,6 +263,16 @@ impl Runner {
     /// with [`Conversation::turn_once`].
     pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
         Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
+    }
+
+    /// Stores files of a user for a message to come, and returns references in their order. One that cannot be attached
+    /// refuses all of them. What no message refers to is deleted after a day.
+    pub async fn store_files(
+        &self,
+        user: &UserId,
+        files: Vec<AttachedFile>,
+    ) -> Result<Vec<Attachment>, RunnerError> {
+        attachments::store_checked(&self.parts, user, files).await
     }
 
     /// An existing session, as it stands. Nothing is held or written before a turn begins or goes on.

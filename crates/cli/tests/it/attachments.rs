@@ -2,8 +2,9 @@
 
 use crate::lango::{Lango, of_type, text};
 use crate::models::{Provider, flags, run};
+use crate::serve::Serving;
 use crate::terminal::Terminal;
-use lango_testkit::model::{call, say};
+use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -265,4 +266,63 @@ fn a_file_that_is_mentioned_in_a_chat_is_attached_and_any_other_at_sign_is_text(
         "{}",
         bodies[0]
     );
+}
+
+#[test]
+fn another_lango_is_given_the_image_that_the_delegation_names() {
+    let theirs = Provider::new(vec![say("It is a dot.")]);
+    let their_flags = flags("anthropic", theirs.server.url());
+    let their_flags: Vec<&str> = their_flags.iter().map(String::as_str).collect();
+    let other = Serving::start_with(Lango::new(), &their_flags);
+    let task = json!({
+        "agent": "neighbour", "task": "what is in it?", "attachments": ["plan.png"], "finish": true,
+    });
+    let ours = Provider::new(vec![call("delegate", task)]);
+    let lango = Lango::new();
+    lango.file("plan.png", PIXEL);
+    let config = format!(
+        "[a2a]\nremoteAgents = [{{ name = \"neighbour\", agentCardUrl = \"{}\", tokenEnv = \"TOKEN\" }}]\n",
+        other.url()
+    );
+    lango.home_file("lango.toml", config);
+    let mut command = lango.command(&["run", "--json", "-a", "plan.png"]);
+    command
+        .args(flags("gemini", ours.server.url()))
+        .arg("ask the neighbour")
+        .env("TOKEN", other.token());
+    let report = crate::lango::finish(&mut command, b"").ok().json();
+    assert_eq!(report["answer"], "It is a dot.", "{report}");
+    assert_eq!(report["author"], "neighbour");
+    let asked = &bodies(&theirs)[0];
+    assert!(asked.contains(PIXEL_BASE64), "{asked}");
+    assert!(asked.contains("what is in it?"), "{asked}");
+    let database = rusqlite::Connection::open(other.lango.database()).unwrap();
+    let tasks = "SELECT sum(length(body)) FROM tasks";
+    let bytes: i64 = database.query_row(tasks, [], |row| row.get(0)).unwrap();
+    assert!(bytes < 4000, "a task of {bytes} bytes holds the file");
+    assert_eq!(count(&other.lango, "attachments"), 1);
+}
+
+#[test]
+fn an_image_of_the_workspace_is_read_and_shown_to_the_agent_that_read_it() {
+    for kind in ["openai", "anthropic", "gemini"] {
+        let provider = Provider::new(vec![
+            delegate_and_finish("operator", "look at plan.png"),
+            call("fs_read", json!({ "path": "plan.png" })),
+            say("A dot."),
+        ]);
+        let lango = Lango::new();
+        lango.file("plan.png", PIXEL);
+        let flags = flags(kind, provider.server.url());
+        let ran = run(&lango, &flags, &["--json", "what is in plan.png?"]).ok();
+        let bodies = bodies(&provider);
+        let seen: Vec<bool> = bodies
+            .iter()
+            .map(|body| body.contains(PIXEL_BASE64))
+            .collect();
+        assert_eq!(seen, [false, false, true], "{kind}");
+        let events = lango.events(text(&ran.json()["session"]));
+        let returned = of_type(&events, "tool.returned");
+        assert_eq!(returned[0]["attachments"][0]["media_type"], "image/png");
+    }
 }

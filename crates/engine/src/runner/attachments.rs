@@ -16,13 +16,22 @@ pub(super) async fn store_question(
     if question.files.is_empty() {
         return Ok(());
     }
-    let (files, refused) = check_files(std::mem::take(&mut question.files));
-    if let Some(problem) = refused.into_iter().next() {
-        return Err(RunnerError::NotAttached { problem });
-    }
-    let stored = store_files(parts, user, files).await?;
+    let stored = store_checked(parts, user, std::mem::take(&mut question.files)).await?;
     question.attachments.extend(stored);
     Ok(())
+}
+
+/// Checks files and stores them, all or none.
+pub(super) async fn store_checked(
+    parts: &RunnerParts,
+    user: &UserId,
+    files: Vec<AttachedFile>,
+) -> Result<Vec<Attachment>, RunnerError> {
+    let (files, refused) = check_files(files);
+    match refused.into_iter().next() {
+        Some(problem) => Err(RunnerError::NotAttached { problem }),
+        None => Ok(store_files(parts, user, files).await?),
+    }
 }
 
 /// Stores checked files, and returns references in their order.

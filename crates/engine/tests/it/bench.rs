@@ -1,8 +1,9 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, AttachmentStore, Clock, Environment, Event, Ids, Limits, Model, ModelSettings, Page,
-    Recollection, RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
+    AgentName, AttachmentStore, BoxStream, Clock, Environment, Event, Ids, Limits, Model,
+    ModelError, ModelEvent, ModelRequest, ModelSettings, ModelTerms, Page, Recollection,
+    RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
     Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
@@ -10,6 +11,7 @@ use lango_engine::{
 };
 use lango_store::MemoryStore;
 use lango_testkit::ambient::{CountingIds, SetClock};
+use lango_testkit::model::ScriptedModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -85,6 +87,23 @@ impl Bench {
             recollection: self.recollection.clone(),
             patience: lango_core::Patience::Wait { most: 16 },
         })
+    }
+}
+
+/// A model that the test keeps too, to see what it was asked.
+pub struct Shared(pub Arc<ScriptedModel>);
+
+impl Model for Shared {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn terms(&self) -> ModelTerms {
+        self.0.terms()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        self.0.call(request)
     }
 }
 

@@ -8,6 +8,7 @@ mod approval_laws;
 mod approval_order;
 mod approval_rules;
 mod approvals;
+mod attachments;
 mod authors;
 mod behaviour;
 mod bench;

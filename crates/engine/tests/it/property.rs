@@ -296,7 +296,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 status,
                 output,
                 trust: [Trust::Trusted, Trust::Untrusted][choices.next(2)],
-                attachments: Vec::new(),
+                attachments: vec![crate::attachments::image("a.png"); choices.next(3) / 2],
             }
         }
         Step::CallRemote(step) => {

@@ -95,6 +95,8 @@ pub struct Play<'a> {
     pub tree: Arc<Tree>,
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
+    /// The files of the question.
+    pub attachments: Vec<lango_core::Attachment>,
     pub price: Option<lango_core::Price>,
     pub context_tokens: Option<u64>,
     pub agent_models: BTreeMap<AgentName, AgentModel>,
@@ -115,6 +117,7 @@ impl<'a> Play<'a> {
             tree,
             limits: Limits::default(),
             exchanges: Vec::new(),
+            attachments: Vec::new(),
             price: None,
             context_tokens: None,
             agent_models: BTreeMap::new(),
@@ -175,10 +178,12 @@ impl<'a> Play<'a> {
             models: self.agent_models.clone(),
             ..self.settings.clone()
         };
+        let mut question = lango_core::UserInput::from(question);
+        question.attachments.clone_from(&self.attachments);
         Turn::begin(
             Arc::clone(&self.tree),
             start(self.exchanges.clone()),
-            question.into(),
+            question,
             settings,
             Timestamp(1),
         )

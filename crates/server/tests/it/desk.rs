@@ -239,20 +239,6 @@ async fn an_answer_that_no_task_can_hold_does_not_make_a_done_task_a_failed_one(
 }
 
 #[tokio::test]
-async fn a_file_is_refused_with_the_reason_and_nothing_is_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
-    let mut params = message("m-1", "look");
-    params["message"]["parts"] =
-        json!([{ "url": "https://a.example/x.png", "mediaType": "image/png" }]);
-    let refused = server.rpc("SendMessage", params).await;
-    assert_eq!(refused["error"]["code"], -32005, "{refused}");
-    let listed = server.rpc("ListTasks", json!({})).await;
-    assert_eq!(listed["result"]["totalSize"], 0);
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn nothing_new_is_begun_while_a_hundred_calls_wait_for_a_person() {
     let folder = tempfile::tempdir().unwrap();
     let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));

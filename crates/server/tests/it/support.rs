@@ -109,7 +109,7 @@ impl TestServer {
             "0.0.0",
             &format!("http://{address}"),
         );
-        settings.input_modes.push("application/json".to_owned());
+        settings.input_modes = lango_server::INPUT_MODES.map(str::to_owned).to_vec();
         settings.skills = vec![AgentSkill {
             id: "all".to_owned(),
             name: "all".to_owned(),

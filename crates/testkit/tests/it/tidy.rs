@@ -17,7 +17,7 @@ const GRAPH: [(&str, &[&str]); 14] = [
     ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
     ("sandbox", &[]),
-    ("server", &["a2a", "core", "engine"]),
+    ("server", &["a2a", "core", "documents", "engine"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
     ("tools", &["core", "frontmatter", "sandbox"]),

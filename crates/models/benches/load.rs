@@ -172,6 +172,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         key_source: String::new(),
         stream: true,
         context_tokens: None,
+        default_context_tokens: None,
         patience: Patience::default(),
     });
     Runner::new(RunnerParts {
@@ -179,8 +180,11 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         tree,
         model: Arc::new(Resilient::new(Arc::new(provider.model("any")), Vec::new())),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
+        attachments: Arc::new(lango_store::MemoryStore::new()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

@@ -3,8 +3,8 @@
 use crate::api::{self, Api};
 use crate::fault;
 use crate::http::{Endpoint, Patience};
-use crate::price::price_of;
 use crate::sse::Frames;
+use crate::table::{ModelFacts, facts_of};
 use crate::wire::{ReplyReader, Target, Wire, beginning};
 use crate::{anthropic, gemini, openai, responses};
 use futures_util::{StreamExt, stream};
@@ -58,8 +58,10 @@ pub struct ProviderSettings {
     pub key_source: String,
     /// Whether replies are streamed.
     pub stream: bool,
-    /// How many tokens its models take at once, if that is known.
+    /// How many tokens its models take at once, if somebody set it; wins over the table of models.
     pub context_tokens: Option<u64>,
+    /// How many tokens its models take at once where neither that nor the table says.
+    pub default_context_tokens: Option<u64>,
     /// How long lango waits.
     pub patience: Patience,
 }
@@ -78,6 +80,7 @@ struct Inner {
     api_key: Option<String>,
     key_source: String,
     context_tokens: Option<u64>,
+    default_context_tokens: Option<u64>,
 }
 
 impl Provider {
@@ -104,6 +107,7 @@ impl Provider {
             api_key: settings.api_key.filter(|key| !key.is_empty()),
             key_source: settings.key_source,
             context_tokens: settings.context_tokens,
+            default_context_tokens: settings.default_context_tokens,
         };
         Self {
             inner: Arc::new(inner),
@@ -115,6 +119,7 @@ impl Provider {
         let name = format!("{}/{id}", self.inner.id);
         ProviderModel {
             provider: self.clone(),
+            facts: facts_of(&self.inner.id, id),
             id: id.to_owned(),
             name,
         }
@@ -170,6 +175,7 @@ pub struct ProviderModel {
     provider: Provider,
     id: String,
     name: String,
+    facts: ModelFacts,
 }
 
 impl Model for ProviderModel {
@@ -178,9 +184,13 @@ impl Model for ProviderModel {
     }
 
     fn terms(&self) -> ModelTerms {
+        let provider = &self.provider.inner;
         ModelTerms {
-            price: price_of(&self.id),
-            context_tokens: self.provider.inner.context_tokens,
+            price: self.facts.price,
+            context_tokens: provider
+                .context_tokens
+                .or(self.facts.context_tokens)
+                .or(provider.default_context_tokens),
         }
     }
 
@@ -210,12 +220,14 @@ impl ProviderModel {
             name: &self.name,
             host: self.provider.inner.endpoint.host(),
             streaming: self.provider.inner.stream,
-            context_tokens: self.provider.inner.context_tokens,
-            max_output_tokens: None,
-            sees_images: true,
-            takes_temperature: true,
-            takes_effort: true,
-            takes_schema: true,
+            context_tokens: self.terms().context_tokens,
+            max_output_tokens: self.facts.max_output_tokens,
+            // Of a model that nobody knows, the user does: what was attached or set on purpose is sent.
+            sees_images: self.facts.sees_images.unwrap_or(true),
+            takes_temperature: self.facts.takes_temperature.unwrap_or(true),
+            takes_effort: self.facts.reasons.unwrap_or(true),
+            // The schema is in the instruction as well, so nothing is lost where it is not enforced.
+            takes_schema: self.facts.answers_by_schema.unwrap_or(false),
         }
     }
 
@@ -226,7 +238,9 @@ impl ProviderModel {
                 if let Some(opaque) = &mut reply.opaque {
                     opaque.model = Some(self.name.as_str().into());
                 }
-                reply.cost_micros = price_of(&self.id).map(|price| price.of(&reply.usage));
+                // A server that does not count its tokens does not give them away.
+                let price = self.facts.price.filter(|_| reply.usage.total() > 0);
+                reply.cost_micros = price.map(|price| price.of(&reply.usage));
                 ModelEvent::Reply(reply)
             }
             other => other,

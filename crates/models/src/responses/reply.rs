@@ -168,6 +168,7 @@ fn usage(usage: &Value) -> Usage {
     Usage {
         input_tokens: number("/input_tokens"),
         cached_tokens: number("/input_tokens_details/cached_tokens"),
+        cache_write_tokens: number("/input_tokens_details/cache_write_tokens"),
         output_tokens: number("/output_tokens"),
         reasoning_tokens: number("/output_tokens_details/reasoning_tokens"),
     }

@@ -59,8 +59,10 @@ async fn usage_is_cumulative_and_counts_the_cache() {
     let expected = Usage {
         input_tokens: 240,
         cached_tokens: 200,
+        cache_write_tokens: 30,
         output_tokens: 15,
         reasoning_tokens: 0,
+        ..Usage::default()
     };
     assert_eq!(
         reply(Anthropic, Answer::frames(frames)).await.usage,

@@ -79,6 +79,7 @@ async fn thinking_counts_as_output_and_absurd_counts_do_not_overflow() {
         cached_tokens: 60,
         output_tokens: 12,
         reasoning_tokens: 5,
+        ..Usage::default()
     };
     assert_eq!(reply(Gemini, counts(7)).await.usage, expected);
     assert_eq!(

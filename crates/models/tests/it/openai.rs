@@ -40,6 +40,7 @@ async fn usage_is_read_from_a_last_chunk_without_choices() {
         cached_tokens: 64,
         output_tokens: 20,
         reasoning_tokens: 8,
+        ..Usage::default()
     };
     assert_eq!((reply.text.as_str(), reply.usage), ("Hi", expected));
 }

@@ -65,6 +65,7 @@ pub fn settings(kind: Kind, url: &str) -> ProviderSettings {
         key_source: "environment variable `THE_KEY`".to_owned(),
         stream: true,
         context_tokens: None,
+        default_context_tokens: None,
         patience: Patience {
             connect: Duration::from_secs(5),
             idle: Duration::from_secs(20),

@@ -67,7 +67,17 @@ fn openai(messages: &[Value]) -> Result<(), String> {
             .as_array()
             .map_or(&[][..], Vec::as_slice);
         if role != "assistant" || calls.is_empty() {
-            ensure(message["content"].is_string(), || {
+            let content = &message["content"];
+            let is_part = |part: &Value| match text(&part["type"]) {
+                "text" => part["text"].is_string(),
+                "image_url" => text(&part["image_url"]["url"]).starts_with("data:image/"),
+                _ => false,
+            };
+            let has_parts = || {
+                let parts = content.as_array().filter(|parts| !parts.is_empty());
+                role == "user" && parts.is_some_and(|parts| parts.iter().all(is_part))
+            };
+            ensure(content.is_string() || has_parts(), || {
                 "a message without content".to_owned()
             })?;
         }

@@ -46,7 +46,8 @@ fn has_exactly_its_keys(tree: &Value) {
         "unused_files",
     ];
     assert_eq!(keys(tree), BTreeSet::from(all));
-    assert_eq!(keys(&tree["root"]), BTreeSet::from(["name", "tools"]));
+    let of_root = ["name", "settings", "tools"];
+    assert_eq!(keys(&tree["root"]), BTreeSet::from(of_root));
     for agent in tree["agents"].as_array().unwrap() {
         let all = [
             "capabilities",
@@ -54,6 +55,7 @@ fn has_exactly_its_keys(tree: &Value) {
             "model",
             "name",
             "remote",
+            "settings",
             "source",
             "tools",
         ];
@@ -70,7 +72,7 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
     has_exactly_its_keys(&tree);
     assert_eq!(tree["mode"], "multi");
     assert_eq!(tree["topology"], "specialists");
-    let root = json!({ "name": "lango-orchestrator", "tools": [] });
+    let root = json!({ "name": "lango-orchestrator", "tools": [], "settings": {} });
     assert_eq!(tree["root"], root);
     let agents = ["operator", "librarian", "planner", "chronicler"];
     assert_eq!(names(&tree["agents"]), agents);

@@ -107,3 +107,26 @@ fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>
         failed: *failed,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::words_of_the_person;
+
+    #[test]
+    fn what_the_runner_adds_below_a_question_is_not_read_as_the_persons_words() {
+        let memory = "\n\n<memory>\nlikes rum\n</memory>";
+        let environment = "\n\n<environment>\nDate: Monday, 2026-11-16\n</environment>";
+        let schema = "\n\n<answer-schema>\n{}\n</answer-schema>\nThe answer is JSON.";
+        for added in [
+            String::new(),
+            memory.to_owned(),
+            environment.to_owned(),
+            format!("{memory}{environment}"),
+            format!("{memory}{environment}{schema}"),
+            format!("{environment}{schema}"),
+        ] {
+            let text = format!("what is\n\nhere?{added}");
+            assert_eq!(words_of_the_person(&text), "what is\n\nhere?");
+        }
+    }
+}

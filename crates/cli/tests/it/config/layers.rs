@@ -7,7 +7,7 @@ use std::time::Duration;
 use lango_cli::config::{
     KEYS, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology, WhenBusy,
 };
-use lango_core::Limits;
+use lango_core::{Limits, ModelSettings, ReasoningEffort};
 use lango_engine::Action;
 
 use super::{Place, origin_of};
@@ -65,6 +65,9 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         orchestratorTools = "all"
         model = "openai/gpt"
         fallback = ["a/b", "c/d"]
+        temperature = 0.5
+        reasoningEffort = "minimal"
+        maxOutputTokens = 20
         agentsDir = "/agents"
         [providers.mine]
         kind = "anthropic"
@@ -157,6 +160,12 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         }
     );
     assert_eq!(agent.fallback, ["a/b", "c/d"]);
+    let expected = ModelSettings {
+        temperature: Some(0.5),
+        reasoning_effort: Some(ReasoningEffort::Minimal),
+        max_output_tokens: Some(20),
+    };
+    assert_eq!(agent.model_settings(), expected);
     assert_eq!(agent.idle_timeout, std::time::Duration::from_secs(7));
     let provider = &loaded.settings.providers["mine"];
     assert_eq!(provider.kind, Some(lango_models::Kind::Anthropic));

@@ -45,8 +45,10 @@ class Observed:
         self.calls = [(call["name"], arguments(call["arguments"])) for call in (self.message or {}).get("calls", [])]
         self.usage = (self.message or {}).get("usage", {})
         corrected = [str(event.get("detail", "")) for event in run.events if event["type"] == "turn.corrected"]
-        notes = [*corrected, run.progress] if self.text == text else [text[len(self.text) :], *corrected]
-        self.cut = self.text != text or any(LENGTH.search(note) for note in notes)
+        # Binaries that store the reason say it; older ones only that the reply is cut.
+        stored = ((self.message or {}).get("stop") or {}).get("reason")
+        self.stop = {"output_limit": "length", "filtered": "filter"}.get(stored)
+        self.cut = self.text != text or any(LENGTH.search(note) for note in [*corrected, run.progress])
 
 
 def differences(expected, seen):
@@ -99,10 +101,13 @@ def _of_reply(expected, seen):
             allowed.add(recorded + expected.usage["input_of_hosted_tools"])
         if seen.usage.get(reported) not in allowed:
             yield f"usage: {name}", recorded, seen.usage.get(reported)
-    if expected.stop != "end" and not seen.cut:
+    wanted = {"refusal": "filter"}.get(expected.stop, expected.stop)
+    if expected.stop != "end" and not seen.cut and seen.stop is None:
         empty = "without text" if not expected.text.strip() else "with text"
         yield f"stop: {expected.stop} {empty} is not reported", expected.stop, _short(seen.text)
-    if expected.stop == "end" and CUT.search((seen.message or {}).get("text", "")):
+    elif seen.stop not in (None, wanted):
+        yield f"stop: {expected.stop} is reported as {seen.stop}", expected.stop, _short(seen.message.get("stop"))
+    elif expected.stop == "end" and seen.text != seen.message["text"]:
         yield "stop: a whole answer is reported as cut", expected.stop, _short(seen.message["text"][-200:])
 
 

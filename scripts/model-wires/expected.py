@@ -54,12 +54,14 @@ def events(body):
             found.append("\n".join(lines[lines.index(line) :]))
             break
     values = []
-    for text in found:
+    for at, text in enumerate(found):
         if text.strip() == "[DONE]":
             values.append("[DONE]")
             continue
         try:
             values.append(json.loads(text))
         except ValueError:
-            raise Broken("an event that is not JSON") from None
+            # An event that the end of the stream cut in the middle is none.
+            if at + 1 < len(found) or lines[-1] == "":
+                raise Broken("an event that is not JSON") from None
     return values

@@ -102,8 +102,10 @@ def _add_piece(pieces, order, piece):
 
 
 def _call(call):
-    function = call.get("function") or call.get("custom") or {}
-    return function.get("name", ""), arguments(function.get("arguments", function.get("input")))
+    if call.get("custom"):
+        no_reply("custom tools, which lango does not ask for")
+    function = call.get("function") or {}
+    return function.get("name", ""), arguments(function.get("arguments"))
 
 
 def _text(content):

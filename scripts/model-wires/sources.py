@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-FOLDERS = ("cassettes", "cassette", "vcr_cassettes", "__fixtures__", "fixtures", "mock-responses")
+FOLDERS = ("cassettes", "cassette", "vcr_cassettes", "__fixtures__", "fixtures", "Fixtures", "testdata", "mock-responses")
 LARGEST_FILE = 32 * 1024 * 1024
 
 
@@ -36,7 +36,11 @@ class Recording:
 
 
 class Loader(yaml.CSafeLoader):
-    """Reads YAML with the tags that recorders use, and other tags as plain values."""
+    """Reads YAML with the tags that recorders use, other tags as plain values, and keys that are lists as text."""
+
+    def construct_mapping(self, node, deep=False):
+        pairs = [(self.construct_object(key, deep=True), self.construct_object(value, deep=True)) for key, value in node.value]
+        return {key if isinstance(key, str) else str(key): value for key, value in pairs}
 
 
 def _binary(loader, node):
@@ -82,6 +86,8 @@ def _yaml(name, data):
             continue
         if "when" in document:
             pairs = [(_rig_request(document["when"]), _rig_response(document["then"]))]
+        elif "request" in document and "response" in document:
+            pairs = [(document["request"], document["response"])]
         elif "requests" in document:
             pairs = zip(document["requests"], document["responses"])
         else:
@@ -110,7 +116,7 @@ def _rig_response(then):
 
 
 def _recording(name, number, request, response):
-    status = response.get("status", response.get("status_code", 200))
+    status = response.get("code", response.get("status", response.get("status_code", 200)))
     status = status.get("code", 200) if isinstance(status, dict) else status
     headers = {}
     for key, value in (response.get("headers") or {}).items():
@@ -170,12 +176,15 @@ def _lines(name, text):
 def _body(name, data):
     """The body of an answer alone."""
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
-    if text.lstrip().startswith("data:"):
+    if text.lstrip().startswith(("data:", "event:")):
         yield Recording(name, 1, "POST", "", None, 200, {"content-type": "text/event-stream"}, data)
         return
     try:
         value = json.loads(text)
     except ValueError:
+        return
+    if isinstance(value, dict) and isinstance(value.get("request"), dict) and isinstance(value.get("response"), dict):
+        yield _recording(name, 1, value["request"], value["response"])
         return
     if isinstance(value, dict) and {"status", "headers", "body"} <= set(value):
         yield _recording(name, 1, {"method": "POST", "uri": ""}, value)

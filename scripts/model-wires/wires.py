@@ -96,8 +96,9 @@ def _sample(recording):
     if recording.notes.get("events"):
         return recording.notes["events"][0]
     text = recording.body.decode("utf-8", "replace").lstrip("\ufeff").strip()
-    if text.startswith("data:"):
-        text = re.split(r"\r?\n", text[5:], maxsplit=1)[0]
+    if text.startswith(("data:", "event:")):
+        found = re.search(r"^data:(.*)$", text, re.M)
+        text = found.group(1).strip() if found else ""
     try:
         value = json.loads(text)
     except ValueError:
@@ -153,8 +154,10 @@ def provider(recording):
     for at, part in enumerate(parts[:-1]):
         if part in ("cassettes", "cassette") and not host:
             return parts[at + 1].removesuffix(".yaml")
-        if part == "packages":
+        if part in ("packages", "Fixtures"):
             return parts[at + 1]
+        if part == "testdata":
+            return re.sub(r"(?<=[a-z])(Common.*|Responses.*|Thinking.*|Object.*|With.*)$", "", parts[at + 1].removeprefix("Test")).lower()
         if part == "mock-responses":
             return "gemini" if parts[at + 1] == "googleai" else "vertex"
     words = re.findall(r"ollama|gpustack|vllm|snowflake|gateway|groq|mistral|anthropic|gemini|openai", (host + recording.url + recording.path).lower())

@@ -4,9 +4,9 @@
 //! within their session; replaying a turn's events gives the state that living it gave.
 
 use crate::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, Text,
-    Timestamp, ToolName, Trust, TurnId, Usage,
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Attachment, Call, CallId, Effect,
+    FrameId, Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId,
+    StopReason, Text, Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,6 +45,9 @@ pub enum EventBody {
         /// Where they came from; none in logs of a lango that did not ask.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<MessageOrigin>,
+        /// The files that belong to it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
         /// What holds for this turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settings: Option<TurnSettings>,
@@ -72,6 +75,9 @@ pub enum EventBody {
         /// What the provider wants back with it, exactly as it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
+        /// Why the reply ends where it does.
+        #[serde(default, skip_serializing_if = "StopReason::is_finished")]
+        stop: StopReason,
         /// The trust label of its author's context: trusted only if the instruction and the tools, the conversation,
         /// memory, the task and all results of calls are.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
@@ -90,6 +96,9 @@ pub enum EventBody {
         round: u32,
         /// Whether the agent's answer is the person's answer.
         finish: bool,
+        /// The files of the conversation that the agent is shown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// An agent refused its task; it is out for the rest of the turn.
     #[serde(rename = "agent.rejected")]
@@ -121,6 +130,9 @@ pub enum EventBody {
         status: CallStatus,
         /// What the model is told.
         output: Text,
+        /// The files that came back with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
         /// The trust label of the output: trusted only if nothing in it came from outside.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
         trust: Trust,
@@ -159,6 +171,9 @@ pub enum EventBody {
         status: CallStatus,
         /// What it said.
         output: Text,
+        /// The files that came back with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
         /// Whether it ends its frame with an answer.
         #[serde(rename = "final")]
         is_final: bool,
@@ -176,6 +191,9 @@ pub enum EventBody {
         call: Option<CallId>,
         /// What the model, or the reader of the log, is told.
         detail: Text,
+        /// How many tokens the requests of this frame may have from here on, if one was too long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
     },
     /// The turn is over.
     #[serde(rename = "turn.finished")]
@@ -282,6 +300,10 @@ pub enum Fault {
     Repetition,
     /// A reply without words and calls.
     EmptyReply,
+    /// A reply that reached the output limit before any words or calls.
+    OutputLimit,
+    /// A request that was too long for the model; the next one is shorter.
+    ContextTooLong,
     /// A refusal by an agent that cannot refuse.
     StrayRejection,
     /// The model gave no reply.
@@ -332,6 +354,17 @@ impl EventBody {
             }
             Self::AgentMessage { trust, .. } | Self::ToolReturned { trust, .. } => *trust,
             _ => Trust::Untrusted,
+        }
+    }
+
+    /// Returns the files that it refers to. The store keeps them as long as an event does.
+    pub fn attachments(&self) -> &[Attachment] {
+        match self {
+            Self::UserMessage { attachments, .. }
+            | Self::AgentDelegated { attachments, .. }
+            | Self::ToolReturned { attachments, .. }
+            | Self::RemoteReturned { attachments, .. } => attachments,
+            _ => &[],
         }
     }
 

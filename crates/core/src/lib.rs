@@ -8,6 +8,7 @@
 
 mod ambient;
 mod approval;
+mod attachment;
 mod declaration;
 mod embedder;
 mod event;
@@ -27,6 +28,7 @@ mod tool;
 
 pub use ambient::{Clock, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
+pub use attachment::{Attachment, AttachmentContents, AttachmentStore};
 pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
@@ -36,7 +38,7 @@ pub use input::{MessageOrigin, UserInput};
 pub use limits::{Limit, Limits};
 pub use model::{
     Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
-    ModelTerms, Opaque, Usage,
+    ModelSettings, ModelTerms, Opaque, ReasoningEffort, StopReason, Usage,
 };
 pub use outcome::Outcome;
 pub use price::Price;

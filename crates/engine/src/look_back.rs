@@ -72,9 +72,7 @@ impl LookBack {
 
 impl Past {
     fn new(root: &AgentName, exchange: Exchange) -> Self {
-        let mut messages = vec![Message::User {
-            text: Text::clone(&exchange.question),
-        }];
+        let mut messages = vec![Message::user(Text::clone(&exchange.question))];
         match &exchange.answer {
             // Else the next request would be read as the rest of this one.
             None => messages.push(Message::Notice {
@@ -113,6 +111,7 @@ fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {
             false => Text::clone(&answer.text),
         },
         failed: false,
+        attachments: Vec::new(),
     };
     let calls = Arc::from([call]);
     [

@@ -80,6 +80,7 @@ impl Turn {
             text: question.text,
             origin: Some(question.origin),
             settings: Some(settings),
+            attachments: Vec::new(),
         };
         turn.emit(FrameId::root(), AgentName::user(), body);
         turn.settle();

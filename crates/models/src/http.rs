@@ -50,6 +50,16 @@ impl Endpoint {
         }
     }
 
+    /// The host of its address, without the port.
+    pub fn host(&self) -> &str {
+        let rest = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = rest.split('/').next().unwrap_or_default();
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        host.rsplit_once(':').map_or(host, |(host, _)| host)
+    }
+
     /// Sends a request and waits for the head of its answer.
     pub async fn post(&self, request: &WireRequest) -> Result<Response, ModelFault> {
         let url = format!("{}{}", self.base_url, request.path);
@@ -72,8 +82,17 @@ impl Endpoint {
 
     /// The next bytes of an answer; none at its end.
     pub async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, ModelFault> {
-        match tokio::time::timeout(self.patience.idle, response.chunk()).await {
-            Err(_elapsed) => Err(silent(self.patience.idle)),
+        self.chunk_within(response, self.patience.idle).await
+    }
+
+    /// The next bytes of an answer, if they come within a time; none at its end.
+    pub async fn chunk_within(
+        &self,
+        response: &mut Response,
+        wait: Duration,
+    ) -> Result<Option<Vec<u8>>, ModelFault> {
+        match tokio::time::timeout(wait, response.chunk()).await {
+            Err(_elapsed) => Err(silent(wait)),
             Ok(Err(_)) => Err(ModelFault::CutOff),
             Ok(Ok(chunk)) => Ok(chunk.map(|bytes| bytes.to_vec())),
         }

@@ -8,6 +8,7 @@
 //! [`connect_embedder`] gives vectors of texts, from the same families of providers and over the same connections.
 
 mod anthropic;
+mod attachments;
 mod embedding;
 mod fault;
 mod gemini;
@@ -19,6 +20,7 @@ mod openai;
 mod price;
 mod provider;
 mod resilient;
+mod schema;
 mod sse;
 mod wire;
 

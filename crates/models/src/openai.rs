@@ -1,11 +1,15 @@
 //! Chat completions as OpenAI defined them. Many servers speak them, each a little differently; what is known of them is
 //! held by tests.
 
+mod call_id;
+mod reasoning;
 mod reply;
 mod request;
+mod stop;
 mod think;
+mod usage;
 
-use crate::wire::{ReplyReader, Wire, WireRequest};
+use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
 
@@ -24,10 +28,10 @@ impl Wire for OpenAi {
         "/v1"
     }
 
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest {
         WireRequest {
             path: "/chat/completions".to_owned(),
-            body: request::body(model, request, streaming),
+            body: request::body(target, request),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::fault;
 use crate::http::{Endpoint, Patience};
 use crate::price::price_of;
 use crate::sse::Frames;
-use crate::wire::{ReplyReader, Wire, beginning};
+use crate::wire::{ReplyReader, Target, Wire, beginning};
 use crate::{anthropic, gemini, openai};
 use futures_util::{StreamExt, stream};
 use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
@@ -12,6 +12,7 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The families of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -174,7 +175,7 @@ impl Model for ProviderModel {
         };
         stream::unfold(call, |mut call| async move {
             let item = call.next().await?;
-            let item = item.map(|event| call.model.priced(event));
+            let item = item.map(|event| call.model.complete(event));
             let item = item.map_err(|fault| call.model.provider.error(&call.model.name, fault));
             if item.is_err() {
                 call.state = State::Over;
@@ -186,9 +187,28 @@ impl Model for ProviderModel {
 }
 
 impl ProviderModel {
-    fn priced(&self, event: ModelEvent) -> ModelEvent {
+    fn target(&self) -> Target<'_> {
+        Target {
+            model: &self.id,
+            name: &self.name,
+            host: self.provider.inner.endpoint.host(),
+            streaming: self.provider.inner.stream,
+            context_tokens: self.provider.inner.context_tokens,
+            max_output_tokens: None,
+            sees_images: true,
+            takes_temperature: true,
+            takes_effort: true,
+            takes_schema: true,
+        }
+    }
+
+    /// Completes a reply with what its reader cannot know: its price, and whose opaque parts it holds.
+    fn complete(&self, event: ModelEvent) -> ModelEvent {
         match event {
             ModelEvent::Reply(mut reply) => {
+                if let Some(opaque) = &mut reply.opaque {
+                    opaque.model = Some(self.name.as_str().into());
+                }
                 reply.cost_micros = price_of(&self.id).map(|price| price.of(&reply.usage));
                 ModelEvent::Reply(reply)
             }
@@ -209,6 +229,9 @@ enum State {
     Streaming(Box<Reading>),
     Over,
 }
+
+/// How long to wait for usage and more text after the reply ended, from servers that leave the connection open.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// A stream that is being read.
 struct Reading {
@@ -235,9 +258,7 @@ impl Call<'_> {
     /// Sends the request. A reply that is not streamed is here at once.
     async fn send(&mut self) -> Result<Option<ModelEvent>, ModelFault> {
         let inner = &self.model.provider.inner;
-        let request = inner
-            .wire
-            .request(&self.model.id, &self.request, inner.stream);
+        let request = inner.wire.request(&self.model.target(), &self.request);
         let mut reader = inner.wire.reader(&self.request);
         let mut response = inner.endpoint.post(&request).await?;
         let content_type = response
@@ -298,7 +319,12 @@ impl Call<'_> {
             if reading.reader.is_whole() {
                 return reading.reader.finish().map(ModelEvent::Reply);
             }
-            match endpoint.chunk(&mut reading.response).await {
+            let wait = if reading.reader.has_ended() {
+                endpoint.patience.idle.min(LAST_WAIT)
+            } else {
+                endpoint.patience.idle
+            };
+            match endpoint.chunk_within(&mut reading.response, wait).await {
                 Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
                 // A stream that ends, well or badly, after its reply was whole has said all it had to say.
                 Ok(None) | Err(ModelFault::CutOff) => return reading.end(),

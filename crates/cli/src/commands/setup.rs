@@ -9,7 +9,6 @@ use crate::screen;
 use lango_core::{Message, Model, ModelEvent, ModelRequest};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs the command.
@@ -90,10 +89,8 @@ async fn try_out(model: &dyn Model) -> Result<(), Failure> {
     use futures_util::StreamExt;
     let request = ModelRequest {
         instruction: "Answer with one word.".into(),
-        messages: vec![Message::User {
-            text: "hello".into(),
-        }],
-        functions: Arc::from([]),
+        messages: vec![Message::user("hello")],
+        ..ModelRequest::default()
     };
     let mut stream = model.call(request);
     while let Some(event) = stream.next().await {

@@ -199,6 +199,7 @@ impl Turn {
             task: Arc::clone(&task),
             round,
             finish,
+            attachments: Vec::new(),
         };
         self.emit_as_root(step.frame.clone(), body);
         if is_remote {

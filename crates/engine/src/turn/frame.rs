@@ -24,6 +24,10 @@ pub(super) struct Frame {
     pub waiting_since: u32,
     /// Whether it was asked once more after a reply that was no reply.
     pub asked_again: bool,
+    /// Whether a reply reached the output limit, so that the next ones get as much as the model can write.
+    pub raise_output_limit: bool,
+    /// How many tokens its requests may have, after one was too long for its model.
+    pub context_tokens: Option<u64>,
     /// Replies in a row in which a call could not be run.
     pub faulty_replies: u32,
     /// Whether the reply under way had such a call.
@@ -111,6 +115,8 @@ impl Frame {
             entries: Vec::new(),
             waiting_since: 0,
             asked_again: false,
+            raise_output_limit: false,
+            context_tokens: None,
             faulty_replies: 0,
             reply_is_faulty: false,
             repetition: Repetition::default(),

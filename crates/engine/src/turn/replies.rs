@@ -6,11 +6,9 @@ use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
     AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit, ModelError,
-    ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, Text, Trust,
+    ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, StopReason, Text,
+    Trust,
 };
-
-/// What a person reads under an answer that its provider cut off.
-const CUT_ANSWER: &str = "the answer was cut off here by its provider";
 
 /// What a reply without calls is.
 enum Verdict {
@@ -19,6 +17,8 @@ enum Verdict {
     /// A refusal by the one who cannot refuse.
     StrayRejection,
     Nothing,
+    /// Nothing, because the output limit was reached before any text.
+    OutputLimit,
 }
 
 impl Turn {
@@ -42,10 +42,11 @@ impl Turn {
             calls,
             usage,
             cost_micros,
-            is_cut,
+            stop,
             opaque,
             model: replied,
         } = reply;
+        let is_cut = !stop.is_finished();
         let offers_nothing = !step.offer.delegate && !step.offer.tools;
         let dropped = if offers_nothing { calls.len() } else { 0 };
         let (calls, surplus) = if offers_nothing {
@@ -54,11 +55,20 @@ impl Turn {
             self.readable_calls(calls)
         };
 
-        let verdict = self.judge(&step.frame, &text);
+        let verdict = match self.judge(&step.frame, &text) {
+            Verdict::Nothing if stop == StopReason::OutputLimit => Verdict::OutputLimit,
+            verdict => verdict,
+        };
         let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
-        let text: Text = match is_final && is_cut {
-            true => format!("{text}\n\n[{CUT_ANSWER}]").into(),
-            false => text.into(),
+        let text: Text = match &stop {
+            StopReason::OutputLimit if is_final => {
+                format!("{text}\n\n[the answer was cut off here: it reached the output limit]")
+                    .into()
+            }
+            StopReason::Filtered { detail } if is_final => {
+                format!("{text}\n\n[the answer was cut off here: {detail}]").into()
+            }
+            _ => text.into(),
         };
         let message = EventBody::AgentMessage {
             text,
@@ -68,6 +78,7 @@ impl Turn {
             usage,
             cost_micros,
             opaque,
+            stop,
             trust: self.trust_of_reply(&step.frame, &step.agent),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);
@@ -107,10 +118,36 @@ impl Turn {
         {
             return;
         }
+        if let ModelFault::ContextTooLong { limit_tokens, .. } = &error.fault
+            && self.shorten(step, *limit_tokens, error)
+        {
+            return;
+        }
         self.correct(&step.frame, Fault::ModelFailed, None, error.to_string());
         if step.frame.is_root() {
             self.fail(error.to_string(), error.fault.is_of_the_setup());
         }
+    }
+
+    /// Makes the next request of a frame shorter, once. Returns whether it did.
+    fn shorten(&mut self, step: &ModelStep, limit: Option<u64>, error: &ModelError) -> bool {
+        let Some(frame) = self.state.frame(&step.frame) else {
+            return false;
+        };
+        if frame.context_tokens.is_some() {
+            return false;
+        }
+        // Three quarters of a window are filled, so two thirds of what was sent come down to half of it.
+        let sent = self.sent_tokens(frame, step.offer);
+        let most = (sent / 3 * 2).max(1);
+        let body = EventBody::TurnCorrected {
+            fault: Fault::ContextTooLong,
+            call: None,
+            detail: format!("{error}; asked again with a shorter request").into(),
+            context_tokens: Some(limit.map_or(most, |limit| limit.min(most))),
+        };
+        self.emit_as_root(step.frame.clone(), body);
+        true
     }
 
     pub(super) fn tool_returned(
@@ -132,6 +169,7 @@ impl Turn {
             status,
             output,
             trust,
+            attachments: Vec::new(),
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {
@@ -185,6 +223,7 @@ impl Turn {
             output,
             is_final,
             thread,
+            attachments: Vec::new(),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
         // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.
@@ -201,7 +240,7 @@ impl Turn {
                 self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
             }
             // The event itself ended the frame.
-            Verdict::Nothing | Verdict::StrayRejection => {}
+            Verdict::Nothing | Verdict::StrayRejection | Verdict::OutputLimit => {}
         }
     }
 
@@ -245,6 +284,12 @@ impl Turn {
             Verdict::Nothing => {
                 self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
             }
+            Verdict::OutputLimit => self.no_reply(
+                frame,
+                Fault::OutputLimit,
+                "the model reached its output limit before it wrote an answer (raise `agent.maxOutputTokens`, or lower \
+                 `agent.reasoningEffort`)",
+            ),
             Verdict::StrayRejection => {
                 self.no_reply(
                     frame,
@@ -280,7 +325,8 @@ impl Turn {
             let id = &mut rest[0].id;
             while id.as_str().is_empty() || id.as_str().len() > 128 || taken(id) {
                 number += 1;
-                *id = CallId::new(format!("call_{number}"));
+                // Nine letters and digits: no provider is stricter than Mistral.
+                *id = CallId::new(format!("call{number:05}"));
             }
         }
         (calls, surplus)
@@ -302,6 +348,7 @@ impl Turn {
                 fault,
                 call,
                 detail: detail.into(),
+                context_tokens: None,
             },
         );
     }

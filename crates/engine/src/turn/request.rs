@@ -11,7 +11,7 @@ use super::room;
 use super::steps::ModelStep;
 use crate::instruction;
 use crate::tree::Agent;
-use lango_core::{AgentName, Function, Message, ModelRequest, Text};
+use lango_core::{Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -32,11 +32,7 @@ impl Turn {
     pub fn request(&self, step: &ModelStep) -> ModelRequest {
         match self.state.frame(&step.frame) {
             Some(frame) => self.request_of(frame, step.offer),
-            None => ModelRequest {
-                instruction: "".into(),
-                messages: Vec::new(),
-                functions: Arc::from([]),
-            },
+            None => ModelRequest::default(),
         }
     }
 
@@ -47,6 +43,11 @@ impl Turn {
             tools: true,
             ..Offer::default()
         };
+        self.sent_tokens(frame, offer)
+    }
+
+    /// About how many tokens a request has.
+    pub(super) fn sent_tokens(&self, frame: &Frame, offer: Offer) -> u64 {
         room::tokens(room::bytes_of(&self.request_of(frame, offer)))
     }
 
@@ -56,13 +57,11 @@ impl Turn {
             .agent(frame.agent.as_str())
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
-        own.push(Message::User {
-            text: match &self.state.memory {
-                _ if !frame.id.is_root() => self.brief(frame),
-                Some(memory) => instruction::remembered(&self.state.question, memory),
-                None => Arc::clone(&self.state.question),
-            },
-        });
+        own.push(Message::user(match &self.state.memory {
+            _ if !frame.id.is_root() => self.brief(frame),
+            Some(memory) => instruction::remembered(&self.state.question, memory),
+            None => Arc::clone(&self.state.question),
+        }));
         own_steps(frame, &mut own);
         own.extend(offer.notice.map(|notice| Message::Notice {
             text: instruction::notice(notice).into(),
@@ -71,8 +70,10 @@ impl Turn {
             instruction: Arc::clone(&agent.instruction),
             messages: own,
             functions: self.functions(agent, offer),
+            raise_output_limit: frame.raise_output_limit,
+            ..ModelRequest::default()
         };
-        let room = self.make_room(&frame.agent, &mut request);
+        let room = self.make_room(frame, &mut request);
         if frame.id.is_root() {
             let earlier = self.look_back.messages(room).cloned();
             request.messages.splice(..0, earlier);
@@ -81,8 +82,9 @@ impl Turn {
     }
 
     /// Cuts what has to be sent until it fits, and gives the bytes that are left for earlier turns.
-    fn make_room(&self, agent: &AgentName, request: &mut ModelRequest) -> usize {
-        let Some(context_tokens) = self.state.context_tokens_of(agent) else {
+    fn make_room(&self, frame: &Frame, request: &mut ModelRequest) -> usize {
+        let known = || self.state.context_tokens_of(&frame.agent);
+        let Some(context_tokens) = frame.context_tokens.or_else(known) else {
             return usize::MAX;
         };
         let most = room::bytes_for(context_tokens);
@@ -155,6 +157,7 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
                         name: Arc::clone(&slot.call.name),
                         text: Arc::clone(text),
                         failed: *failed,
+                        attachments: Vec::new(),
                     }),
                     _ => None,
                 }));

@@ -30,7 +30,7 @@ pub(super) fn bytes_of(request: &ModelRequest) -> usize {
 /// The bytes of a message, as they count.
 pub(crate) fn message_bytes(message: &Message) -> usize {
     match message {
-        Message::User { text } | Message::Notice { text } => text.len(),
+        Message::User { text, .. } | Message::Notice { text } => text.len(),
         Message::Assistant {
             text,
             calls,

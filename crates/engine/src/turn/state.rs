@@ -7,8 +7,8 @@ use crate::instruction::{self, Notice};
 use crate::rejection;
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
-    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text,
-    Timestamp, Trust, Usage,
+    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, StopReason,
+    Text, Timestamp, Trust, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -124,12 +124,16 @@ impl State {
                 usage,
                 cost_micros,
                 opaque,
+                stop,
                 trust,
                 ..
             } => {
                 self.spend(*usage, *cost_micros);
                 self.lower_trust(&event.frame, *trust);
                 self.reply(&event.frame, text, calls, opaque.as_ref());
+                if *stop == StopReason::OutputLimit {
+                    self.change(&event.frame, |frame| frame.raise_output_limit = true);
+                }
                 if *is_final {
                     self.end(&event.frame, FrameEnd::Answered(Arc::clone(text)));
                 }
@@ -140,6 +144,7 @@ impl State {
                 task,
                 round,
                 finish,
+                ..
             } => {
                 self.rounds = self.rounds.max(*round);
                 // The delegating agent wrote the task, from all that it was shown.
@@ -183,6 +188,7 @@ impl State {
                 status,
                 output,
                 trust,
+                ..
             } => {
                 let failed = *status != CallStatus::Ok;
                 self.deeds.end(call, *status);
@@ -232,6 +238,7 @@ impl State {
                 output,
                 is_final,
                 thread,
+                ..
             } => {
                 self.change(&event.frame, |frame| frame.thread.clone_from(thread));
                 self.remote_returned(&event.frame, *status, output, *is_final);
@@ -240,7 +247,11 @@ impl State {
                 fault,
                 call,
                 detail,
+                context_tokens,
             } => {
+                if context_tokens.is_some() {
+                    self.change(&event.frame, |frame| frame.context_tokens = *context_tokens);
+                }
                 self.correct(&event.frame, *fault, call.as_ref(), detail);
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
@@ -316,8 +327,10 @@ impl State {
             return;
         }
         match fault {
-            Fault::EmptyReply => self.ask_again(frame, Notice::EmptyReply, detail),
-            Fault::StrayRejection => self.ask_again(frame, Notice::StrayRejection, detail),
+            Fault::EmptyReply => self.ask_again(frame, Some(Notice::EmptyReply), detail),
+            // The model did nothing wrong: the same request goes out with a higher limit.
+            Fault::OutputLimit => self.ask_again(frame, None, detail),
+            Fault::StrayRejection => self.ask_again(frame, Some(Notice::StrayRejection), detail),
             Fault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
             Fault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
             Fault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
@@ -394,14 +407,14 @@ impl State {
                 .all(|frame| !frame.remote && !frame.awaits_model() && frame.startable().is_empty())
     }
 
-    fn ask_again(&mut self, frame: &FrameId, notice: Notice, detail: &Text) {
+    fn ask_again(&mut self, frame: &FrameId, notice: Option<Notice>, detail: &Text) {
         let asked = self.frame(frame).is_some_and(|frame| frame.asked_again);
         if asked {
             self.end(frame, FrameEnd::Failed(Arc::clone(detail)));
         } else {
             self.change(frame, |frame| {
                 frame.asked_again = true;
-                frame.entries.push(Entry::Notice(notice));
+                frame.entries.extend(notice.map(Entry::Notice));
             });
         }
     }

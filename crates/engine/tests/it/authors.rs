@@ -164,7 +164,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
     assert!(matches!(&root[4], Message::Result { text, .. } if text.starts_with("the operator's")));
     let brief = &played.requests[1].1.messages;
     assert_eq!(brief.len(), 1, "the conversation is data in one message");
-    let Message::User { text } = &brief[0] else {
+    let Message::User { text, .. } = &brief[0] else {
         panic!("{brief:?}")
     };
     let (data, task) = text.split_once("\n\n## Task\n").unwrap();

@@ -168,7 +168,7 @@ fn earlier_turns_that_do_not_fit_are_left_out_whole_and_from_the_oldest() {
         .messages
         .iter()
         .filter_map(|message| match message {
-            Message::User { text } => text.split(" x").next(),
+            Message::User { text, .. } => text.split(" x").next(),
             _ => None,
         })
         .collect();

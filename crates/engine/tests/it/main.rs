@@ -28,6 +28,7 @@ mod refusals;
 mod remotes;
 mod resume;
 mod runner;
+mod stop_reasons;
 mod support;
 mod tree;
 mod trees;

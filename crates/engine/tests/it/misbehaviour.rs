@@ -394,7 +394,7 @@ fn an_absurd_number_of_calls_is_cut() {
 fn calls_of_a_reply_that_was_cut_off_never_run() {
     for shape in SHAPES {
         let cut = ModelReply {
-            is_cut: true,
+            stop: lango_core::StopReason::OutputLimit,
             ..raw("fs_read", "")
         };
         let played = at_the_file_agent(shape, vec![cut, say("I could not.")]);
@@ -407,7 +407,7 @@ fn calls_of_a_reply_that_was_cut_off_never_run() {
 #[test]
 fn an_answer_that_was_cut_off_says_so() {
     let cut = ModelReply {
-        is_cut: true,
+        stop: lango_core::StopReason::OutputLimit,
         ..say("The first half")
     };
     let played = Play::scripted(tree(Shape::Single), vec![cut]).run("x");

@@ -259,7 +259,13 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
     match one.step {
         Step::CallModel(step) if choices.next(30) == 29 => Input::ModelFailed {
             step,
-            error: failure(ModelFault::CutOff),
+            error: failure(match choices.next(2) {
+                0 => ModelFault::CutOff,
+                _ => ModelFault::ContextTooLong {
+                    detail: "too long".to_owned(),
+                    limit_tokens: None,
+                },
+            }),
         },
         Step::CallModel(step) => {
             let mut reply = choices.reply();

@@ -364,7 +364,9 @@ pub fn check_request(request: &ModelRequest) {
                     waiting.push(call.id.as_str());
                 }
             }
-            Message::User { text } | Message::Notice { text } => assert!(!text.trim().is_empty()),
+            Message::User { text, .. } | Message::Notice { text } => {
+                assert!(!text.trim().is_empty())
+            }
             Message::Result { .. } => {}
         }
     }

@@ -30,7 +30,7 @@ impl<'a> Request<'a> {
             .rposition(|message| matches!(message, Message::User { .. }))
             .unwrap_or(0);
         let (task, may_reject) = match request.messages.get(asked) {
-            Some(Message::User { text }) => match text.split_once("\n## Task\n") {
+            Some(Message::User { text, .. }) => match text.split_once("\n## Task\n") {
                 Some((_, task)) => (task, true),
                 None => (words_of_the_person(text), false),
             },
@@ -81,6 +81,7 @@ fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>
         name,
         text,
         failed,
+        ..
     } = message
     else {
         return None;

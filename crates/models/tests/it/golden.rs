@@ -57,6 +57,7 @@ fn history(kind: Kind) -> ModelRequest {
             name: "delegate".into(),
             text: "`librarian` rejected the task: it is not about knowledge".into(),
             failed: true,
+            attachments: Vec::new(),
         },
         assistant("", &[("call_3", "fs.read", "{\"path\": \"a.t")], None),
         Message::Result {
@@ -64,6 +65,7 @@ fn history(kind: Kind) -> ModelRequest {
             name: "fs.read".into(),
             text: "the arguments do not parse: EOF at line 1 column 13".into(),
             failed: true,
+            attachments: Vec::new(),
         },
         crate::support::notice("Answer now with what you have."),
     ];
@@ -71,6 +73,7 @@ fn history(kind: Kind) -> ModelRequest {
         instruction: "Route each task to the agent that owns it.".into(),
         messages,
         functions: functions(),
+        ..ModelRequest::default()
     }
 }
 

@@ -45,6 +45,7 @@ fn step(kind: Kind, data: &Value) -> ModelReply {
         ],
         opaque: Some(Opaque {
             kind: kind.name().into(),
+            model: None,
             data: Arc::new(data.clone()),
         }),
         ..say("")

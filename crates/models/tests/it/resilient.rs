@@ -113,7 +113,10 @@ async fn faults_that_will_not_pass_are_not_waited_out() {
     let lasting = [
         ModelFault::BadKey { detail: text("x") },
         ModelFault::UnknownModel { detail: text("x") },
-        ModelFault::ContextTooLong { detail: text("x") },
+        ModelFault::ContextTooLong {
+            detail: text("x"),
+            limit_tokens: None,
+        },
         ModelFault::Refused { detail: text("x") },
     ];
     for fault in lasting {

@@ -111,6 +111,7 @@ pub fn request() -> ModelRequest {
         instruction: "Be brief.".into(),
         messages: vec![user("hello")],
         functions: Arc::from([]),
+        ..ModelRequest::default()
     }
 }
 
@@ -138,7 +139,7 @@ pub fn function(name: &str) -> Function {
 }
 
 pub fn user(text: &str) -> Message {
-    Message::User { text: text.into() }
+    Message::user(text)
 }
 
 pub fn notice(text: &str) -> Message {
@@ -164,12 +165,14 @@ pub fn result(call: &str, name: &str, text: &str) -> Message {
         name: name.into(),
         text: text.into(),
         failed: false,
+        attachments: Vec::new(),
     }
 }
 
 pub fn opaque(kind: Kind, data: Value) -> Opaque {
     Opaque {
         kind: kind.name().into(),
+        model: None,
         data: Arc::new(data),
     }
 }

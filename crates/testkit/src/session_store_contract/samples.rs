@@ -3,8 +3,8 @@
 use lango_core::{
     AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
     CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
-    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, Trust,
-    TurnId, TurnSettings, Usage,
+    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, StopReason, Text, Timestamp, ToolName,
+    Trust, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -68,6 +68,7 @@ impl Sketch {
                 text: text.into(),
                 origin,
                 settings: None,
+                attachments: Vec::new(),
             },
         )
     }
@@ -94,6 +95,7 @@ impl Sketch {
                 task: task.into(),
                 round: 1,
                 finish,
+                attachments: Vec::new(),
             },
         )
     }
@@ -204,6 +206,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 text: text(""),
                 origin: Some(MessageOrigin::Pipe { typed_bytes: 7 }),
                 settings: Some(settings),
+                attachments: Vec::new(),
             },
         )
         .add(ROOT, "", message("let me see", Trust::Untrusted))
@@ -225,8 +228,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 cost_micros: Some(u64::MAX),
                 opaque: Some(Opaque {
                     kind: text("anthropic"),
+                    model: Some(text("anthropic/claude")),
                     data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
                 }),
+                stop: StopReason::Filtered {
+                    detail: text("it refused"),
+                },
                 trust: Trust::Trusted,
             },
         )
@@ -267,6 +274,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     context: text("context-1"),
                     task: None,
                 }),
+                attachments: Vec::new(),
             },
         )
         .add(
@@ -297,6 +305,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     CallStatus::Ok => Trust::Trusted,
                     _ => Trust::Untrusted,
                 },
+                attachments: Vec::new(),
             },
         )
     });
@@ -364,6 +373,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 fault: Fault::UnknownAgent,
                 call,
                 detail: text("no such agent"),
+                context_tokens: Some(1000),
             },
         )
     });
@@ -396,6 +406,7 @@ fn message(text: &str, trust: Trust) -> EventBody {
         usage: Usage::default(),
         cost_micros: None,
         opaque: None,
+        stop: StopReason::Finished,
         trust,
     }
 }

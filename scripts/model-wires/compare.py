@@ -32,7 +32,7 @@ class Observed:
         self.requests = requests
         self.error = self.error_text = None
         retry = re.search(r"model `[^\n]*?; (again in|retry(ing)? in|now `)[^\n]*", run.progress)
-        failed = next((event for event in run.events if event.get("fault") == "model_failed"), None)
+        failed = next((event for event in run.events if event.get("fault") in ("model_failed", "context_too_long")), None)
         if retry or failed:
             self.error_text = retry.group(0) if retry else failed["detail"]
             # lango names the class before the provider's own words, which could name any.
@@ -72,6 +72,8 @@ def _of_failure(expected, seen):
     if seen.error != expected.kind:
         yield f"an error of the class {expected.kind} is reported as {seen.error}", expected.message, seen.error_text[:300]
         return
+    if expected.kind == "too_long" and len(seen.requests) > 1 and _size(seen, 1) >= _size(seen, 0):
+        yield "too_long: the next request is not shorter", f"{_size(seen, 0)} bytes", f"{_size(seen, 1)} bytes"
     if (expected.kind in RETRIED) != seen.retried:
         yield f"{expected.kind}: retried is {seen.retried}", expected.message, seen.error_text[:300]
     if (expected.kind in SETUP) != (seen.run.code == 3):
@@ -155,6 +157,10 @@ def merged(details):
 
 def _present(mapping):
     return {name: value for name, value in mapping.items() if value is not None}
+
+
+def _size(seen, request):
+    return len(json.dumps(seen.requests[request][2]))
 
 
 def _message(seen, role):

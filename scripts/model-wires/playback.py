@@ -144,7 +144,7 @@ class Lango:
     def supports(self, key):
         """Whether the configuration has a key."""
         shown = self._start(["-c", f"{key}=?", "config", "check"])
-        return "unknown" not in (shown.stdout + shown.stderr).decode().lower()
+        return b"unknown key" not in shown.stdout + shown.stderr
 
     def has_option(self, option):
         return option.encode() in self._start(["run", "--help"]).stdout

@@ -22,8 +22,8 @@ def stream(chunks):
         feedback = chunk.get("promptFeedback") or {}
         blocked = feedback.get("blockReason") or blocked
         explanation = feedback.get("blockReasonMessage") or explanation
-        given = chunk.get("usageMetadata")
-        usage = {**usage, **given} if isinstance(given, dict) else usage
+        # The last count is of everything; one that lacks a field has none of it.
+        usage = chunk.get("usageMetadata") or usage
         for candidate in (chunk.get("candidates") or [])[:1]:
             has_candidate = True
             reason = candidate.get("finishReason") or reason

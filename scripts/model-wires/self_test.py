@@ -76,7 +76,7 @@ CASES = {
     ),
     "a key that is wrong": (wires.CHAT, 401, b'{"error": {"message": "Incorrect key", "code": "invalid_api_key"}}', Failure("bad_key")),
     "too many requests": (wires.ANTHROPIC, 429, b'{"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down"}}', Failure("rate_limited")),
-    "a prompt that is too long": (wires.CHAT, 400, b'{"error": {"message": "maximum context length is 10 tokens", "code": "context_length_exceeded"}}', Failure("too_long")),
+    "a request that is refused": (wires.CHAT, 400, b'{"error": {"message": "Unknown parameter", "type": "invalid_request_error"}}', Failure("refused")),
 }
 
 URLS = {

@@ -5,8 +5,8 @@
 
 use crate::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Attachment, Call, CallId, Effect,
-    FrameId, Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId,
-    StopReason, Text, Timestamp, ToolName, Trust, TurnId, Usage,
+    FrameId, Inspection, Limits, MessageOrigin, ModelSettings, Opaque, Outcome, Price,
+    RemoteThread, SessionId, StopReason, Text, Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -219,7 +219,7 @@ pub enum EventBody {
 }
 
 /// What holds for a turn, stored with its first event so that a later start decides the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
     /// The hard limits.
     pub limits: Limits,
@@ -245,6 +245,29 @@ pub struct TurnSettings {
     /// The models of agents that have one of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<AgentName, AgentModel>,
+    /// How every model should answer.
+    #[serde(default, skip_serializing_if = "ModelSettings::is_default")]
+    pub model_settings: ModelSettings,
+    /// The same for agents with settings of their own, the general ones included.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_model_settings: BTreeMap<AgentName, ModelSettings>,
+    /// The JSON schema that the answer to the user must satisfy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Arc<Value>>,
+    /// The machine the agents work on, and the date; none in logs of a lango that did not tell them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<TurnEnvironment>,
+}
+
+/// What agents are told about the machine they work on, as it was when the turn began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnEnvironment {
+    /// The day, such as `Monday, 2026-11-16`.
+    pub date: Text,
+    /// The difference to UTC there, such as `UTC+01:00`.
+    pub utc_offset: Text,
+    /// The operating system, such as `Linux`.
+    pub os: Text,
 }
 
 /// The model of a single agent, as it was when the turn began.
@@ -306,6 +329,8 @@ pub enum Fault {
     ContextTooLong,
     /// A refusal by an agent that cannot refuse.
     StrayRejection,
+    /// An answer that does not satisfy the schema of the turn.
+    InvalidAnswer,
     /// The model gave no reply.
     ModelFailed,
     /// A frame had to end without an answer because the model calls were spent.
@@ -349,6 +374,8 @@ impl EventBody {
     /// Returns the trust label of the text it holds.
     pub fn trust(&self) -> Trust {
         match self {
+            // Whatever is in a file, its author need not be the person who attached it.
+            Self::UserMessage { attachments, .. } if !attachments.is_empty() => Trust::Untrusted,
             Self::UserMessage { origin, .. } => {
                 origin.map_or(Trust::Untrusted, MessageOrigin::trust)
             }

@@ -253,10 +253,18 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens sent that the provider had in its cache.
     pub cached_tokens: u64,
+    /// Tokens sent that the provider wrote to its cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens received, those of its reasoning included.
     pub output_tokens: u64,
     /// Tokens received that were reasoning.
     pub reasoning_tokens: u64,
+}
+
+// Logs that were written before there was this number stay the same to the byte.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -270,6 +278,9 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }

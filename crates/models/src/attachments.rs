@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{Attachment, AttachmentContents};
 
-/// One attachment as it is sent.
+/// A part of an attachment as it is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AttachmentPart<'a> {
     Text(String),
@@ -29,19 +29,31 @@ pub(crate) fn attachment_parts<'a>(
     contents: &AttachmentContents,
     target: &Target<'_>,
 ) -> Vec<AttachmentPart<'a>> {
-    let part = |attachment: &'a Attachment| match contents.get(&attachment.digest) {
-        Some(bytes) if attachment.is_text() => {
-            let (name, text) = (&attachment.name, String::from_utf8_lossy(bytes));
-            AttachmentPart::Text(format!("[file `{name}`]\n{text}\n[end of file `{name}`]"))
-        }
-        Some(bytes) if attachment.is_image() && target.sees_images => AttachmentPart::Image {
+    let mut parts = Vec::with_capacity(2 * attachments.len());
+    for attachment in attachments {
+        let name = &attachment.name;
+        parts.push(AttachmentPart::Text(
+            match contents.get(&attachment.digest) {
+                Some(bytes) if attachment.is_text() => {
+                    let text = String::from_utf8_lossy(bytes);
+                    format!("[file `{name}`]\n{text}\n[end of file `{name}`]")
+                }
+                // The name is what a delegation refers to it by.
+                Some(_) if attachment.is_image() && target.sees_images => {
+                    format!("[image `{name}`]")
+                }
+                Some(_) => placeholder(attachment, "this model cannot see it"),
+                None => placeholder(attachment, "its content was deleted"),
+            },
+        ));
+        let bytes = contents.get(&attachment.digest);
+        let seen = bytes.filter(|_| attachment.is_image() && target.sees_images);
+        parts.extend(seen.map(|bytes| AttachmentPart::Image {
             media_type: &attachment.media_type,
             data: STANDARD.encode(bytes),
-        },
-        Some(_) => AttachmentPart::Text(placeholder(attachment, "this model cannot see it")),
-        None => AttachmentPart::Text(placeholder(attachment, "its content was deleted")),
-    };
-    attachments.iter().map(part).collect()
+        }));
+    }
+    parts
 }
 
 fn placeholder(attachment: &Attachment, reason: &str) -> String {

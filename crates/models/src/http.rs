@@ -62,10 +62,9 @@ impl Endpoint {
 
     /// Sends a request and waits for the head of its answer.
     pub async fn post(&self, request: &WireRequest) -> Result<Response, ModelFault> {
-        let url = format!("{}{}", self.base_url, request.path);
         let sending = self
             .client()?
-            .post(url)
+            .post(self.url(&request.path))
             .json_body(&request.body)
             .headers(self.header_map()?)
             .send();
@@ -74,8 +73,11 @@ impl Endpoint {
 
     /// Reads a JSON document.
     pub async fn get(&self, path: &str) -> Result<Value, ModelFault> {
-        let url = format!("{}{path}", self.base_url);
-        let sending = self.client()?.get(url).headers(self.header_map()?).send();
+        let sending = self
+            .client()?
+            .get(self.url(path))
+            .headers(self.header_map()?)
+            .send();
         let body = self.body(self.answered(sending).await?).await?;
         crate::wire::parse(&body)
     }
@@ -110,6 +112,15 @@ impl Endpoint {
             bytes.extend(chunk);
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The address of a path. A query of the base URL, such as Azure's `api-version`, goes with every request.
+    fn url(&self, path: &str) -> String {
+        let Some((base, query)) = self.base_url.split_once('?') else {
+            return format!("{}{path}", self.base_url);
+        };
+        let mark = if path.contains('?') { '&' } else { '?' };
+        format!("{}{path}{mark}{query}", base.trim_end_matches('/'))
     }
 
     async fn answered(

@@ -23,6 +23,11 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// Whether Mistral's own service is asked, which takes no field that it does not know.
+fn is_mistral(target: &Target<'_>) -> bool {
+    target.host.ends_with("mistral.ai") || target.name.starts_with("mistral/")
+}
+
 impl Wire for OpenAi {
     fn version(&self) -> &'static str {
         "/v1"

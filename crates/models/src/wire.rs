@@ -15,6 +15,11 @@ pub(crate) trait Wire: Send + Sync {
     /// A reader for its reply.
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader>;
 
+    /// Learns from a refusal what a model does not accept; whether the same call can then be sent in another form.
+    fn learn_from(&self, _model: &str, _fault: &ModelFault) -> bool {
+        false
+    }
+
     /// Where the list of models is.
     fn models_path(&self) -> &'static str;
 

@@ -37,7 +37,9 @@ pub async fn serve_command(
     let place = Place::of(&app, &arguments)?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let model = app.choose_model().await?.model;
+    let choice = app.choose_model().await?;
+    choice.warn();
+    let model = choice.model;
     let listener = place.listen().await?;
     let address = listener.local_addr()?;
     let url = place.url(address);

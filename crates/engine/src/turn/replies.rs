@@ -5,9 +5,9 @@ use super::frame::FrameEnd;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
-    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit, ModelError,
-    ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, StopReason, Text,
-    Trust,
+    AgentName, Attachment, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit,
+    ModelError, ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread,
+    StopReason, Text, Trust,
 };
 
 /// What a reply without calls is.
@@ -16,6 +16,8 @@ enum Verdict {
     Rejection(Text),
     /// A refusal by the one who cannot refuse.
     StrayRejection,
+    /// An answer that does not satisfy the schema of the turn, and why.
+    Invalid(String),
     Nothing,
     /// Nothing, because the output limit was reached before any text.
     OutputLimit,
@@ -55,8 +57,15 @@ impl Turn {
             self.readable_calls(calls)
         };
 
+        let text = match calls.is_empty() {
+            true => self.answer_text(&step.frame, text),
+            false => text,
+        };
         let verdict = match self.judge(&step.frame, &text) {
             Verdict::Nothing if stop == StopReason::OutputLimit => Verdict::OutputLimit,
+            Verdict::Answer if is_cut && self.answer_schema_of(&step.frame).is_some() => {
+                Verdict::Invalid("the reply was cut off before its end".to_owned())
+            }
             verdict => verdict,
         };
         let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
@@ -156,6 +165,7 @@ impl Turn {
         status: CallStatus,
         output: Text,
         trust: Trust,
+        attachments: Vec<Attachment>,
     ) {
         let running = |frame: &super::frame::Frame| {
             let mut slots = frame.slots().iter();
@@ -169,7 +179,7 @@ impl Turn {
             status,
             output,
             trust,
-            attachments: Vec::new(),
+            attachments: self.name_attachments(attachments),
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {
@@ -195,6 +205,7 @@ impl Turn {
         &mut self,
         step: &RemoteStep,
         result: Result<RemoteAnswer, RemoteError>,
+        attachments: Vec<Attachment>,
     ) {
         if !self
             .state
@@ -204,7 +215,7 @@ impl Turn {
             return;
         }
         let (status, output, verdict, thread) = match result {
-            Ok(RemoteAnswer { text, thread }) => {
+            Ok(RemoteAnswer { text, thread, .. }) => {
                 let verdict = self.judge(&step.frame, &text);
                 (CallStatus::Ok, Text::from(text), verdict, thread)
             }
@@ -223,7 +234,7 @@ impl Turn {
             output,
             is_final,
             thread,
-            attachments: Vec::new(),
+            attachments: self.name_attachments(attachments),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
         // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.
@@ -232,7 +243,7 @@ impl Turn {
             root.is_some_and(|root| root.slots().len() == 1)
         };
         match verdict {
-            Verdict::Answer if asks && is_alone() => {
+            Verdict::Answer if asks && is_alone() && !self.has_answer_schema() => {
                 let limit = self.state.limit_hit;
                 self.finish(Outcome::Answered { limit }, Some(seq));
             }
@@ -240,7 +251,10 @@ impl Turn {
                 self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
             }
             // The event itself ended the frame.
-            Verdict::Nothing | Verdict::StrayRejection | Verdict::OutputLimit => {}
+            Verdict::Nothing
+            | Verdict::StrayRejection
+            | Verdict::Invalid(_)
+            | Verdict::OutputLimit => {}
         }
     }
 
@@ -250,7 +264,10 @@ impl Turn {
             Some("") => Verdict::Rejection("no reason given".into()),
             Some(reason) => Verdict::Rejection(reason.into()),
             None if text.trim().is_empty() => Verdict::Nothing,
-            None => Verdict::Answer,
+            None => match self.answer_problem(frame, text) {
+                Some(problem) => Verdict::Invalid(problem),
+                None => Verdict::Answer,
+            },
         }
     }
 
@@ -281,6 +298,7 @@ impl Turn {
                     EventBody::AgentRejected { reason },
                 );
             }
+            Verdict::Invalid(problem) => self.invalid_answer(frame, problem),
             Verdict::Nothing => {
                 self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
             }

@@ -1,8 +1,8 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, Clock, Event, Ids, Limits, Model, Page, Recollection, RemoteAgent, SessionId,
-    SessionStore, Tool, UserId, UserInput,
+    AgentName, AttachmentStore, Clock, Environment, Event, Ids, Limits, Model, ModelSettings, Page,
+    Recollection, RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
     Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
@@ -18,8 +18,11 @@ use tokio::sync::mpsc;
 pub struct Bench {
     pub tools: Vec<Arc<dyn Tool>>,
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
+    pub model_settings: ModelSettings,
+    pub environment: Option<Arc<dyn Environment>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
+    pub attachments: Arc<dyn AttachmentStore>,
     pub limits: Limits,
     pub rules: Rules,
     pub folder: &'static str,
@@ -34,8 +37,11 @@ impl Bench {
         Self {
             tools,
             models: BTreeMap::new(),
+            model_settings: ModelSettings::default(),
+            environment: None,
             remotes: Vec::new(),
             store: Arc::new(MemoryStore::new()),
+            attachments: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
             rules: Rules::default(),
             folder: "/work",
@@ -67,8 +73,11 @@ impl Bench {
             tree,
             model: Arc::new(model),
             models: self.models.clone(),
+            model_settings: self.model_settings,
+            environment: self.environment.clone(),
             remotes: self.remotes.clone(),
             store: Arc::clone(&self.store),
+            attachments: Arc::clone(&self.attachments),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,

@@ -126,7 +126,9 @@ fn arguments_that_do_not_fit_the_schema_name_the_field() {
         parameters: Arc::new(schema),
         ..lango_testkit::tool::spec("fs_read")
     };
-    let tree = Arc::new(Tree::single(vec![Arc::new(spec)]).unwrap());
+    let tree = Arc::new(
+        Tree::single(vec![Arc::new(spec)], &lango_engine::TreeSettings::default()).unwrap(),
+    );
     for (arguments, named) in [
         (json!({}), "path"),
         (json!({"path": 1}), "path"),

@@ -83,6 +83,7 @@ fn turn_with_a_long_result() -> (Turn, Vec<Event>) {
         step,
         status: CallStatus::Ok,
         output: "x".repeat(90_000).into(),
+        attachments: Vec::new(),
         trust: lango_core::Trust::Untrusted,
     };
     events.extend(turn.accept(input, Timestamp(2)));

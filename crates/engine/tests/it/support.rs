@@ -55,7 +55,9 @@ pub fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) ->
         ..TreeSettings::default()
     };
     let name = match shape {
-        Shape::Single => return Arc::new(Tree::single(specs(tools)).unwrap()),
+        Shape::Single => {
+            return Arc::new(Tree::single(specs(tools), &TreeSettings::default()).unwrap());
+        }
         Shape::Specialists => "specialists",
         Shape::Classic => "classic",
         Shape::ClassicToolLess => {
@@ -96,6 +98,8 @@ pub struct Play<'a> {
     pub price: Option<lango_core::Price>,
     pub context_tokens: Option<u64>,
     pub agent_models: BTreeMap<AgentName, AgentModel>,
+    /// What else the turn's first event stores.
+    settings: TurnSettings,
     models: Models<'a>,
     tools: Tools<'a>,
     remote: Remotes<'a>,
@@ -114,6 +118,7 @@ impl<'a> Play<'a> {
             price: None,
             context_tokens: None,
             agent_models: BTreeMap::new(),
+            settings: TurnSettings::default(),
             models: Box::new(models),
             tools: Box::new(|step| (CallStatus::Ok, format!("{} ran", step.tool))),
             remote: Box::new(|_| Ok("bonjour".to_owned())),
@@ -128,6 +133,12 @@ impl<'a> Play<'a> {
                 .pop_front()
                 .unwrap_or_else(|| lango_testkit::model::say("done"))
         })
+    }
+
+    /// The same with more in the turn's first event.
+    pub fn settings(mut self, settings: TurnSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
@@ -158,12 +169,11 @@ impl<'a> Play<'a> {
             limits: self.limits,
             model: "test/scripted".into(),
             topology: Text::clone(&self.tree.digest),
-            folder: None,
             price: self.price,
             context_tokens: self.context_tokens,
-            memory: None,
             history_trust: self.look_back_trust(),
             models: self.agent_models.clone(),
+            ..self.settings.clone()
         };
         Turn::begin(
             Arc::clone(&self.tree),
@@ -206,6 +216,7 @@ impl<'a> Play<'a> {
                         status,
                         output: output.into(),
                         trust: Trust::Untrusted,
+                        attachments: Vec::new(),
                     }
                 }
                 Step::CallRemote(step) => {
@@ -214,8 +225,12 @@ impl<'a> Play<'a> {
                         detail,
                         is_unknown: false,
                     });
-                    let result = result.map(|text| lango_core::RemoteAnswer { text, thread: None });
-                    Input::RemoteReturned { step, result }
+                    let result = result.map(lango_core::RemoteAnswer::from);
+                    Input::RemoteReturned {
+                        step,
+                        result,
+                        attachments: Vec::new(),
+                    }
                 }
             };
             events.extend(turn.accept(input, Timestamp(2)));
@@ -275,6 +290,11 @@ impl Played {
             other => panic!("{other:?} is no answer"),
         };
         (event.author.to_string(), text)
+    }
+
+    /// The name of the agent that owns the turn.
+    pub fn turn_root(&self) -> String {
+        self.requests[0].0.agent.to_string()
     }
 
     pub fn answered(&self) -> bool {

@@ -101,9 +101,9 @@ impl Reader {
         if let Some(fresh) = number("input_tokens") {
             let cached = number("cache_read_input_tokens").unwrap_or(0);
             self.usage.cached_tokens = cached;
-            self.usage.input_tokens = fresh
-                .saturating_add(cached)
-                .saturating_add(number("cache_creation_input_tokens").unwrap_or(0));
+            let written = number("cache_creation_input_tokens").unwrap_or(0);
+            self.usage.cache_write_tokens = written;
+            self.usage.input_tokens = fresh.saturating_add(cached).saturating_add(written);
         }
         if let Some(output) = number("output_tokens") {
             self.usage.output_tokens = output;

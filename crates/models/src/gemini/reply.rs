@@ -101,6 +101,7 @@ impl Reader {
                 cached_tokens: number("cachedContentTokenCount"),
                 output_tokens: number("candidatesTokenCount").saturating_add(thoughts),
                 reasoning_tokens: thoughts,
+                ..Usage::default()
             };
         }
     }

@@ -1,5 +1,6 @@
 //! Ids of calls, as servers take them. They may come from another provider's reply.
 
+use super::is_mistral;
 use crate::wire::Target;
 use lango_core::CallId;
 use sha2::{Digest, Sha256};
@@ -24,7 +25,7 @@ fn wants_short_ids(target: &Target<'_>) -> bool {
         "ministral",
     ];
     let model = target.model.to_ascii_lowercase();
-    target.host.ends_with("mistral.ai") || FAMILIES.iter().any(|family| model.contains(family))
+    is_mistral(target) || FAMILIES.iter().any(|family| model.contains(family))
 }
 
 /// Exactly nine letters and digits. Any other id becomes a digest of itself, the same in every request.

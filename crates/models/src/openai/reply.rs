@@ -104,7 +104,7 @@ impl Reader {
 
     /// Reads what surrounds the message: an error, the usage, the reason of the end.
     fn envelope(&mut self, body: &Value) -> Result<(), ModelFault> {
-        let choice = &body["choices"][0];
+        let choice = first_choice(body);
         for error in [&body["error"], &choice["error"]] {
             if !error.is_null() {
                 return Err(fault::inside(error));
@@ -130,7 +130,7 @@ impl ReplyReader for Reader {
         }
         let chunk = wire::parse(data)?;
         self.envelope(&chunk)?;
-        let choice = &chunk["choices"][0];
+        let choice = first_choice(&chunk);
         // Some servers close a stream with the whole message in place of the last piece.
         let delta = choice.get("delta").or_else(|| choice.get("message"));
         self.message(delta.unwrap_or(&Value::Null))
@@ -139,7 +139,7 @@ impl ReplyReader for Reader {
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
         let body = wire::parse(body)?;
         self.envelope(&body)?;
-        let message = &body["choices"][0]["message"];
+        let message = &first_choice(&body)["message"];
         // A content filter may leave nothing but its reason.
         let is_filtered = matches!(self.stop, Some(StopReason::Filtered { .. }));
         if !message.is_object() && !is_filtered {
@@ -190,6 +190,13 @@ impl ReplyReader for Reader {
             ..ModelReply::default()
         })
     }
+}
+
+/// The choice that counts. One chunk of a stream may hold nothing but another.
+fn first_choice(body: &Value) -> &Value {
+    let mut choices = body["choices"].as_array().into_iter().flatten();
+    let is_first = |choice: &&Value| choice["index"].as_u64().unwrap_or(0) == 0;
+    choices.find(is_first).unwrap_or(&Value::Null)
 }
 
 /// Text, or a list of parts of which some are text.

@@ -1,7 +1,7 @@
 //! What is sent: the stable part first, so that caches can keep it.
 
-use super::KIND;
 use super::call_id::call_id;
+use super::{KIND, is_mistral};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
     let names = Names::of(request);
     let mut body = json!({ "model": target.model, "messages": messages(target, request, &names), "stream": target.streaming });
-    if target.streaming {
+    // Mistral refuses the field, and counts without being asked.
+    if target.streaming && !is_mistral(target) {
         body["stream_options"] = json!({ "include_usage": true });
     }
     if !request.functions.is_empty() {

@@ -32,6 +32,11 @@ pub(super) fn read(usage: &Value) -> Usage {
             "/cached_tokens",
             "/prompt_cache_hit_tokens",
         ]),
+        cache_write_tokens: first(&[
+            "/prompt_tokens_details/cache_write_tokens",
+            "/prompt_tokens_details/cache_creation_tokens",
+            "/cache_creation_input_tokens",
+        ]),
         output_tokens: if is_beside {
             completion_tokens.saturating_add(reasoning_tokens)
         } else {

@@ -1,8 +1,9 @@
 //! A model that is asked again, and then others in its place.
 
+use crate::support::Kind;
 use crate::support::{BOTH, call, model, request};
 use lango_core::{Model, ModelError, ModelEvent, ModelFault, ModelReply};
-use lango_models::{Kind, Resilient};
+use lango_models::Resilient;
 use lango_testkit::model::{ScriptedModel, failure, say};
 use lango_testkit::wire_server::{Answer, Fault, WireServer};
 use std::sync::{Arc, Mutex};

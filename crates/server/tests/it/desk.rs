@@ -3,7 +3,7 @@
 use crate::support::{TestServer, message};
 use lango_core::{
     Answer, AnsweredBy, CallStatus, EventBody, MessageOrigin, Page, Patience, Risk, SessionCatalog,
-    Tool, Trust, UserId,
+    SessionStore, Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::Desk;
@@ -76,7 +76,9 @@ async fn a_message_of_a_caller_is_logged_as_a_programs_and_its_answer_is_untrust
     let context = sent["result"]["task"]["contextId"].as_str().unwrap();
     let session = Desk::session_of(&UserId::from("a2a"), context);
     let page = Page { from: 1, limit: 10 };
-    let events = server.store.read(&session, page).await.unwrap();
+    let events = SessionStore::read(&*server.store, &session, page)
+        .await
+        .unwrap();
     let EventBody::UserMessage { origin, .. } = &events[0].body else {
         panic!("{events:?}");
     };
@@ -163,7 +165,9 @@ async fn cancelling_what_waits_denies_it() {
         from: 1,
         limit: 100,
     };
-    let events = server.store.read(&session, all).await.unwrap();
+    let events = SessionStore::read(&*server.store, &session, all)
+        .await
+        .unwrap();
     let is_denied = |body: &EventBody| {
         matches!(
             body,

@@ -1,16 +1,26 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
-    CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
-    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, StopReason, Text, Timestamp, ToolName,
-    Trust, TurnId, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Attachment,
+    Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits,
+    MessageOrigin, Opaque, Outcome, Price, PriceTier, RemoteThread, Risk, SessionId, StopReason,
+    Text, Timestamp, ToolName, Trust, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
 
 /// The root agent of the sketches.
 pub const ROOT: &str = "sketch-root";
+
+/// A reference to a file of this size.
+pub fn attachment(name: &str, digest: &str, size: usize) -> Attachment {
+    Attachment {
+        name: name.into(),
+        media_type: "text/plain".into(),
+        digest: digest.into(),
+        size: size as u64,
+    }
+}
 
 /// A log in the making: numbers the events, keeps turn and time.
 #[derive(Debug, Clone)]
@@ -71,6 +81,20 @@ impl Sketch {
                 attachments: Vec::new(),
             },
         )
+    }
+
+    /// The last event refers to a file.
+    pub fn attach(mut self, file: &Attachment) -> Self {
+        if let Some(
+            EventBody::UserMessage { attachments, .. }
+            | EventBody::AgentDelegated { attachments, .. }
+            | EventBody::ToolReturned { attachments, .. }
+            | EventBody::RemoteReturned { attachments, .. },
+        ) = self.events.last_mut().map(|event| &mut event.body)
+        {
+            attachments.push(file.clone());
+        }
+        self
     }
 
     /// An agent says something that ends its frame.
@@ -175,7 +199,15 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         price: Some(Price {
             input: 0.1,
             cached: 1e-3,
+            cache_write: Some(0.125),
             output: 75.0,
+            tier: Some(PriceTier {
+                above_tokens: 200_000,
+                input: 0.2,
+                cached: 2e-3,
+                cache_write: None,
+                output: 112.5,
+            }),
         }),
         context_tokens: Some(200_000),
         memory: Some(text("- likes ä\n")),
@@ -189,10 +221,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             },
         )]
         .into(),
+        ..TurnSettings::default()
     };
     let usage = Usage {
         input_tokens: u64::MAX,
         cached_tokens: 2,
+        cache_write_tokens: u64::MAX,
         output_tokens: 1,
         reasoning_tokens: 3,
     };

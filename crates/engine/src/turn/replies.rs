@@ -2,6 +2,7 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
+use super::room;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
@@ -143,11 +144,12 @@ impl Turn {
         let Some(frame) = self.state.frame(&step.frame) else {
             return false;
         };
-        if frame.context_tokens.is_some() {
+        let request = self.request_of(frame, step.offer);
+        if frame.context_tokens.is_some() || !room::can_be_shorter(&request) {
             return false;
         }
         // Three quarters of a window are filled, so two thirds of what was sent come down to half of it.
-        let sent = self.sent_tokens(frame, step.offer);
+        let sent = room::tokens(room::bytes_of(&request));
         let most = (sent / 3 * 2).max(1);
         let body = EventBody::TurnCorrected {
             fault: Fault::ContextTooLong,

@@ -43,15 +43,10 @@ impl Turn {
             tools: true,
             ..Offer::default()
         };
-        self.sent_tokens(frame, offer)
-    }
-
-    /// About how many tokens a request has.
-    pub(super) fn sent_tokens(&self, frame: &Frame, offer: Offer) -> u64 {
         room::tokens(room::bytes_of(&self.request_of(frame, offer)))
     }
 
-    fn request_of(&self, frame: &Frame, offer: Offer) -> ModelRequest {
+    pub(super) fn request_of(&self, frame: &Frame, offer: Offer) -> ModelRequest {
         let agent = self
             .tree
             .agent(frame.agent.as_str())

@@ -193,6 +193,21 @@ pub(super) fn cut(messages: &mut [Message], mut excess: usize) {
     }
 }
 
+/// Whether less can be sent in place of a request: earlier turns, files, or results that are longer than the cut.
+pub(super) fn can_be_shorter(request: &ModelRequest) -> bool {
+    let mut questions = 0;
+    request.messages.iter().any(|message| match message {
+        Message::User { attachments, .. } => {
+            questions += 1;
+            questions > 1 || !attachments.is_empty()
+        }
+        Message::Result {
+            text, attachments, ..
+        } => text.len() > 2 * CUT_BYTES || !attachments.is_empty(),
+        Message::Assistant { .. } | Message::Notice { .. } => false,
+    })
+}
+
 /// Cuts results, the oldest first, until `excess` bytes are saved or nothing is left to cut, and returns what is still too
 /// much. No more than that is taken of any of them, and its beginning and end stay.
 fn cut_results(messages: &mut [Message], mut excess: usize) -> usize {

@@ -7,11 +7,11 @@
 use crate::approval_laws::{answer, check_approvals, rules};
 use crate::crash_laws::{crash, retries};
 use crate::schema_laws::{array_schema, check_answer};
-use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
+use crate::support::{SHAPES, Shape, check_request, function_names, model_fault, start, tree_with};
 use lango_core::{
-    AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply,
-    ModelRequest, Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust,
-    TurnSettings, Usage,
+    AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelReply, ModelRequest,
+    Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust, TurnSettings,
+    Usage,
 };
 use lango_engine::{Input, Mode, Rules, Step, Tree, Turn, TurnStart};
 use lango_testkit::model::{failure, raw_call};
@@ -240,10 +240,8 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         check_replay(tree, &rules, &events, &turn)?;
     }
     prop_assert!(turn.ready().is_empty());
-    prop_assert!(
-        turn.accept(Input::Cancelled, Timestamp(3)).is_empty(),
-        "after the end nothing happens"
-    );
+    let after_the_end = turn.accept(Input::Cancelled, Timestamp(3));
+    prop_assert!(after_the_end.is_empty());
     Ok(Lived {
         events,
         turn,
@@ -262,13 +260,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
     match one.step {
         Step::CallModel(step) if choices.next(30) == 29 => Input::ModelFailed {
             step,
-            error: failure(match choices.next(2) {
-                0 => ModelFault::CutOff,
-                _ => ModelFault::ContextTooLong {
-                    detail: "too long".to_owned(),
-                    limit_tokens: None,
-                },
-            }),
+            error: failure(model_fault(choices.next(2) == 1)),
         },
         Step::CallModel(step) => {
             let mut reply = choices.reply();

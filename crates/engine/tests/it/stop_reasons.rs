@@ -130,6 +130,14 @@ fn request_bytes(turn: &Turn) -> usize {
 }
 
 #[test]
+fn a_request_that_cannot_be_shortened_fails_at_once() {
+    let play = Play::scripted(tree(Shape::Single), Vec::new());
+    let (mut turn, _) = play.begin("x");
+    too_long(&mut turn, Some(10));
+    assert!(matches!(turn.outcome(), Some(Outcome::Failed { .. })));
+}
+
+#[test]
 fn a_request_that_is_too_long_is_shortened_once_and_replays_the_same() {
     for (limit, most) in [(None, 50_000), (Some(4_000), 10_000)] {
         let (mut turn, mut events) = turn_with_a_long_result();

@@ -1,8 +1,8 @@
 //! Plays turns without a runtime: a script answers for the models, another for the tools.
 
 use lango_core::{
-    AgentModel, AgentName, CallStatus, Event, EventBody, Limits, Message, ModelReply, ModelRequest,
-    Outcome, SessionId, Text, Timestamp, Trust, TurnId, TurnSettings,
+    AgentModel, AgentName, CallStatus, Event, EventBody, Limits, Message, ModelFault, ModelReply,
+    ModelRequest, Outcome, SessionId, Text, Timestamp, Trust, TurnId, TurnSettings,
 };
 use lango_engine::{
     Action, Input, LookBack, ModelStep, RemoteCard, RemoteStep, Rule, Step, ToolStep, Topology,
@@ -251,6 +251,17 @@ impl<'a> Play<'a> {
 }
 
 /// A rule over tools and nothing else.
+/// A cut stream, or a request that is too long.
+pub fn model_fault(is_too_long: bool) -> ModelFault {
+    if !is_too_long {
+        return ModelFault::CutOff;
+    }
+    ModelFault::ContextTooLong {
+        detail: "too long".to_owned(),
+        limit_tokens: None,
+    }
+}
+
 pub fn rule(action: Action, tool: &str) -> Rule {
     Rule {
         action,

@@ -286,7 +286,7 @@ async fn a_turn_whose_process_is_gone_goes_on_with_the_same_files() {
     let model = Arc::new(ScriptedModel::replies([say("a cat"), say("still a cat")]));
     let bench = open();
     let mut conversation = bench
-        .runner(Arc::clone(&model))
+        .runner(Shared(Arc::clone(&model)))
         .open(session)
         .await
         .unwrap();

@@ -92,6 +92,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
             models: Default::default(),
             remotes: Vec::new(),
             store: Arc::clone(&bench.store),
+            attachments: Arc::clone(&bench.attachments),
             limits: bench.limits,
             rules: Default::default(),
             folder: bench.folder,

@@ -128,7 +128,7 @@ impl Desk {
     ) -> Result<Ended, ReportError> {
         let turn = TurnId::new(job.task.as_str());
         // Callers are programs, so the message is not the person's word.
-        let mut question = UserInput::of_program(words::question(&job.message));
+        let mut question = UserInput::of_program(words::stored_question(&job.message));
         question.attachments = words::attachments(&job.message);
         let (sender, shown) = mpsc::channel(SHOWN_AHEAD);
         let stop = Stop::new();

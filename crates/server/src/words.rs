@@ -9,12 +9,18 @@ use serde_json::{Value, json};
 /// The artifact that holds the answer.
 pub(crate) const ANSWER: &str = "answer";
 
-/// What a message says, as one text. Its files are no part of it.
+/// What a message says, as one text.
 pub(crate) fn question(message: &Message) -> String {
-    let parts = message
-        .parts
-        .iter()
-        .filter(|part| reference(part).is_none());
+    said(message.parts.iter())
+}
+
+/// The same of a message whose files are stored: what stands in their place is no part of it.
+pub(crate) fn stored_question(message: &Message) -> String {
+    let parts = message.parts.iter();
+    said(parts.filter(|part| reference(part).is_none()))
+}
+
+fn said<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
     let said = parts.filter_map(|part| match &part.content {
         PartContent::Text(text) => Some(text.clone()),
         PartContent::Data(data) => Some(data.to_string()),

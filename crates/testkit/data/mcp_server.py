@@ -78,9 +78,8 @@ def tools():
         "add": ("Adds two numbers.", schema(a={"type": "number"}, b={"type": "number"})),
         "fail": ("Fails.", schema()),
         "measure": ("Returns a structure and no text.", schema()),
-        "picture": ("Returns all kinds of content.", schema()),
+        "picture": ("Returns all kinds of content.", {"type": "object", "properties": {"real": {"type": "boolean"}, "fails": {"type": "boolean"}}}),
         "flood_files": ("Returns many pictures.", schema()),
-        "photo": ("Returns real images.", schema(fails={"type": "boolean"})),
         "wait": ("Waits.", schema(seconds={"type": "number"})),
         "die": ("Ends the server.", schema()),
         "huge": ("Answers with a line without end.", schema()),
@@ -125,6 +124,12 @@ def call(name, arguments, identity):
         return text("it did not work", isError=True)
     if name == "measure":
         return {"content": [], "structuredContent": {"degrees": 21}}
+    if name == "picture" and arguments.get("real"):
+        data = base64.b64encode(b"\x89PNG\r\n\x1a\npixels").decode()
+        return {"content": [
+            {"type": "image", "data": data, "mimeType": "image/jpeg"},
+            {"type": "resource", "resource": {"uri": "file:///shots/one.jpg?x=1", "blob": data, "mimeType": "image/png"}},
+        ], "isError": arguments.get("fails", False)}
     if name == "picture":
         data = base64.b64encode(b"pixels").decode()
         return {"content": [
@@ -139,12 +144,6 @@ def call(name, arguments, identity):
     if name == "flood_files":
         data = base64.b64encode(b"pixels").decode()
         return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}] * 20}
-    if name == "photo":
-        data = base64.b64encode(b"\x89PNG\r\n\x1a\npixels").decode()
-        return {"content": [
-            {"type": "image", "data": data, "mimeType": "image/jpeg"},
-            {"type": "resource", "resource": {"uri": "file:///shots/one.jpg?x=1", "blob": data, "mimeType": "image/png"}},
-        ], "isError": arguments.get("fails", False)}
     if name == "wait":
         say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 0, "progress": 1}})
         time.sleep(arguments["seconds"])

@@ -89,6 +89,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
             store: Arc::clone(&bench.store),
+            attachments: Arc::clone(&bench.attachments),
             limits: bench.limits,
             folder: bench.folder,
             clock: Arc::clone(&bench.clock),

@@ -322,8 +322,9 @@ async fn an_error_of_the_protocol_and_an_answer_that_is_none_become_errors_of_th
 async fn images_of_a_result_are_attached_under_the_type_that_their_bytes_say() {
     let bench = Bench::new();
     let servers = bench.opened(&[]).await;
-    let photo = tool(&servers, "s_photo");
-    let output = photo.run(&caller(), Arc::new(json!({}))).await.unwrap();
+    let photo = tool(&servers, "s_picture");
+    let real = Arc::new(json!({ "real": true }));
+    let output = photo.run(&caller(), real).await.unwrap();
     let attached: Vec<_> = output
         .files
         .iter()
@@ -351,7 +352,7 @@ async fn images_of_a_result_are_attached_under_the_type_that_their_bytes_say() {
     };
     assert_eq!(kept(), 0);
     // An error has no attachments: its images are kept as other files are.
-    let failing = Arc::new(json!({ "fails": true }));
+    let failing = Arc::new(json!({ "real": true, "fails": true }));
     let error = photo.run(&caller(), failing).await.unwrap_err();
     assert_eq!(error.message.matches("kept in ").count(), 2, "{error}");
     assert_eq!(kept(), 2);

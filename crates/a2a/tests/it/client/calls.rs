@@ -71,7 +71,10 @@ async fn what_is_sent_is_the_protocols_form_and_a_retried_call_is_the_same_messa
                 json!({
                     "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": "hello" }] },
                     "configuration": {
-                        "acceptedOutputModes": ["text/plain", "text/markdown", "application/json"],
+                        "acceptedOutputModes": [
+                            "text/plain", "text/markdown", "application/json", "text/html", "application/pdf",
+                            "image/png", "image/jpeg", "image/gif", "image/webp",
+                        ],
                         "returnImmediately": true,
                     },
                 })

@@ -131,7 +131,7 @@ async fn what_breaks_after_the_message_left_is_unknown() {
                 Act::Write(head(200, &[])),
                 Act::Flood(vec![b' '; 65536]),
             ]),
-            "its answer is longer than 4194304 bytes",
+            "its answer is longer than 16777216 bytes",
         ),
         (
             Said::Raw(answer(200, &json!({ "jsonrpc": "2.0", "id": 1 }))),

@@ -67,7 +67,7 @@ def kind(status, error, message):
         return "unknown_model"
     if status == 429 or words & {"rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"}:
         return "rate_limited"
-    if status in (408, 409, 425, 499) or (status or 0) >= 500:
+    if status in (408, 409, 425) or (status or 0) >= 500:
         return "overloaded"
     if words & {"overloaded_error", "server_error", "api_error", "internal_server_error", "UNAVAILABLE", "INTERNAL"}:
         return "overloaded"

@@ -52,7 +52,7 @@ def _reply(parts, usage, reason, explanation):
             call = part["functionCall"]
             calls.append((call.get("name", ""), call.get("args") or {}))
             if part.get("thoughtSignature"):
-                signed.append((call.get("name", ""), part["thoughtSignature"]))
+                signed.append({part["thoughtSignature"]})
         if part.get("text") and part.get("thought") is not True:
             text.append(part["text"])
         hosted = hosted or bool({"executableCode", "codeExecutionResult", "toolCall"} & set(part))

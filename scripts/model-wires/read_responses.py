@@ -33,11 +33,12 @@ def stream(events):
             break
     if last is None:
         raise Broken("the stream ends without a response")
-    items = last.get("output") or [done[at] for at in sorted(done)]
-    return _reply(last, items)
+    finished = [done[at] for at in sorted(done)]
+    return _reply(last, last.get("output") or finished, finished)
 
 
-def _reply(response, items):
+def _reply(response, items, finished=()):
+    """`finished` has the items as the stream gave them one by one. Their reasoning is encrypted anew each time."""
     if response.get("status") in ("queued", "in_progress"):
         no_reply("a response that is not finished")
     text, refusal, calls, reasoning = [], [], [], []
@@ -45,11 +46,9 @@ def _reply(response, items):
     for item in items:
         kind = item.get("type")
         if kind == "message":
-            for part in item.get("content") or []:
-                if part.get("type") in ("output_text", "text"):
-                    text.append(part.get("text") or "")
-                elif part.get("type") == "refusal":
-                    refusal.append(part.get("refusal") or "")
+            parts = item.get("content") or []
+            text.append("".join(part.get("text") or "" for part in parts if part.get("type") in ("output_text", "text")))
+            refusal += [part.get("refusal") or "" for part in parts if part.get("type") == "refusal"]
         elif kind == "function_call":
             calls.append((item.get("name", ""), arguments(item.get("arguments"))))
         elif kind == "reasoning":
@@ -58,7 +57,8 @@ def _reply(response, items):
             hosted = True
     reason = (response.get("incomplete_details") or {}).get("reason")
     stop = STOP.get(reason, "length" if response.get("status") == "incomplete" else "end")
-    said = "".join(text)
+    # A message of its own is a paragraph of its own.
+    said = "\n\n".join(one for one in text if one)
     if not said.strip() and not calls and (refusal or stop == "filter"):
         return Failure("refused", "".join(refusal)[:160] or "content filter", "".join(refusal))
     usage = response.get("usage") or {}
@@ -70,7 +70,10 @@ def _reply(response, items):
         "reasoning": pick(usage, "output_tokens_details.reasoning_tokens"),
     }
     returned = {}
-    encrypted = [item["encrypted_content"] for item in reasoning if item.get("encrypted_content")]
-    if calls and encrypted:
-        returned["encrypted_content"] = encrypted
+    encrypted = [
+        {same["encrypted_content"] for same in [item, *finished] if same.get("id") == item.get("id") and same.get("encrypted_content")}
+        for item in reasoning
+    ]
+    if calls and any(encrypted):
+        returned["encrypted_content"] = [choices for choices in encrypted if choices]
     return Reply(said, calls, read, stop, returned, hosted)

@@ -27,6 +27,9 @@ def piece(text, **head):
     return {"tool_calls": [{"index": 0, **head, "function": {"arguments": text, **({"name": "pick_colour"} if head else {})}}]}
 
 
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ZW5jcnlwdGVk"}
+FUNCTION_CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "pick_colour", "arguments": '{"colour": "grey"}', "status": "completed"}
+
 CASES = {
     "a stream of text and a call": (
         wires.CHAT,
@@ -65,6 +68,20 @@ CASES = {
         ),
         Reply("", [("pick_colour", {"colour": "red"})], {"input": 10, "cached": 6, "output": 12}),
     ),
+    "encrypted reasoning before a call": (
+        wires.RESPONSES,
+        200,
+        events(
+            {"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}},
+            {"type": "response.output_item.done", "output_index": 0, "item": REASONING},
+            {"type": "response.output_item.added", "output_index": 1, "item": {**FUNCTION_CALL, "arguments": ""}},
+            {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc_1", "delta": FUNCTION_CALL["arguments"]},
+            {"type": "response.output_item.done", "output_index": 1, "item": FUNCTION_CALL},
+            {"type": "response.completed", "response": {"id": "resp_1", "status": "completed", "output": [REASONING, FUNCTION_CALL], "usage": {"input_tokens": 7, "output_tokens": 9, "output_tokens_details": {"reasoning_tokens": 4}}}},
+            names=True,
+        ),
+        Reply("", [("pick_colour", {"colour": "grey"})], {"input": 7, "output": 9, "reasoning": 4}),
+    ),
     "thoughts and text": (
         wires.GEMINI,
         200,
@@ -81,6 +98,7 @@ CASES = {
 
 URLS = {
     wires.CHAT: "https://api.openai.com/v1/chat/completions",
+    wires.RESPONSES: "https://api.openai.com/v1/responses",
     wires.ANTHROPIC: "https://api.anthropic.com/v1/messages",
     wires.GEMINI: "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent",
 }
@@ -142,7 +160,7 @@ def falsified(read):
         yield "argument", wrong
     for kind in read.returned:
         wrong = copy.deepcopy(read)
-        wrong.returned[kind] = [{"type": "thinking", "thinking": "another"}]
+        wrong.returned[kind] = [{"another"} if kind == "encrypted_content" else {"type": "thinking", "thinking": "another"}]
         yield f"part to send back ({kind})", wrong
 
 

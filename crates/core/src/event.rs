@@ -50,7 +50,7 @@ pub enum EventBody {
         attachments: Vec<Attachment>,
         /// What holds for this turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        settings: Option<TurnSettings>,
+        settings: Option<Box<TurnSettings>>,
     },
     /// An agent's accepted reply, or lango's own words when no agent found any.
     #[serde(rename = "agent.message")]

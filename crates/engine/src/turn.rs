@@ -85,7 +85,7 @@ impl Turn {
             text: question.text,
             origin: Some(question.origin),
             attachments: turn.name_attachments(question.attachments),
-            settings: Some(settings),
+            settings: Some(Box::new(settings)),
         };
         turn.emit(FrameId::root(), AgentName::user(), body);
         turn.settle();

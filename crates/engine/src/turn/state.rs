@@ -98,7 +98,7 @@ impl State {
                 settings,
                 attachments,
                 ..
-            } => self.begin(text, attachments, settings.as_ref(), event.body.trust()),
+            } => self.begin(text, attachments, settings.as_deref(), event.body.trust()),
             EventBody::AgentMessage { model: None, .. } => {}
             EventBody::AgentMessage {
                 text,

@@ -239,7 +239,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             EventBody::UserMessage {
                 text: text(""),
                 origin: Some(MessageOrigin::Pipe { typed_bytes: 7 }),
-                settings: Some(settings),
+                settings: Some(Box::new(settings)),
                 attachments: Vec::new(),
             },
         )

@@ -108,7 +108,7 @@ const BAD_KEY: &[&str] = &[
 ];
 const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error", "invalid_model"];
 /// Words of providers that have no code for it.
-const UNKNOWN_MODEL_WORDS: &[&str] = &["is not a valid model id"];
+const UNKNOWN_MODEL_WORDS: &[&str] = &["is not a valid model id", "model not found"];
 const RATE_LIMITED: &[&str] = &["rate_limit_error", "rate_limit_exceeded"];
 
 /// What the provider said, in one sentence: its message, what a provider behind it said, and which filters applied.

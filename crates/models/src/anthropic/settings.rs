@@ -18,12 +18,11 @@ const NO_TEMPERATURE: (u32, u32) = (4, 7);
 pub(super) fn output_tokens(target: &Target<'_>, request: &ModelRequest) -> u64 {
     let window = target.context_tokens.map_or(u64::MAX, |tokens| tokens / 4);
     let usual = target.max_output_tokens.unwrap_or(UNKNOWN_MODEL_TOKENS);
-    let tokens = target.output_limit(request).unwrap_or(usual).min(window);
-    match thinking_budget(target, request) {
-        // The limit has to leave room for an answer.
-        Some(budget) => tokens.max(budget + UNKNOWN_MODEL_TOKENS),
-        None => tokens.max(1),
-    }
+    target
+        .output_limit(request)
+        .unwrap_or(usual)
+        .min(window)
+        .max(1)
 }
 
 pub(super) fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
@@ -59,17 +58,21 @@ fn effort(target: &Target<'_>, request: &ModelRequest) -> Option<ReasoningEffort
     (target.takes_effort && effort != ReasoningEffort::None).then_some(effort)
 }
 
-/// The tokens for thinking, in models that want them in numbers.
+/// The tokens for thinking, in models that want them in numbers. They count towards the output limit, so half of it is left
+/// for the answer; the provider takes no fewer than 1024.
 fn thinking_budget(target: &Target<'_>, request: &ModelRequest) -> Option<u64> {
+    const LEAST: u64 = 1024;
     if is_since(target.model, ADAPTIVE_THINKING) {
         return None;
     }
-    Some(match effort(target, request)? {
-        ReasoningEffort::None | ReasoningEffort::Minimal => 1024,
+    let wanted = match effort(target, request)? {
+        ReasoningEffort::None | ReasoningEffort::Minimal => LEAST,
         ReasoningEffort::Low => 4096,
         ReasoningEffort::Medium => 10_240,
         ReasoningEffort::High => 20_480,
-    })
+    };
+    let budget = wanted.min(output_tokens(target, request) / 2);
+    (budget >= LEAST).then_some(budget)
 }
 
 /// Whether a model has at least this version: `claude-opus-4-6`, `claude-sonnet-5`, and the older `claude-3-7-sonnet`. A

@@ -40,7 +40,9 @@ fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
     if let Some(effort) = settings.reasoning_effort.filter(|_| target.takes_effort) {
         body["reasoning"] = json!({ "effort": effort.word() });
     }
-    if let Some(schema) = target.native_schema(request) {
+    // The API has had schemas from its first day, so an unknown model takes them too.
+    let schema = request.answer_schema.as_deref();
+    if let Some(schema) = schema.filter(|schema| schema["type"] == "object") {
         body["text"] = json!({ "format": {
             "type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema),
         } });
@@ -118,10 +120,7 @@ fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachme
 /// A reply of another model, or one that needs nothing but its text and calls. It has no item ids: those are only for
 /// the model that gave them.
 fn assistant(text: &str, calls: &[Call], names: &Names) -> Vec<Value> {
-    let message = || {
-        let content = json!([{ "type": "output_text", "text": text, "annotations": [] }]);
-        json!({ "type": "message", "role": "assistant", "status": "completed", "content": content })
-    };
+    let message = || json!({ "type": "message", "role": "assistant", "content": text });
     let message = (!text.trim().is_empty()).then(message);
     let calls = calls.iter().map(|call| {
         json!({

@@ -62,7 +62,6 @@ async fn usage_is_cumulative_and_counts_the_cache() {
         cache_write_tokens: 30,
         output_tokens: 15,
         reasoning_tokens: 0,
-        ..Usage::default()
     };
     assert_eq!(
         reply(Anthropic, Answer::frames(frames)).await.usage,

@@ -185,3 +185,27 @@ async fn mistrals_own_service_is_sent_no_stream_options() {
     crate::support::call(&model, request()).await.1.unwrap();
     assert!(server.requests()[0].body.get("stream_options").is_none());
 }
+
+#[tokio::test]
+async fn an_older_claude_thinks_within_its_output_limit() {
+    for (limit, budget) in [
+        (Some(9000), json!(4500)),
+        (Some(1500), Value::Null),
+        (None, json!(20_480)),
+    ] {
+        let wanted = ModelRequest {
+            settings: ModelSettings {
+                reasoning_effort: Some(ReasoningEffort::High),
+                max_output_tokens: limit,
+                ..ModelSettings::default()
+            },
+            ..request()
+        };
+        let body = body_for_model(Anthropic, "claude-haiku-4-5", wanted).await;
+        assert_eq!(body["thinking"]["budget_tokens"], budget, "{limit:?}");
+        assert_eq!(
+            body["max_tokens"].as_u64().unwrap(),
+            limit.unwrap_or(50_000).min(64_000)
+        );
+    }
+}

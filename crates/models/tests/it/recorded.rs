@@ -268,6 +268,7 @@ async fn error_details_of_gateways_reach_the_user() {
 async fn an_invalid_model_id_is_an_unknown_model() {
     for error in [
         json!({ "error": { "code": 400, "message": "foo/bar is not a valid model ID" } }),
+        json!({ "code": "invalid-argument", "error": "Model not found: foo" }),
         json!({ "object": "error", "type": "invalid_model", "message": "Invalid model: foo", "code": "1500" }),
     ] {
         let fault = fault(OpenAi, Fault::status(400, "").body(&error)).await;

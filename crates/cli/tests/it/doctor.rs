@@ -163,6 +163,7 @@ fn every_help_page_has_examples() {
 fn the_examples_of_the_help_pages_work() {
     let lango = Lango::new();
     lango.file("error.log", "it broke\n");
+    lango.file("screen.png", crate::attachments::PIXEL);
     // The examples say `lango`, so it has to be found under this name.
     let folder = Path::new(BINARY).parent().unwrap().display();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap());

@@ -191,6 +191,15 @@ pub struct LearningRow {
     pub saved: Timestamp,
 }
 
+/// A word of a question, in any form that the index has terms for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryWord {
+    /// The word.
+    pub text: String,
+    /// How often the question has it; it counts that many times.
+    pub times: u32,
+}
+
 /// What a search by words gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranked {

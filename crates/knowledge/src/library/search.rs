@@ -9,7 +9,7 @@ use super::{LEARNINGS, Library, LibraryError};
 use crate::words::{MOST_QUERY_BYTES, query_words, start_of};
 use futures_util::future::join;
 use lango_core::{Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Source, Text, UserId};
-use lango_store::{CollectionId, CollectionRow, Found, Ranked, Stored};
+use lango_store::{CollectionId, CollectionRow, Found, QueryWord, Ranked, Stored};
 
 /// How many hits one search gives at most.
 const MOST_HITS: usize = 1000;
@@ -155,7 +155,7 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    async fn lexical(&self, words: &[String]) -> Result<Ranked, LibraryError> {
+    async fn lexical(&self, words: &[QueryWord]) -> Result<Ranked, LibraryError> {
         if words.is_empty() || self.collections.is_empty() {
             return Ok(Ranked::default());
         }
@@ -254,7 +254,7 @@ fn missing_note(seen: &[CollectionRow]) -> Option<String> {
     })
 }
 
-fn hit(found: Found, score: f64, words: &[String]) -> Hit {
+fn hit(found: Found, score: f64, words: &[QueryWord]) -> Hit {
     Hit {
         id: found.id,
         document: found.document,

@@ -200,6 +200,16 @@ pub struct QueryWord {
     pub times: u32,
 }
 
+impl QueryWord {
+    /// A word that a question has so often.
+    pub fn new(text: impl Into<String>, times: u32) -> Self {
+        Self {
+            text: text.into(),
+            times,
+        }
+    }
+}
+
 /// What a search by words gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranked {

@@ -31,6 +31,8 @@ impl Prepared {
     ) -> Self {
         let chunk = |chunk: Chunk| {
             let heading = match chunk.heading {
+                // A document that is nothing but its title.
+                heading if heading.is_empty() && chunk.text == title => heading,
                 heading if heading.is_empty() => title.clone(),
                 heading if heading.starts_with(&title) => heading,
                 heading => format!("{title} > {heading}"),

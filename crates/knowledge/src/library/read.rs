@@ -6,11 +6,11 @@ mod html;
 mod pdf;
 mod text;
 
-use super::chunk::{Chunk, Structure, chunks};
+use super::chunk::{Chunk, LONGEST_HEADING, Structure, chunks};
 use std::path::Path;
 
 /// Changes when the same bytes begin to give other chunks, so that what is stored counts as changed.
-pub(super) const READER_VERSION: u8 = 1;
+pub(super) const READER_VERSION: u8 = 2;
 
 /// How many bytes a file has at most.
 pub(super) const MOST_FILE_BYTES: u64 = 20_000_000;
@@ -53,7 +53,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Content, String> {
     let title = if content.title.is_empty() {
         name.into_owned()
     } else {
-        content.title.chars().take(200).collect()
+        content.title.chars().take(LONGEST_HEADING).collect()
     };
     Ok(Content { title, ..content })
 }

@@ -85,10 +85,7 @@ mod tests {
             "x ".repeat(100),
             "y ".repeat(100)
         );
-        let wanted = ["wing", "lift"].map(|word| QueryWord {
-            text: word.to_owned(),
-            times: 1,
-        });
+        let wanted = ["wing", "lift"].map(|word| QueryWord::new(word, 1));
         let shown = snippet(&text, &wanted);
         assert!(shown.contains("the lift of wings"), "{shown}");
         assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");

@@ -1,98 +1,34 @@
 //! BM25: the ranking of a search by words, the same over every store.
 //!
-//! A store counts the terms of a question and reads their postings; which terms are read and how chunks are scored is
+//! A store counts the terms of a question and reads postings and lengths; which ones it reads and how chunks are scored is
 //! decided here. Only the chunks of the searched collections count, both as hits and for how rare a term is. A term counts
-//! once for each time the question has it. Lengths are read for the best candidates only.
+//! once for each time the question has it.
+//!
+//! A text that is longer than a chunk may answer a question in several of them. So the best chunk of each document is
+//! scored half by itself and half together with the chunks around it.
 
-use super::{QueryWord, Ranked};
-use std::collections::HashMap;
+mod selection;
 
-/// How fast repetitions of a term saturate, and how much the length of a chunk matters.
+pub(crate) use selection::{SelectedTerm, Term, TermSelection};
+
+use super::Ranked;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// How fast repetitions of a term saturate, and how much the length of a text matters. The usual values.
 const K1: f64 = 1.5;
 const B: f64 = 0.75;
-
-/// The number of places in the index that one search reads, at most, unless a single term has more.
-const MAX_PLACES: u64 = 60_000;
 
 /// The number of chunks that are scored with their lengths, at least.
 const MIN_CANDIDATES: usize = 300;
 
-/// A term of the index that a word of a question stands for, as a store counts it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub text: String,
-    /// The number of its places in the index, over all collections.
-    pub places: u64,
-    /// The position of the word among those of the question.
-    pub word: usize,
-}
+/// The number of documents whose best chunk is scored together with the chunks around it, at most.
+const MAX_PASSAGES: usize = 100;
 
-/// The terms of a question whose postings are worth reading, and what became of the others.
-#[derive(Debug)]
-pub(crate) struct TermSelection {
-    /// The order is that of the postings which [`Scorer::new`] takes.
-    pub terms: Vec<SelectedTerm>,
-    left_out: usize,
-    is_known: Vec<bool>,
-}
+/// The number of chunks on either side that belong to the passage around a chunk.
+const PASSAGE_REACH: i64 = 3;
 
-#[derive(Debug)]
-pub(crate) struct SelectedTerm {
-    pub text: String,
-    places: u64,
-    /// Query term frequency: how often the question has a word of this term.
-    times: f64,
-    words: Vec<usize>,
-}
-
-impl TermSelection {
-    /// Joins the words that have the same term, as `flow` and `flows` do, and selects the terms with the fewest places
-    /// for each time that the question has them, as far as [`MAX_PLACES`] goes.
-    pub(crate) fn new(terms: Vec<Term>, words: &[QueryWord]) -> Self {
-        let mut terms = join(terms, words);
-        terms.sort_by(|a, b| {
-            let cost = |term: &SelectedTerm| term.places as f64 / term.times;
-            cost(a)
-                .total_cmp(&cost(b))
-                .then_with(|| a.text.cmp(&b.text))
-        });
-        let mut is_known = vec![false; words.len()];
-        let (mut places, mut left_out) = (0, 0);
-        terms.retain(|term| {
-            let is_too_common = places > 0 && places + term.places > MAX_PLACES;
-            if is_too_common {
-                left_out += term.words.len();
-                term.words.iter().for_each(|word| is_known[*word] = true);
-            } else {
-                places += term.places;
-            }
-            !is_too_common
-        });
-        Self {
-            terms,
-            left_out,
-            is_known,
-        }
-    }
-}
-
-/// Joins terms of the same text, without those that the index does not have.
-fn join(terms: Vec<Term>, words: &[QueryWord]) -> Vec<SelectedTerm> {
-    let mut by_text: HashMap<String, SelectedTerm> = HashMap::new();
-    for term in terms.into_iter().filter(|term| term.places > 0) {
-        let joined = by_text
-            .entry(term.text.clone())
-            .or_insert_with(|| SelectedTerm {
-                text: term.text,
-                places: term.places,
-                times: 0.0,
-                words: Vec::new(),
-            });
-        joined.times += f64::from(words[term.word].times.max(1));
-        joined.words.push(term.word);
-    }
-    by_text.into_values().collect()
-}
+/// The share of the passage in the score of a chunk.
+const PASSAGE_SHARE: f64 = 0.5;
 
 /// The chunks of the searched collections that hold a term, in the order of their keys, with how often they do.
 pub(crate) type Posting = Vec<(i64, u32)>;
@@ -113,6 +49,14 @@ impl Size {
     }
 }
 
+/// What scoring needs of a stored chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChunkLength {
+    pub id: i64,
+    pub document: i64,
+    pub words: i64,
+}
+
 /// Scores the chunks that hold any of the selected terms.
 #[derive(Debug)]
 pub(crate) struct Scorer {
@@ -128,6 +72,10 @@ struct WeightedPosting {
     weight: f64,
     chunks: Posting,
 }
+
+/// Chunks with their own scores, the best first.
+#[derive(Debug)]
+pub(crate) struct Candidates(Vec<(ChunkLength, f64)>);
 
 impl Scorer {
     /// Takes one posting for each selected term, in the order of [`TermSelection::terms`].
@@ -151,8 +99,8 @@ impl Scorer {
         }
     }
 
-    /// The best chunks as if all had the same length: those whose lengths are worth reading for `limit` hits.
-    pub(crate) fn candidates(&self, limit: usize) -> Vec<i64> {
+    /// Selects the chunks whose lengths are worth reading for so many hits: the best as if all had the same length.
+    pub(crate) fn select(&self, limit: usize) -> Vec<i64> {
         let mut scores: Vec<(i64, f64)> = Vec::new();
         for posting in &self.postings {
             let chunks = posting.chunks.iter();
@@ -173,23 +121,112 @@ impl Scorer {
         best.into_iter().map(|(chunk, _)| chunk).collect()
     }
 
-    /// Ranks the candidates, each given with its number of words.
-    pub(crate) fn rank(&self, candidates: &[(i64, i64)], limit: usize) -> Ranked {
-        let scores = candidates.iter().map(|(chunk, words)| {
-            let length = *words as f64 / self.mean_words;
-            let score = self.postings.iter().filter_map(|posting| {
-                let chunks = &posting.chunks;
-                let at = chunks.binary_search_by_key(chunk, |(chunk, _)| *chunk);
-                Some(posting.weight * saturation(chunks[at.ok()?].1, length))
-            });
-            (*chunk, score.sum())
-        });
+    /// Scores the selected chunks, each by itself.
+    pub(crate) fn score(&self, selected: Vec<ChunkLength>) -> Candidates {
+        let score = |chunk: ChunkLength| {
+            let length = chunk.words as f64 / self.mean_words;
+            (chunk, self.score_of(&[chunk.id], length))
+        };
+        let mut scored: Vec<_> = selected.into_iter().map(score).collect();
+        scored.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.id.cmp(&b.id)));
+        Candidates(scored)
+    }
+
+    /// Ranks the candidates, given the chunks that [`Candidates::neighbours`] names as far as they exist.
+    pub(crate) fn rank(
+        &self,
+        candidates: &Candidates,
+        neighbours: &[ChunkLength],
+        limit: usize,
+    ) -> Ranked {
+        let mut scores: HashMap<i64, f64> = HashMap::new();
+        scores.extend(candidates.0.iter().map(|(chunk, score)| (chunk.id, *score)));
+        let passages = candidates.passages(neighbours);
+        let words: i64 = passages.iter().map(|passage| passage.words).sum();
+        let mean_words = words as f64 / passages.len().max(1) as f64;
+        for passage in &passages {
+            let length = passage.words as f64 / mean_words.max(1.0);
+            let score = scores.entry(passage.chunk).or_default();
+            *score += PASSAGE_SHARE * (self.score_of(&passage.chunks, length) - *score);
+        }
         Ranked {
-            hits: best(scores.collect(), limit),
+            hits: best(scores.into_iter().collect(), limit),
             unknown: self.unknown,
             left_out: self.left_out,
         }
     }
+
+    /// The score of some chunks, in the order of their keys, taken as one text of this length relative to the mean.
+    fn score_of(&self, chunks: &[i64], length: f64) -> f64 {
+        let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {
+            return 0.0;
+        };
+        let score = self.postings.iter().map(|posting| {
+            let from = posting.chunks.partition_point(|(chunk, _)| chunk < first);
+            let near = posting.chunks[from..]
+                .iter()
+                .take_while(|(chunk, _)| chunk <= last);
+            let times = near
+                .filter(|(chunk, _)| chunks.contains(chunk))
+                .map(|(_, times)| times)
+                .sum();
+            posting.weight * saturation(times, length)
+        });
+        score.sum()
+    }
+}
+
+/// A chunk together with those around it in its document.
+struct Passage {
+    /// The chunk that is scored.
+    chunk: i64,
+    /// All of them, in the order of their keys.
+    chunks: Vec<i64>,
+    words: i64,
+}
+
+impl Candidates {
+    /// The best chunk of each document, the best first.
+    fn best_of_documents(&self) -> impl Iterator<Item = ChunkLength> {
+        let mut seen = HashSet::new();
+        let chunks = self.0.iter().map(|(chunk, _)| *chunk);
+        let best = chunks.filter(move |chunk| seen.insert(chunk.document));
+        best.take(MAX_PASSAGES)
+    }
+
+    /// The keys of the chunks that may belong to the passages around the best chunks and are no candidates themselves.
+    pub(crate) fn neighbours(&self) -> Vec<i64> {
+        let mut around: BTreeSet<i64> = self.best_of_documents().flat_map(reach).collect();
+        for (chunk, _) in &self.0 {
+            around.remove(&chunk.id);
+        }
+        around.into_iter().collect()
+    }
+
+    fn passages(&self, neighbours: &[ChunkLength]) -> Vec<Passage> {
+        let candidates = self.0.iter().map(|(chunk, _)| chunk);
+        let all: HashMap<i64, &ChunkLength> = candidates
+            .chain(neighbours)
+            .map(|chunk| (chunk.id, chunk))
+            .collect();
+        let passage = |best: ChunkLength| {
+            let chunks: Vec<&ChunkLength> = reach(best)
+                .filter_map(|id| all.get(&id).copied())
+                .filter(|chunk| chunk.document == best.document)
+                .collect();
+            Passage {
+                chunk: best.id,
+                words: chunks.iter().map(|chunk| chunk.words).sum(),
+                chunks: chunks.iter().map(|chunk| chunk.id).collect(),
+            }
+        };
+        self.best_of_documents().map(passage).collect()
+    }
+}
+
+/// The keys around a chunk. Chunks of a document that are written together have keys one after the other.
+fn reach(chunk: ChunkLength) -> impl Iterator<Item = i64> {
+    chunk.id.saturating_sub(PASSAGE_REACH)..=chunk.id.saturating_add(PASSAGE_REACH)
 }
 
 /// The rarer a term is, the more it says.
@@ -198,7 +235,7 @@ fn inverse_frequency(size: Size, chunks: usize) -> f64 {
     (1.0 + (size.chunks - with + 0.5).max(0.0) / (with + 0.5)).ln()
 }
 
-/// How much it counts that a chunk of this length, relative to the mean, has a term so often.
+/// How much it counts that a text of this length, relative to the mean, has a term so often.
 fn saturation(times: u32, length: f64) -> f64 {
     let times = f64::from(times);
     times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))

@@ -8,10 +8,11 @@ use super::super::failure::Failure;
 use super::super::rows::{optional, unsigned};
 use super::fold::fold;
 use super::statements::{ALL_CHUNKS, COLLECTION_SIZES, LENGTHS, POSTINGS, TERM_COUNTS, TERMS};
-use crate::library::bm25::{Posting, Scorer, SelectedTerm, Size, Term, TermSelection};
+use crate::library::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Size, Term, TermSelection};
 use crate::library::{CollectionId, QueryWord, Ranked};
 use deadpool_postgres::Transaction;
 use std::collections::{BTreeMap, HashMap};
+use tokio_postgres::Row;
 
 /// A term that is in more chunks than this is not counted where the server has an estimate.
 const MOST_COUNTED: u64 = 5_000;
@@ -30,20 +31,33 @@ pub(super) async fn search(
     let selection = TermSelection::new(terms, words);
     let postings = places(transaction, collections, &selection.terms).await?;
     let size = size(transaction, collections).await?;
-    let chosen = tokio::task::spawn_blocking(move || {
+    let selecting = tokio::task::spawn_blocking(move || {
         let scorer = Scorer::new(size, selection, postings);
-        let chosen = scorer.candidates(most);
-        (scorer, chosen)
+        let selected = scorer.select(most);
+        (scorer, selected)
     });
-    let (scorer, chosen) = chosen
+    let (scorer, selected) = selecting
         .await
         .map_err(|error| Failure::other(error.to_string()))?;
-    let lengths = rows(transaction, LENGTHS, &[&chosen]).await?;
-    let lengths = lengths
-        .iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let lengths: Vec<(i64, i64)> = lengths.collect::<Result<_, Failure>>()?;
-    Ok(scorer.rank(&lengths, most))
+    let candidates = scorer.score(lengths(transaction, &selected).await?);
+    let neighbours = lengths(transaction, &candidates.neighbours()).await?;
+    Ok(scorer.rank(&candidates, &neighbours, most))
+}
+
+/// The documents and lengths of the chunks that exist.
+async fn lengths(
+    transaction: &Transaction<'_>,
+    chunks: &[i64],
+) -> Result<Vec<ChunkLength>, Failure> {
+    let found = rows(transaction, LENGTHS, &[&chunks]).await?;
+    let length = |row: &Row| {
+        Ok(ChunkLength {
+            id: row.try_get(0)?,
+            document: row.try_get(1)?,
+            words: row.try_get(2)?,
+        })
+    };
+    found.iter().map(length).collect()
 }
 
 /// How many chunks there are, and how many hold each word.

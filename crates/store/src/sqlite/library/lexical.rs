@@ -5,10 +5,10 @@
 
 use super::super::failure::Failure;
 use super::statements::{
-    ALL_CHUNKS, ASK, ASKED, CHUNK_WORDS, COLLECTION_SIZE, FORGET_QUERY, HAS_QUERY, MAKE_QUERY,
+    ALL_CHUNKS, ASK, ASKED, CHUNK_LENGTH, COLLECTION_SIZE, FORGET_QUERY, HAS_QUERY, MAKE_QUERY,
     WORD_COUNT, WORD_PLACES,
 };
-use crate::library::bm25::{Posting, Scorer, Size, Term, TermSelection};
+use crate::library::bm25::{ChunkLength, Posting, Scorer, Size, Term, TermSelection};
 use crate::library::vectors::COLLECTION_SHIFT;
 use crate::library::{CollectionId, QueryWord, Ranked};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -31,13 +31,26 @@ pub(super) fn search(
         postings.push(posting(connection, collections, &term.text)?);
     }
     let scorer = Scorer::new(size(connection, collections)?, selection, postings);
-    let mut lengths = Vec::new();
-    let mut statement = connection.prepare_cached(CHUNK_WORDS)?;
-    for chunk in scorer.candidates(most) {
-        let words = statement.query_row([chunk], |row| row.get(0)).optional()?;
-        lengths.extend(words.map(|words| (chunk, words)));
+    let candidates = scorer.score(lengths(connection, &scorer.select(most))?);
+    let neighbours = lengths(connection, &candidates.neighbours())?;
+    Ok(scorer.rank(&candidates, &neighbours, most))
+}
+
+/// The documents and lengths of the chunks that exist.
+fn lengths(connection: &Connection, chunks: &[i64]) -> Result<Vec<ChunkLength>, Failure> {
+    let mut statement = connection.prepare_cached(CHUNK_LENGTH)?;
+    let mut lengths = Vec::with_capacity(chunks.len());
+    for id in chunks {
+        let length = statement.query_row([id], |row| {
+            Ok(ChunkLength {
+                id: *id,
+                document: row.get(0)?,
+                words: row.get(1)?,
+            })
+        });
+        lengths.extend(length.optional()?);
     }
-    Ok(scorer.rank(&lengths, most))
+    Ok(lengths)
 }
 
 /// How many chunks there are, and how many hold each word.

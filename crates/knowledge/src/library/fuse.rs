@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn what_both_rank_high_comes_first_and_weights_count() {
         let words = [(1, 9.0), (2, 8.0), (3, 7.0)];
-        let vectors = [(3, 0.9), (2, 0.8)];
+        let vectors = [(3, 0.9), (2, 0.7)];
         assert_eq!(fused(&words, &vectors, 1.0, Scale::Rank), [3, 2, 1]);
         assert_eq!(fused(&words, &vectors, 0.01, Scale::Rank), [1, 2, 3]);
         assert_eq!(fused(&words, &vectors, 1.0, Scale::ShareOfBest), [3, 2, 1]);

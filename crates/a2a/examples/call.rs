@@ -75,7 +75,12 @@ async fn hear(
 ) -> Option<RemoteAnswer> {
     let key = format!("{}/{text}", std::process::id());
     let text = text.into();
-    let mut stream = agent.call(RemoteCall::Send { key, text, thread });
+    let mut stream = agent.call(RemoteCall::Send {
+        key,
+        text,
+        files: Vec::new(),
+        thread,
+    });
     while let Some(event) = stream.next().await {
         match event {
             Ok(RemoteEvent::Accepted(thread)) => {

@@ -15,6 +15,7 @@ mod connect;
 mod draft;
 mod fault;
 mod fetch;
+mod files;
 mod follow;
 mod http;
 mod names;

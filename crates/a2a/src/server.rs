@@ -30,7 +30,9 @@ mod taking_up;
 mod watching;
 mod wire;
 
-pub use behind::{AgentBehind, Cancelled, Ended, Job, Standing, Start, StopReason, Unfit};
+pub use behind::{
+    AgentBehind, Cancelled, Ended, FilesNotStored, Job, Standing, Start, StopReason, Unfit,
+};
 pub use job::Reports;
 pub use recovery::Recovered;
 pub use report::{Piece, Report, ReportError, Words};

@@ -3,21 +3,23 @@
 use crate::clean_up;
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
 use crate::elsewhere::Elsewhere;
+use crate::environment::ThisMachine;
 use crate::exit::{Exit, Failure};
 use crate::hands::{self, Held};
 use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
+use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use lango_core::{
-    AgentName, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool, ToolSpec, Trust,
-    UserId,
+    AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
+    ToolSpec, Trust, UserId,
 };
 use lango_engine::{
-    Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock,
-    Topology, Tree, TreeError, TreeSettings,
+    Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock, Tree,
+    TreeError, TreeSettings,
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
@@ -58,6 +60,8 @@ pub struct App {
     pub elsewhere: Elsewhere,
     /// The MCP servers.
     pub mcp: Arc<Mcp>,
+    /// Which models providers offer.
+    pub(crate) model_lists: ModelLists,
     env: BTreeMap<OsString, OsString>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
@@ -122,12 +126,19 @@ impl App {
         }
         tools.extend(skills.tools(&commands));
         let kept = Kept::of(&loaded.settings.session, root)?;
+        // A command that only looks leaves nothing behind.
+        let storage = match start {
+            Start::PinsOnly => ListStorage::ReadOnly,
+            _ => ListStorage::Stored,
+        };
+        let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
             Keeping::Everything => {
                 let providers = ModelChoice {
                     settings: &loaded.settings,
                     env: &surroundings.env,
+                    lists: &model_lists,
                 };
                 let observer = observer(&providers).await;
                 Some(Knowledge::of(&loaded, &kept.database, &providers, observer).await?)
@@ -159,13 +170,7 @@ impl App {
             .collect();
         let homes = mcp.homes.clone();
         let elsewhere = Elsewhere::default();
-        let tree = build_tree(
-            &loaded.settings.agent,
-            roster.topology.as_ref(),
-            specs,
-            homes,
-            &elsewhere,
-        )?;
+        let tree = build_tree(&loaded.settings.agent, &roster, specs, homes, &elsewhere)?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
@@ -178,6 +183,7 @@ impl App {
             knowledge,
             elsewhere,
             mcp: Arc::new(mcp),
+            model_lists,
             env: surroundings.env,
             roster,
             tools,
@@ -212,9 +218,8 @@ impl App {
     /// The agents that the configuration would give these tools.
     pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
         let agent = &self.loaded.settings.agent;
-        let topology = self.roster.topology.as_ref();
         let homes = self.mcp.homes.clone();
-        build_tree(agent, topology, tools, homes, &self.elsewhere)
+        build_tree(agent, &self.roster, tools, homes, &self.elsewhere)
     }
 
     /// The folder the agents work in, by which answers that hold for a folder are kept.
@@ -272,6 +277,7 @@ impl App {
             store: Arc::clone(store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(store) as Arc<dyn SessionCatalog>,
             tasks: Arc::clone(store) as Arc<dyn TaskStore>,
+            attachments: Arc::clone(store) as Arc<dyn AttachmentStore>,
             is_kept: true,
         }
     }
@@ -296,7 +302,8 @@ impl App {
         Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
-            tasks: store,
+            tasks: Arc::clone(&store) as Arc<dyn TaskStore>,
+            attachments: store,
             is_kept: false,
         }
     }
@@ -306,6 +313,7 @@ impl App {
         ModelChoice {
             settings: &self.loaded.settings,
             env: &self.env,
+            lists: &self.model_lists,
         }
     }
 
@@ -364,8 +372,11 @@ impl App {
             gate,
             model: Arc::clone(model),
             models: self.agent_models()?,
+            model_settings: self.loaded.settings.agent.model_settings(),
+            environment: Some(Arc::new(ThisMachine)),
             remotes: self.elsewhere.agents(),
             store: Arc::clone(&sessions.store),
+            attachments: Arc::clone(&sessions.attachments),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),
@@ -445,14 +456,11 @@ fn command_limits(loaded: &Loaded) -> CommandLimits {
 
 fn build_tree(
     agent: &AgentSettings,
-    topology: Option<&Topology>,
+    roster: &Roster,
     tools: Vec<Arc<ToolSpec>>,
     homes: Homes,
     elsewhere: &Elsewhere,
 ) -> Result<Tree, TreeError> {
-    let Some(topology) = topology else {
-        return Tree::single(tools);
-    };
     let settings = TreeSettings {
         rounds: agent.limits().rounds,
         orchestrator_tools: agent.orchestrator_tools.map(|tools| match tools {
@@ -461,6 +469,10 @@ fn build_tree(
         }),
         strict_tools: agent.strict_tools,
         homes,
+        project_instructions: roster.instructions.clone(),
+    };
+    let Some(topology) = &roster.topology else {
+        return Tree::single(tools, &settings);
     };
     let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
     let skipped = elsewhere.skipped().into_iter();

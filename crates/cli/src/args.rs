@@ -2,6 +2,7 @@
 
 mod archive;
 mod examples;
+mod run;
 mod serve;
 
 pub use archive::{
@@ -10,6 +11,7 @@ pub use archive::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use examples::read;
 use lango_knowledge::Mode;
+pub use run::RunArguments;
 pub use serve::{Grace, ServeArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -118,7 +120,7 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<TrashCommand>,
     },
-    /// Which models can be asked, and which one answers now
+    /// Which models can be asked, what they cost, and which one answers now
     Models {
         /// Print JSON.
         #[arg(long)]
@@ -134,41 +136,10 @@ pub enum Command {
     },
 }
 
-/// Arguments of `lango run`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  lango run \"what files are here?\"\n  \
-                        cat error.log | lango run \"what broke?\" > answer.md\n  \
-                        lango run --json \"hello\"\n  \
-                        lango run --session s_1k2m \"and then?\"")]
-pub struct RunArguments {
-    /// What to ask; `-`, or nothing, takes it from standard input. Piped input is added to it.
-    pub prompt: Vec<String>,
-
-    /// Print one JSON object with the answer, the outcome and the counts.
-    #[arg(long, conflicts_with = "jsonl")]
-    pub json: bool,
-
-    /// Print the events as they are stored, one JSON object a line.
-    #[arg(long)]
-    pub jsonl: bool,
-
-    /// Go on with a session; the beginning of its id is enough.
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
-
-    /// Store nothing.
-    #[arg(long, conflicts_with = "session")]
-    pub ephemeral: bool,
-
-    /// No progress on stderr.
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
 /// Arguments of `lango setup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-4-5"
+    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-5-5"
 )]
 pub struct SetupArguments {
     /// The model, as provider/model; without it you are asked.
@@ -487,7 +458,7 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
-    /// Let the project's lango.toml allow and open things, and its agents be heard, each file as it is now
+    /// Trust the project's lango.toml, agents and AGENTS.md, each file as it is now
     Trust {
         /// Take the trust back.
         #[arg(long)]

@@ -258,6 +258,7 @@ impl From<RunnerError> for Failure {
                 error,
                 Some("`lango approvals` lists what waits"),
             ),
+            RunnerError::NotAttached { .. } => Self::of(Exit::Usage, error, None),
             RunnerError::InputEmpty => Self::of(
                 Exit::Usage,
                 error,

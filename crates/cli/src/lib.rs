@@ -3,12 +3,14 @@
 
 pub mod app;
 pub mod args;
+mod attach;
 mod clean_up;
 pub mod commands;
 pub mod config;
 pub mod core_dumps;
 mod elsewhere;
 mod embedder;
+mod environment;
 pub mod exit;
 pub mod hands;
 mod house;
@@ -16,6 +18,8 @@ pub mod knowledge;
 pub mod markdown;
 pub mod mcp;
 pub mod model_choice;
+mod model_lists;
+mod model_offers;
 mod no_commands;
 mod recovery;
 pub mod redact;

@@ -1,11 +1,16 @@
 //! Which model answers: the one that is named, else one whose key is in the environment, else one that runs on this machine,
 //! else the built-in rules. A model that was chosen and fails is never replaced by the rules.
+//!
+//! What a key alone selects is the first of lango's preferences that its provider offers. A provider that cannot be asked
+//! is no reason not to start: then the first preference is taken, and its first call tells what is wrong.
 
 use crate::config::{ProviderConfig, Settings};
 use crate::exit::{Exit, Failure};
+use crate::model_lists::{ListKey, ModelList, ModelLists};
+use crate::screen;
 use lango_core::Model;
 use lango_models::{
-    KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
+    Kind, KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,6 +30,25 @@ pub struct Choice {
     pub model: Arc<dyn Model>,
     /// Why it is this one.
     pub reason: String,
+    /// What the user should know before the first call.
+    pub warning: Option<String>,
+}
+
+impl Choice {
+    fn new(model: impl Model + 'static, reason: String) -> Self {
+        Self {
+            model: Arc::new(model),
+            reason,
+            warning: None,
+        }
+    }
+
+    /// Shows the warning, if there is one.
+    pub fn warn(&self) {
+        if let Some(warning) = &self.warning {
+            screen::say(&format!("warning: {warning}"));
+        }
+    }
 }
 
 /// What a choice is made of.
@@ -33,23 +57,31 @@ pub struct ModelChoice<'a> {
     pub settings: &'a Settings,
     /// The environment, which holds the keys.
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// What providers offer.
+    pub lists: &'a ModelLists,
 }
 
 impl ModelChoice<'_> {
     /// The model of this run, with its fallbacks.
     pub async fn choose(&self) -> Result<Choice, Failure> {
         let agent = &self.settings.agent;
-        let (first, reason) = match &agent.model {
-            Some(name) => (self.named(name)?, "agent.model".to_owned()),
-            None => self.found().await?,
+        let first = match &agent.model {
+            Some(name) => Choice {
+                model: self.named(name)?,
+                reason: "agent.model".to_owned(),
+                warning: None,
+            },
+            None => self.find().await?,
         };
         let fallback: Vec<Arc<dyn Model>> = agent
             .fallback
             .iter()
             .map(|name| self.named(name))
             .collect::<Result<_, _>>()?;
-        let model = self.resilient(first, fallback)?;
-        Ok(Choice { model, reason })
+        Ok(Choice {
+            model: self.resilient(first.model, fallback)?,
+            ..first
+        })
     }
 
     /// The model that a single agent was given. It has no fallback: what was meant for it goes to nobody else.
@@ -81,7 +113,7 @@ impl ModelChoice<'_> {
         })
     }
 
-    /// The model of this name, such as `openai/gpt-5-mini`.
+    /// The model of this name, such as `openai/gpt-6.1-sol`.
     pub fn named(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
         if name == Offline::NAME || name == "offline" {
             return Ok(Arc::new(Offline));
@@ -119,17 +151,27 @@ impl ModelChoice<'_> {
             let message = format!("providers.{id}.baseUrl must begin with http:// or https://");
             return Err(Failure::new(Exit::Config, message));
         }
+        if config.api.is_some() && kind != Kind::OpenAi {
+            let kind = kind.name();
+            let message = format!(
+                "providers.{id}.api is set, but providers of the kind `{kind}` have one API only"
+            );
+            return Err(Failure::new(Exit::Config, message).next(format!(
+                "remove providers.{id}.api, or set providers.{id}.kind to openai"
+            )));
+        }
         let (api_key, key_source) = self.key(id, &config, known)?;
         Ok(ProviderSettings {
             id: id.to_owned(),
             kind,
+            api: config.api,
             base_url,
             api_key,
             key_source,
             stream: config.stream,
-            context_tokens: config
-                .context_tokens
-                .or(known.and_then(|known| known.context_tokens))
+            context_tokens: config.context_tokens,
+            default_context_tokens: known
+                .and_then(|known| known.context_tokens)
                 .or(Some(CONTEXT_TOKENS)),
             patience: Patience {
                 idle: self.settings.agent.idle_timeout,
@@ -144,7 +186,7 @@ impl ModelChoice<'_> {
         for known in known_providers() {
             let is_here = match &known.probe {
                 Some(address) => answers(address).await,
-                None => known.keys.iter().any(|key| self.variable(key).is_some()),
+                None => self.key_variable(known).is_some(),
             };
             if is_here && !ids.contains(&known.id) {
                 ids.push(known.id.clone());
@@ -153,12 +195,29 @@ impl ModelChoice<'_> {
         ids
     }
 
-    async fn found(&self) -> Result<(Arc<dyn Model>, String), Failure> {
-        for known in known_providers() {
-            let key = known.keys.iter().find(|key| self.variable(key).is_some());
-            if let (Some(key), Some(model)) = (key, &known.model) {
-                let model = Arc::new(self.provider(&known.id)?.model(model));
-                return Ok((model, format!("{key} is set")));
+    /// Lists what a provider offers, to be shown.
+    pub async fn offered(&self, id: &str) -> Result<ModelList, Failure> {
+        let (key, provider) = self.listed_provider(id)?;
+        Ok(self.lists.to_show(&key, &provider).await)
+    }
+
+    fn listed_provider(&self, id: &str) -> Result<(ListKey, Provider), Failure> {
+        let settings = self.provider_settings(id)?;
+        let key = ListKey {
+            provider: id.to_owned(),
+            base_url: settings.base_url.clone(),
+        };
+        Ok((key, Provider::new(settings)))
+    }
+
+    /// Finds a model without being told one.
+    async fn find(&self) -> Result<Choice, Failure> {
+        let with_key = known_providers()
+            .iter()
+            .filter(|known| known.probe.is_none());
+        for known in with_key {
+            if let Some(variable) = self.key_variable(known) {
+                return self.preferred(known, variable).await;
             }
         }
         for known in known_providers() {
@@ -173,13 +232,49 @@ impl ModelChoice<'_> {
             if let Ok(Ok(ids)) = tokio::time::timeout(PROBE, provider.list()).await
                 && let Some(id) = ids.first()
             {
-                return Ok((
-                    Arc::new(provider.model(id)),
-                    format!("{} runs at {address}", known.id),
-                ));
+                let reason = format!("{} runs at {address}", known.id);
+                return Ok(Choice::new(provider.model(id), reason));
             }
         }
-        Ok((Arc::new(Offline), "no model is set up".to_owned()))
+        Ok(Choice::new(Offline, "no model is set up".to_owned()))
+    }
+
+    /// Chooses among the models that a provider offers.
+    async fn preferred(&self, known: &KnownProvider, variable: &str) -> Result<Choice, Failure> {
+        let (key, provider) = self.listed_provider(&known.id)?;
+        let list = self.lists.for_start(&key, &provider).await;
+        let id = &known.id;
+        if let Some(model) = known.preferred(&list.models) {
+            let reason = format!("{variable} is set; the model that lango prefers of {id}'s");
+            return Ok(Choice::new(provider.model(model), reason));
+        }
+        let first = known.prefer.first().map_or("", String::as_str);
+        let model = provider.model(first);
+        if list.models.is_empty() {
+            let error = list.error.as_deref().unwrap_or("it is empty");
+            let reason = format!(
+                "{variable} is set; {id}'s list of models cannot be read ({error}), so lango's first preference"
+            );
+            return Ok(Choice::new(model, reason));
+        }
+        let reason =
+            format!("{variable} is set; {id} offers none of lango's preferences, so the first");
+        let warning = format!(
+            "{id} offers none of the models that lango prefers, so it is asked for {first}; `lango models` lists what it offers, -c agent.model={id}/… chooses one"
+        );
+        Ok(Choice {
+            warning: Some(warning),
+            ..Choice::new(model, reason)
+        })
+    }
+
+    /// The variable that holds the key of a provider, if one is set.
+    fn key_variable<'a>(&'a self, known: &'a KnownProvider) -> Option<&'a str> {
+        let config = self.settings.providers.get(&known.id);
+        let own = config.and_then(|config| config.api_key_env.as_ref());
+        let variables = own.map_or(known.keys.as_slice(), std::slice::from_ref);
+        let mut variables = variables.iter().map(String::as_str);
+        variables.find(|variable| self.variable(variable).is_some())
     }
 
     fn key(

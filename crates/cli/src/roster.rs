@@ -1,17 +1,20 @@
 //! Who is there: the topology that the configuration names, and the agent files that join a built-in one.
 //!
 //! A topology of the person's own has all of its agents, be it a file or a folder; agent files join the built-in ones
-//! only. What a project's folder says to a model is heard when the person trusts that very file, and not before.
+//! only. What a project's folder says to a model is heard when the person trusts that very file, and not before; that holds
+//! for its `AGENTS.md` as well.
 
 mod files;
+mod instructions;
 mod topology;
 
 use crate::config::{Loaded, Trust};
 use crate::exit::Failure;
 pub use files::{AgentFolder, Whose};
 use files::{Problem, Problems};
+pub use instructions::path as instructions_file;
 use lango_core::AgentName;
-use lango_engine::{AgentFile, AgentSpec, Topology};
+use lango_engine::{AgentFile, AgentSpec, ProjectInstructions, Topology, Tree};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +25,8 @@ use topology::Named;
 pub struct Roster {
     /// None for a single agent.
     pub topology: Option<Topology>,
+    /// What the project's `AGENTS.md` tells its agents, if the file is trusted as it is.
+    pub instructions: Option<ProjectInstructions>,
     /// Files of the project that are not heard, because nobody trusts them as they are.
     pub unheard: Vec<PathBuf>,
     /// Agent files that have no say here.
@@ -45,36 +50,50 @@ impl Roster {
         let folders = folders(loaded, workspace);
         let mut roster = Self {
             topology: None,
+            instructions: None,
             unheard: Vec::new(),
             unused: Vec::new(),
             sources: BTreeMap::new(),
         };
-        if !loaded.settings.agent.multi_agent {
-            roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
-            return Ok(roster);
-        }
         let trust = Trust::read(&loaded.paths);
+        if loaded.settings.agent.multi_agent {
+            roster.read_topology(loaded, &folders, &trust)?;
+        } else {
+            roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
+        }
+        if !roster.instructed().is_empty() {
+            roster.instructions = instructions::read(workspace, &trust, &mut roster.unheard);
+        }
+        Ok(roster)
+    }
+
+    fn read_topology(
+        &mut self,
+        loaded: &Loaded,
+        folders: &[AgentFolder],
+        trust: &Trust,
+    ) -> Result<(), Failure> {
         let topology = match Named::find(loaded)? {
-            Named::BuiltIn(topology) => roster.join(topology, &folders, &trust)?,
+            Named::BuiltIn(topology) => self.join(topology, folders, trust)?,
             Named::File(path) => {
-                roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
-                let topology = topology::read_file(&path, topology::whose(loaded), &trust)?;
+                self.unused = folders.iter().flat_map(AgentFolder::names).collect();
+                let topology = topology::read_file(&path, topology::whose(loaded), trust)?;
                 for spec in &topology.agents {
-                    roster.come_from(&path, &spec.name, None);
+                    self.come_from(&path, &spec.name, None);
                 }
                 topology
             }
             Named::Folder(folder) => {
-                roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
-                let (topology, files) = topology::read_folder(&folder, &trust)?;
+                self.unused = folders.iter().flat_map(AgentFolder::names).collect();
+                let (topology, files) = topology::read_folder(&folder, trust)?;
                 for (path, file) in &files {
-                    roster.come_from(path, &file.spec.name, file.model_line);
+                    self.come_from(path, &file.spec.name, file.model_line);
                 }
                 topology
             }
         };
-        roster.topology = Some(topology);
-        Ok(roster)
+        self.topology = Some(topology);
+        Ok(())
     }
 
     /// The file that describes this agent; none if it is built in.
@@ -90,6 +109,18 @@ impl Roster {
             agents.chain([topology.root.clone()])
         });
         names.collect()
+    }
+
+    /// The agents that are told the project's instructions.
+    pub fn instructed(&self) -> Vec<AgentName> {
+        match &self.topology {
+            None => vec![AgentName::from(Tree::SINGLE)],
+            Some(topology) => {
+                let agents = topology.agents.iter();
+                let told = agents.filter(|spec| spec.project_instructions);
+                told.map(|spec| spec.name.clone()).collect()
+            }
+        }
     }
 
     /// The agent as it was described.
@@ -174,25 +205,46 @@ pub fn folders(loaded: &Loaded, workspace: &Path) -> Vec<AgentFolder> {
     ]
 }
 
+/// A file of the project that has to be trusted before a model is told what it says.
+#[derive(Debug)]
+pub struct ProjectFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The most KiB that are read of it.
+    most_kib: usize,
+}
+
+impl ProjectFile {
+    /// What it holds, as far as it is read, to be trusted as it is.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        files::read_bytes(&self.path, Whose::Project, self.most_kib)
+    }
+}
+
 /// The files of the project that have to be trusted before a model is told what they say.
-pub fn project_files(loaded: &Loaded, workspace: &Path) -> Vec<PathBuf> {
+pub fn project_files(loaded: &Loaded, workspace: &Path) -> Vec<ProjectFile> {
     let folders = folders(loaded, workspace);
     let of_project = folders
         .iter()
         .filter(|folder| folder.whose == Whose::Project);
-    let mut files: Vec<PathBuf> = of_project.flat_map(AgentFolder::names).collect();
-    files.extend(topology::project_files(loaded));
-    files
-}
-
-/// What a project's file holds, as far as it is read, to be trusted as it is.
-pub fn project_bytes(file: &Path) -> io::Result<Vec<u8>> {
-    let is_agent = file.extension().is_some_and(|extension| extension == "md");
-    let most_kib = match is_agent {
-        true => AgentFile::LARGEST_KIB,
-        false => topology::LARGEST_TOPOLOGY_KIB,
-    };
-    files::read_bytes(file, Whose::Project, most_kib)
+    let agents = of_project.flat_map(AgentFolder::names);
+    let topology = topology::project_files(loaded);
+    let instructions = instructions_file(workspace);
+    let instructions = instructions
+        .symlink_metadata()
+        .is_ok()
+        .then_some(ProjectFile {
+            path: instructions,
+            most_kib: instructions::LARGEST_KIB,
+        });
+    let described = agents.chain(topology).map(|path| ProjectFile {
+        most_kib: match path.extension().is_some_and(|extension| extension == "md") {
+            true => AgentFile::LARGEST_KIB,
+            false => topology::LARGEST_TOPOLOGY_KIB,
+        },
+        path,
+    });
+    described.chain(instructions).collect()
 }
 
 /// The person's folder of agents and topologies.

@@ -133,11 +133,13 @@ fn tokens_and_cost(report: &TurnReport) -> String {
         cached => format!(" ({cached} cached)"),
     };
     let cost = match report.cost_micros {
-        Some(micros) => format!("${:.4}", micros as f64 / 1e6),
-        None => "cost unknown".to_owned(),
+        // Calls that failed or were stopped are not counted, and what they cost is not known.
+        Some(0) => String::new(),
+        Some(micros) => format!(" · ${:.4}", micros as f64 / 1e6),
+        None => " · cost unknown".to_owned(),
     };
     format!(
-        "{} tokens in{cached}, {} out · {cost}",
+        "{} tokens in{cached}, {} out{cost}",
         usage.input_tokens, usage.output_tokens
     )
 }

@@ -3,7 +3,8 @@
 use crate::config::{SessionSettings, StoreLocation};
 use crate::exit::{Exit, Failure};
 use lango_core::{
-    AgentName, Changes, SessionCatalog, SessionId, SessionStore, StoreError, TaskStore,
+    AgentName, AttachmentStore, Changes, SessionCatalog, SessionId, SessionStore, StoreError,
+    TaskStore,
 };
 use lango_engine::{Conversation, Runner, RunnerError};
 use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore};
@@ -49,6 +50,8 @@ pub struct Sessions {
     pub catalog: Arc<dyn SessionCatalog>,
     /// For callers from outside.
     pub tasks: Arc<dyn TaskStore>,
+    /// For the files of messages.
+    pub attachments: Arc<dyn AttachmentStore>,
     /// Whether anything of it outlives the process.
     pub(crate) is_kept: bool,
 }

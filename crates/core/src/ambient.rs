@@ -1,5 +1,6 @@
 //! What a turn would otherwise take from the air: the time and fresh names. Injected, so that tests decide both.
 
+use crate::TurnEnvironment;
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -11,6 +12,12 @@ pub struct Timestamp(pub u64);
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
+}
+
+/// Describes the machine that agents work on, and the date there.
+pub trait Environment: Send + Sync {
+    /// Describes it as of this time.
+    fn at(&self, time: Timestamp) -> TurnEnvironment;
 }
 
 /// Makes names that were not used before.

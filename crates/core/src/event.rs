@@ -4,9 +4,9 @@
 //! within their session; replaying a turn's events gives the state that living it gave.
 
 use crate::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Call, CallId, Effect, FrameId,
-    Inspection, Limits, MessageOrigin, Opaque, Outcome, Price, RemoteThread, SessionId, Text,
-    Timestamp, ToolName, Trust, TurnId, Usage,
+    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Attachment, Call, CallId, Effect,
+    FrameId, Inspection, Limits, MessageOrigin, ModelSettings, Opaque, Outcome, Price,
+    RemoteThread, SessionId, StopReason, Text, Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,6 +45,9 @@ pub enum EventBody {
         /// Where they came from; none in logs of a lango that did not ask.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<MessageOrigin>,
+        /// The files that belong to it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
         /// What holds for this turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settings: Option<TurnSettings>,
@@ -72,6 +75,9 @@ pub enum EventBody {
         /// What the provider wants back with it, exactly as it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
+        /// Why the reply ends where it does.
+        #[serde(default, skip_serializing_if = "StopReason::is_finished")]
+        stop: StopReason,
         /// The trust label of its author's context: trusted only if the instruction and the tools, the conversation,
         /// memory, the task and all results of calls are.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
@@ -90,6 +96,9 @@ pub enum EventBody {
         round: u32,
         /// Whether the agent's answer is the person's answer.
         finish: bool,
+        /// The files of the conversation that the agent is shown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// An agent refused its task; it is out for the rest of the turn.
     #[serde(rename = "agent.rejected")]
@@ -121,6 +130,9 @@ pub enum EventBody {
         status: CallStatus,
         /// What the model is told.
         output: Text,
+        /// The files that came back with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
         /// The trust label of the output: trusted only if nothing in it came from outside.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
         trust: Trust,
@@ -159,6 +171,9 @@ pub enum EventBody {
         status: CallStatus,
         /// What it said.
         output: Text,
+        /// The files that came back with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
         /// Whether it ends its frame with an answer.
         #[serde(rename = "final")]
         is_final: bool,
@@ -176,6 +191,9 @@ pub enum EventBody {
         call: Option<CallId>,
         /// What the model, or the reader of the log, is told.
         detail: Text,
+        /// How many tokens the requests of this frame may have from here on, if one was too long.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
     },
     /// The turn is over.
     #[serde(rename = "turn.finished")]
@@ -201,7 +219,7 @@ pub enum EventBody {
 }
 
 /// What holds for a turn, stored with its first event so that a later start decides the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
     /// The hard limits.
     pub limits: Limits,
@@ -227,6 +245,29 @@ pub struct TurnSettings {
     /// The models of agents that have one of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<AgentName, AgentModel>,
+    /// How every model should answer.
+    #[serde(default, skip_serializing_if = "ModelSettings::is_default")]
+    pub model_settings: ModelSettings,
+    /// The same for agents with settings of their own, the general ones included.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_model_settings: BTreeMap<AgentName, ModelSettings>,
+    /// The JSON schema that the answer to the user must satisfy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Arc<Value>>,
+    /// The machine the agents work on, and the date; none in logs of a lango that did not tell them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<TurnEnvironment>,
+}
+
+/// What agents are told about the machine they work on, as it was when the turn began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnEnvironment {
+    /// The day, such as `Monday, 2026-11-16`.
+    pub date: Text,
+    /// The difference to UTC there, such as `UTC+01:00`.
+    pub utc_offset: Text,
+    /// The operating system, such as `Linux`.
+    pub os: Text,
 }
 
 /// The model of a single agent, as it was when the turn began.
@@ -282,8 +323,14 @@ pub enum Fault {
     Repetition,
     /// A reply without words and calls.
     EmptyReply,
+    /// A reply that reached the output limit before any words or calls.
+    OutputLimit,
+    /// A request that was too long for the model; the next one is shorter.
+    ContextTooLong,
     /// A refusal by an agent that cannot refuse.
     StrayRejection,
+    /// An answer that does not satisfy the schema of the turn.
+    InvalidAnswer,
     /// The model gave no reply.
     ModelFailed,
     /// A frame had to end without an answer because the model calls were spent.
@@ -327,11 +374,24 @@ impl EventBody {
     /// Returns the trust label of the text it holds.
     pub fn trust(&self) -> Trust {
         match self {
+            // Whatever is in a file, its author need not be the person who attached it.
+            Self::UserMessage { attachments, .. } if !attachments.is_empty() => Trust::Untrusted,
             Self::UserMessage { origin, .. } => {
                 origin.map_or(Trust::Untrusted, MessageOrigin::trust)
             }
             Self::AgentMessage { trust, .. } | Self::ToolReturned { trust, .. } => *trust,
             _ => Trust::Untrusted,
+        }
+    }
+
+    /// Returns the files that it refers to. The store keeps them as long as an event does.
+    pub fn attachments(&self) -> &[Attachment] {
+        match self {
+            Self::UserMessage { attachments, .. }
+            | Self::AgentDelegated { attachments, .. }
+            | Self::ToolReturned { attachments, .. }
+            | Self::RemoteReturned { attachments, .. } => attachments,
+            _ => &[],
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod ambient;
 mod approval;
+mod attachment;
 mod declaration;
 mod embedder;
 mod event;
@@ -16,6 +17,7 @@ mod ids;
 mod input;
 mod limits;
 mod model;
+mod model_settings;
 mod outcome;
 mod price;
 mod recollection;
@@ -25,21 +27,22 @@ mod store;
 mod task;
 mod tool;
 
-pub use ambient::{Clock, Ids, Timestamp};
+pub use ambient::{Clock, Environment, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
+pub use attachment::{AttachedFile, Attachment, AttachmentContents, AttachmentStore, image_type};
 pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of};
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
-pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnSettings};
+pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnEnvironment, TurnSettings};
 pub use hold::{Held, Hold, Patience};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use input::{MessageOrigin, UserInput};
 pub use limits::{Limit, Limits};
 pub use model::{
     Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
-    ModelTerms, Opaque, Usage,
+    ModelSettings, ModelTerms, Opaque, ReasoningEffort, StopReason, Usage,
 };
 pub use outcome::Outcome;
-pub use price::Price;
+pub use price::{Price, PriceTier};
 pub use recollection::{MemoryContext, Recollection};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use source::{Source, Trust};

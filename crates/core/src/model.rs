@@ -3,7 +3,7 @@
 //! A request is a pure function of the log and the configuration. A reply is taken as the model sent it; whether its
 //! calls name something real is for the engine to judge, so names and arguments are raw text here.
 
-use crate::{BoxStream, CallId, Price, Text};
+use crate::{Attachment, AttachmentContents, BoxStream, CallId, Price, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct ModelTerms {
 }
 
 /// What an agent's model is sent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ModelRequest {
     /// The agent's instruction, the stable part of the request.
     pub instruction: Text,
@@ -38,6 +38,69 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// What the model may call.
     pub functions: Arc<[Function]>,
+    /// How the model should answer.
+    #[serde(skip_serializing_if = "ModelSettings::is_default")]
+    pub settings: ModelSettings,
+    /// The JSON schema that the text of the answer must satisfy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Arc<Value>>,
+    /// Whether an earlier reply reached its output limit before any text: the model gets as much as it can write.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub raise_output_limit: bool,
+    /// The bytes of the attachments in the messages. The runner loads them.
+    #[serde(skip)]
+    pub contents: AttachmentContents,
+}
+
+/// How a model should answer. A provider is sent only what the model accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct ModelSettings {
+    /// Sampling temperature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// How much a reasoning model thinks before it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The most tokens of one reply, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+}
+
+impl ModelSettings {
+    /// Whether every choice is left to the model's defaults.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How much a reasoning model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasoningEffort {
+    /// Not at all.
+    None,
+    /// As little as the model offers.
+    Minimal,
+    /// A little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// A lot.
+    High,
+}
+
+impl ReasoningEffort {
+    /// The word for it in the configuration and on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
 }
 
 /// One message of a request.
@@ -48,6 +111,9 @@ pub enum Message {
     User {
         /// The words.
         text: Text,
+        /// The files that belong to it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// An earlier reply of the very agent that is asked.
     Assistant {
@@ -68,12 +134,25 @@ pub enum Message {
         text: Text,
         /// Whether the call failed or was refused.
         failed: bool,
+        /// The files that came back with it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
     },
     /// A word of the runner to the model: a correction, or the request to conclude.
     Notice {
         /// The words.
         text: Text,
     },
+}
+
+impl Message {
+    /// A message of the user's side without attachments.
+    pub fn user(text: impl Into<Text>) -> Self {
+        Self::User {
+            text: text.into(),
+            attachments: Vec::new(),
+        }
+    }
 }
 
 /// A function that is offered to a model.
@@ -123,12 +202,35 @@ pub struct ModelReply {
     pub usage: Usage,
     /// The same in millionths of a US dollar, if the price is known.
     pub cost_micros: Option<u64>,
-    /// Whether the provider stopped before the model had said all: its last call may not be whole.
-    pub is_cut: bool,
+    /// Why the reply ends where it does.
+    pub stop: StopReason,
     /// What the provider wants back with the conversation, exactly as it came.
     pub opaque: Option<Opaque>,
     /// The model that replied, if it is not the one that was asked.
     pub model: Option<Text>,
+}
+
+/// Why a reply ends where it does.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model said all it had to say.
+    #[default]
+    Finished,
+    /// The output limit was reached.
+    OutputLimit,
+    /// The provider ended it: a content filter, a safety rule, a refusal.
+    Filtered {
+        /// What the provider said about it, in one sentence without its full stop.
+        detail: Text,
+    },
+}
+
+impl StopReason {
+    /// Whether the model said all it had to say. Otherwise the last call may not be whole.
+    pub fn is_finished(&self) -> bool {
+        *self == Self::Finished
+    }
 }
 
 /// Something of a provider that lango keeps and returns without reading it, such as signed thoughts.
@@ -136,6 +238,9 @@ pub struct ModelReply {
 pub struct Opaque {
     /// The kind of provider that understands it.
     pub kind: Text,
+    /// The model that produced it, as `provider/model`; none in old logs. No other model is sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Text>,
     /// The thing itself.
     pub data: Arc<Value>,
 }
@@ -148,10 +253,18 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens sent that the provider had in its cache.
     pub cached_tokens: u64,
+    /// Tokens sent that the provider wrote to its cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens received, those of its reasoning included.
     pub output_tokens: u64,
     /// Tokens received that were reasoning.
     pub reasoning_tokens: u64,
+}
+
+// Logs that were written before there was this number stay the same to the byte.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -165,6 +278,9 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
@@ -219,6 +335,8 @@ pub enum ModelFault {
     ContextTooLong {
         /// What it said.
         detail: String,
+        /// How many tokens it takes at once, if it said so.
+        limit_tokens: Option<u64>,
     },
     /// The key is missing or is not accepted.
     #[error("its key is not accepted: {detail}")]
@@ -269,7 +387,7 @@ impl ModelFault {
             Self::RateLimited { detail, .. }
             | Self::Overloaded { detail, .. }
             | Self::Unreachable { detail }
-            | Self::ContextTooLong { detail }
+            | Self::ContextTooLong { detail, .. }
             | Self::BadKey { detail }
             | Self::UnknownModel { detail }
             | Self::Refused { detail }

@@ -4,23 +4,199 @@ use crate::Usage;
 use serde::{Deserialize, Serialize};
 
 /// What a model's tokens cost: US dollars for a million.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Price {
     /// Sent.
     pub input: f64,
-    /// Sent, and in the provider's cache.
+    /// Sent, and read from the provider's cache.
     pub cached: f64,
+    /// Sent, and written to the provider's cache; costs what other input costs if not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+    /// Received.
+    pub output: f64,
+    /// Other prices for long prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<PriceTier>,
+}
+
+/// The prices of a request with a long prompt. They hold for all of its tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PriceTier {
+    /// The longest prompt, in tokens, that the ordinary prices are for.
+    pub above_tokens: u64,
+    /// Sent.
+    pub input: f64,
+    /// Sent, and read from the provider's cache.
+    pub cached: f64,
+    /// Sent, and written to the provider's cache; costs what other input costs if not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
     /// Received.
     pub output: f64,
 }
 
 impl Price {
-    /// What these tokens cost, in millionths of a dollar, rounded up.
+    /// Gives what one request costs, in millionths of a dollar, rounded up. The prompt's length decides its tier, so a sum
+    /// of requests is the sum of their costs and not the cost of their sum.
     pub fn of(&self, usage: &Usage) -> u64 {
-        let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64;
-        let cost = fresh * self.input
-            + usage.cached_tokens as f64 * self.cached
-            + usage.output_tokens as f64 * self.output;
+        let rates = self.rates(usage.input_tokens);
+        let read = usage.cached_tokens.min(usage.input_tokens);
+        let written = usage.cache_write_tokens.min(usage.input_tokens - read);
+        let fresh = usage.input_tokens - read - written;
+        let cost = fresh as f64 * rates.input
+            + read as f64 * rates.cached
+            + written as f64 * rates.cache_write.unwrap_or(rates.input)
+            + usage.output_tokens as f64 * rates.output;
         cost.ceil() as u64
+    }
+
+    /// Gives the most that sending a prompt of this many tokens costs, in millionths of a dollar, without its answer: no
+    /// token is read from a cache, and all are written to it where that costs more.
+    pub fn of_prompt(&self, tokens: u64) -> u64 {
+        let rates = self.rates(tokens);
+        let dearest = rates.cache_write.unwrap_or(rates.input).max(rates.input);
+        (tokens as f64 * dearest).ceil() as u64
+    }
+
+    /// Gives prices that are at least those of both, for prompts of any length.
+    pub fn dearest(self, other: Self) -> Self {
+        let pairs = (self.rates(0), other.rates(0));
+        let above = [self.tier, other.tier].into_iter().flatten();
+        let above = above.map(|tier| tier.above_tokens).min();
+        let base = pairs.0.dearest(pairs.1);
+        Self {
+            input: base.input,
+            cached: base.cached,
+            cache_write: base.cache_write,
+            output: base.output,
+            tier: above.map(|above_tokens| {
+                let long = self.rates(u64::MAX).dearest(other.rates(u64::MAX));
+                PriceTier {
+                    above_tokens,
+                    ..long
+                }
+            }),
+        }
+    }
+
+    /// The prices of a request whose prompt has this many tokens, in the form of a tier.
+    fn rates(&self, prompt_tokens: u64) -> PriceTier {
+        let long = self.tier.filter(|tier| prompt_tokens > tier.above_tokens);
+        long.unwrap_or(PriceTier {
+            above_tokens: 0,
+            input: self.input,
+            cached: self.cached,
+            cache_write: self.cache_write,
+            output: self.output,
+        })
+    }
+}
+
+impl PriceTier {
+    fn dearest(self, other: Self) -> Self {
+        let write = |tier: Self| tier.cache_write.unwrap_or(tier.input);
+        let is_written = self.cache_write.is_some() || other.cache_write.is_some();
+        Self {
+            above_tokens: self.above_tokens.min(other.above_tokens),
+            input: self.input.max(other.input),
+            cached: self.cached.max(other.cached),
+            cache_write: is_written.then(|| write(self).max(write(other))),
+            output: self.output.max(other.output),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: PriceTier = PriceTier {
+        above_tokens: 200_000,
+        input: 4.0,
+        cached: 0.4,
+        cache_write: Some(5.0),
+        output: 15.0,
+    };
+    const PRICE: Price = Price {
+        input: 2.0,
+        cached: 0.2,
+        cache_write: Some(2.5),
+        output: 10.0,
+        tier: Some(LONG),
+    };
+
+    fn usage(input_tokens: u64, cached_tokens: u64, cache_write_tokens: u64) -> Usage {
+        Usage {
+            input_tokens,
+            cached_tokens,
+            cache_write_tokens,
+            output_tokens: 1000,
+            reasoning_tokens: 7,
+        }
+    }
+
+    #[test]
+    fn reads_from_a_cache_and_writes_to_it_have_their_own_prices() {
+        let cost = PRICE.of(&usage(100_000, 60_000, 30_000));
+        assert_eq!(cost, 10_000 * 2 + 12_000 + 75_000 + 10_000);
+        let plain = Price {
+            cache_write: None,
+            ..PRICE
+        };
+        let cost = plain.of(&usage(100_000, 60_000, 30_000));
+        assert_eq!(cost, 40_000 * 2 + 12_000 + 10_000);
+    }
+
+    #[test]
+    fn a_long_prompt_costs_its_tier_for_every_token() {
+        assert_eq!(PRICE.of(&usage(200_000, 0, 0)), 400_000 + 10_000);
+        assert_eq!(PRICE.of(&usage(200_001, 0, 0)), 800_004 + 15_000);
+        assert_eq!(
+            PRICE.of(&usage(200_001, 200_000, 1)),
+            80_000 + 5 + 15_000,
+            "cached tokens count as part of the prompt"
+        );
+    }
+
+    #[test]
+    fn more_cached_tokens_than_were_sent_cost_no_more_than_all_of_them() {
+        assert_eq!(PRICE.of(&usage(10, 20, 20)), 2 + 10_000);
+    }
+
+    #[test]
+    fn a_prompt_is_reserved_at_the_dearest_way_to_send_it() {
+        assert_eq!(PRICE.of_prompt(100_000), 250_000);
+        assert_eq!(PRICE.of_prompt(300_000), 1_500_000);
+    }
+
+    #[test]
+    fn the_dearest_of_two_prices_is_never_below_either() {
+        let flat = Price {
+            input: 3.0,
+            cached: 0.1,
+            cache_write: None,
+            output: 12.0,
+            tier: None,
+        };
+        let both = PRICE.dearest(flat);
+        assert_eq!(both, flat.dearest(PRICE));
+        for tokens in [0, 1, 200_000, 200_001, 5_000_000] {
+            for (read, written) in [(0, 0), (tokens, 0), (0, tokens)] {
+                let usage = usage(tokens, read, written);
+                assert!(both.of(&usage) >= PRICE.of(&usage).max(flat.of(&usage)));
+            }
+        }
+        assert_eq!(flat.dearest(flat), flat);
+    }
+
+    #[test]
+    fn a_price_of_an_older_log_reads_and_writes_as_it_was() {
+        let stored = r#"{"input":3.0,"cached":0.3,"output":15.0}"#;
+        let price: Price = serde_json::from_str(stored).unwrap();
+        assert_eq!((price.cache_write, price.tier), (None, None));
+        assert_eq!(serde_json::to_string(&price).unwrap(), stored);
+        let whole = serde_json::to_string(&PRICE).unwrap();
+        assert_eq!(serde_json::from_str::<Price>(&whole).unwrap(), PRICE);
     }
 }

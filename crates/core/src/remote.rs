@@ -1,6 +1,6 @@
 //! The seam to an agent that runs somewhere else. To the orchestrator it is a sub-agent under the same rules.
 
-use crate::{AgentName, BoxFuture, BoxStream, Text};
+use crate::{AgentName, AttachedFile, BoxFuture, BoxStream, Text};
 use serde::{Deserialize, Serialize};
 
 /// An agent on another machine.
@@ -28,6 +28,8 @@ pub enum RemoteCall {
         key: String,
         /// What it is to do.
         text: Text,
+        /// The files that it is given with that.
+        files: Vec<AttachedFile>,
         /// The conversation this goes on with, and the task in it that waits for words, if one does.
         thread: Option<RemoteThread>,
     },
@@ -66,8 +68,21 @@ pub enum RemoteEvent {
 pub struct RemoteAnswer {
     /// The words.
     pub text: String,
+    /// The files that came with them.
+    pub files: Vec<AttachedFile>,
     /// The conversation; with a task if the words are a question, and the task goes on with the reply to it.
     pub thread: Option<RemoteThread>,
+}
+
+/// An answer without files that opens no conversation.
+impl From<String> for RemoteAnswer {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            files: Vec::new(),
+            thread: None,
+        }
+    }
 }
 
 /// Why a remote agent gave no answer.

@@ -1,8 +1,8 @@
 //! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
 
 use crate::{
-    AgentName, ApprovalId, BoxFuture, Event, Grant, Hold, MessageOrigin, Patience, RemoteThread,
-    SessionId, Text, Timestamp, Trust, TurnId, UserId, Waiting,
+    AgentName, ApprovalId, Attachment, BoxFuture, Event, Grant, Hold, MessageOrigin, Patience,
+    RemoteThread, SessionId, Text, Timestamp, Trust, TurnId, UserId, Waiting,
 };
 use serde::Serialize;
 
@@ -155,6 +155,8 @@ pub struct Exchange {
     pub question: Text,
     /// Where that came from, if the log says so.
     pub origin: Option<MessageOrigin>,
+    /// The files that belong to it.
+    pub attachments: Vec<Attachment>,
     /// What was answered; none if the turn ended without a word.
     pub answer: Option<ExchangeAnswer>,
 }
@@ -167,8 +169,11 @@ impl Exchange {
         self.question_trust().and(answer)
     }
 
-    /// Returns the trust label of the whole question.
+    /// Returns the trust label of the whole question, its files included.
     pub fn question_trust(&self) -> Trust {
+        if !self.attachments.is_empty() {
+            return Trust::Untrusted;
+        }
         self.origin.map_or(Trust::Untrusted, MessageOrigin::trust)
     }
 

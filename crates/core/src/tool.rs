@@ -1,6 +1,8 @@
 //! The seam to a tool: what it says of itself, and its code, in one value.
 
-use crate::{AgentName, BoxFuture, CallId, SessionId, Text, ToolName, Trust, TurnId, UserId};
+use crate::{
+    AgentName, AttachedFile, BoxFuture, CallId, SessionId, Text, ToolName, Trust, TurnId, UserId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -182,8 +184,11 @@ pub enum Risk {
 pub struct ToolOutput {
     /// The text for the model.
     pub text: String,
-    /// The trust label of the text: trusted only if nothing in it came from outside.
+    /// The trust label of the text: trusted only if nothing in it came from outside. With files it does not count: those
+    /// are untrusted.
     pub trust: Trust,
+    /// Files for the agent that called: images, or texts.
+    pub files: Vec<AttachedFile>,
 }
 
 impl ToolOutput {
@@ -192,6 +197,7 @@ impl ToolOutput {
         Self {
             text: text.into(),
             trust: Trust::Trusted,
+            files: Vec::new(),
         }
     }
 }
@@ -202,6 +208,7 @@ impl From<String> for ToolOutput {
         Self {
             text,
             trust: Trust::Untrusted,
+            files: Vec::new(),
         }
     }
 }

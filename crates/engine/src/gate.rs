@@ -11,13 +11,14 @@ mod pattern;
 mod rules;
 mod subject;
 
+use crate::attachments::check_files;
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
 pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
 use lango_core::{
-    AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Extent, Fault, Inspection, Text,
-    Tool, ToolName, Trust,
+    AgentName, ApprovalRequest, AttachedFile, Call, CallStatus, Caller, Effect, Extent, Fault,
+    Inspection, Text, Tool, ToolName, ToolOutput, Trust,
 };
 pub use rules::{Action, Rule, Rules};
 pub(crate) use rules::{Decision, call_digest, digest, granted};
@@ -54,6 +55,7 @@ pub(crate) struct CallResult {
     pub status: CallStatus,
     pub output: Text,
     pub trust: Trust,
+    pub files: Vec<AttachedFile>,
 }
 
 impl CallResult {
@@ -63,6 +65,30 @@ impl CallResult {
             status,
             output: output.into(),
             trust: Trust::Trusted,
+            files: Vec::new(),
+        }
+    }
+
+    /// What a tool gave back, within the limits of text and files.
+    fn of_output(output: ToolOutput) -> Self {
+        let ToolOutput { text, trust, files } = output;
+        let text = cap(text, Gate::OUTPUT_BYTES);
+        if files.is_empty() {
+            return Self {
+                status: CallStatus::Ok,
+                output: text,
+                trust,
+                files,
+            };
+        }
+        let (files, refused) = check_files(files);
+        let lines = std::iter::once(&*text).filter(|text| !text.is_empty());
+        let lines: Vec<&str> = lines.chain(refused.iter().map(String::as_str)).collect();
+        Self {
+            status: CallStatus::Ok,
+            output: lines.join("\n").into(),
+            trust: Trust::Untrusted,
+            files,
         }
     }
 }
@@ -245,11 +271,7 @@ impl Gate {
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
         };
         match tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await {
-            Ok(Ok(Ok(output))) => CallResult {
-                status: CallStatus::Ok,
-                output: cap(output.text, Self::OUTPUT_BYTES),
-                trust: output.trust,
-            },
+            Ok(Ok(Ok(output))) => CallResult::of_output(output),
             Ok(Ok(Err(error))) if error.message.trim().is_empty() => {
                 CallResult::own(CallStatus::Error, "it failed and said nothing".to_owned())
             }
@@ -257,6 +279,7 @@ impl Gate {
                 status: CallStatus::Error,
                 output: cap(error.message, Self::OUTPUT_BYTES),
                 trust: error.trust,
+                files: Vec::new(),
             },
             Ok(Err(_panic)) => CallResult::own(
                 unfinished,

@@ -4,7 +4,7 @@
 use crate::template::fill;
 use crate::topology::{AgentSpec, Topology};
 use crate::tree::RemoteCard;
-use lango_core::{AgentName, Function, Text};
+use lango_core::{AgentName, Attachment, Function, Text, TurnEnvironment};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -78,7 +78,13 @@ fn remote_entry(card: &RemoteCard) -> String {
     )
 }
 
-pub(crate) fn sub_agent(spec: &AgentSpec, capabilities: &[Text], has_tools: bool) -> Text {
+/// `project` is what the project's file tells this agent; empty if nothing.
+pub(crate) fn sub_agent(
+    spec: &AgentSpec,
+    capabilities: &[Text],
+    has_tools: bool,
+    project: &str,
+) -> Text {
     fill(
         include_str!("../prompts/agent.md"),
         &[
@@ -90,26 +96,77 @@ pub(crate) fn sub_agent(spec: &AgentSpec, capabilities: &[Text], has_tools: bool
             ("cannot", &spec.cannot),
             ("tools", flag(has_tools)),
             ("instruction", spec.instruction.trim()),
+            ("project", project.trim()),
         ],
     )
     .trim_end()
     .into()
 }
 
-pub(crate) fn single_agent(name: &AgentName, has_tools: bool) -> Text {
+pub(crate) fn single_agent(name: &AgentName, has_tools: bool, project: &str) -> Text {
     fill(
         include_str!("../prompts/single.md"),
-        &[("name", name.as_str()), ("tools", flag(has_tools))],
+        &[
+            ("name", name.as_str()),
+            ("tools", flag(has_tools)),
+            ("project", project.trim()),
+        ],
     )
     .trim_end()
     .into()
 }
 
-/// The person's question, and after it what is remembered: what is sent before it stays the same from turn to turn.
-pub(crate) fn remembered(question: &str, memory: &str) -> Text {
+/// What the root is told with the user's question, after it: what is sent before it stays the same from turn to turn.
+#[derive(Default)]
+pub(crate) struct QuestionPrompt<'a> {
+    pub question: &'a str,
+    pub memory: &'a str,
+    pub environment: &'a str,
+    /// The JSON schema of the answer.
+    pub schema: &'a str,
+    /// Whether the root has agents to delegate to.
+    pub delegates: bool,
+}
+
+pub(crate) fn question(prompt: &QuestionPrompt<'_>) -> Text {
     fill(
-        include_str!("../prompts/remembered.md"),
-        &[("question", question), ("memory", memory)],
+        include_str!("../prompts/question.md"),
+        &[
+            ("question", prompt.question),
+            ("memory", prompt.memory),
+            ("environment", prompt.environment),
+            ("schema", prompt.schema),
+            ("delegates", flag(prompt.delegates)),
+        ],
+    )
+    .trim_end()
+    .into()
+}
+
+/// The date and the machine, in three lines; the folder is empty if it is not known.
+pub(crate) fn environment(environment: &TurnEnvironment, folder: &str) -> Text {
+    /// The most characters of the folder that are shown.
+    const MOST: usize = 300;
+    let is_plain = |c: char| if c.is_control() { ' ' } else { c };
+    let folder: String = folder.chars().take(MOST).map(is_plain).collect();
+    fill(
+        include_str!("../prompts/environment.md"),
+        &[
+            ("date", &environment.date),
+            ("utc_offset", &environment.utc_offset),
+            ("os", &environment.os),
+            ("folder", &folder),
+        ],
+    )
+    .trim_end()
+    .into()
+}
+
+/// What the root is told after an answer that does not satisfy the schema.
+pub(crate) fn invalid_answer(problem: &str) -> Text {
+    fill(
+        include_str!("../prompts/invalid_answer.md"),
+        &[("problem", problem)],
     )
     .trim_end()
     .into()
@@ -130,21 +187,75 @@ pub(crate) fn from_outside(agent: &AgentName, text: &str, asks: bool) -> Text {
 }
 
 /// A sub-agent's first message.
-pub(crate) fn brief(conversation: &str, task: &str) -> Text {
+pub(crate) fn brief(conversation: &str, environment: &str, task: &str) -> Text {
     fill(
         include_str!("../prompts/brief.md"),
-        &[("conversation", conversation), ("task", task)],
+        &[
+            ("conversation", conversation),
+            ("environment", environment),
+            ("task", task),
+        ],
     )
     .trim_end()
     .into()
 }
 
+/// A text with the names of the files that are shown with it, by which they can be named in a delegation.
+pub(crate) fn attached(text: &Text, attachments: &[Attachment]) -> Text {
+    if attachments.is_empty() {
+        return Text::clone(text);
+    }
+    let names = attachments.iter().map(|file| format!("`{}`", file.name));
+    let names: Vec<String> = names.collect();
+    fill(
+        include_str!("../prompts/attached.md"),
+        &[("text", text), ("names", &names.join(", "))],
+    )
+    .trim()
+    .into()
+}
+
+/// The control function with the argument for files, over those that there are.
+pub(crate) fn with_attachments<'a>(
+    function: Function,
+    attachments: impl Iterator<Item = &'a Attachment>,
+) -> Function {
+    let mut argument: Value =
+        serde_json::from_str(include_str!("../prompts/delegate_attachments.json"))
+            .unwrap_or_default();
+    let names: Vec<Value> = attachments
+        .map(|attachment| Value::from(&*attachment.name))
+        .collect();
+    argument["items"]["enum"] = Value::from(names);
+    let mut parameters = Value::clone(&function.parameters);
+    parameters["properties"]["attachments"] = argument;
+    Function {
+        parameters: Arc::new(parameters),
+        ..function
+    }
+}
+
+/// Whether a sub-agent's answer may become the user's as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    Offered,
+    Withheld,
+}
+
 /// The control function over the agents that can be asked now.
-pub(crate) fn delegate_function<'a>(agents: impl Iterator<Item = &'a AgentName>) -> Function {
+pub(crate) fn delegate_function<'a>(
+    agents: impl Iterator<Item = &'a AgentName>,
+    finish: Finish,
+) -> Function {
     let mut prompt: Value =
         serde_json::from_str(include_str!("../prompts/delegate.json")).unwrap_or_default();
     let names: Vec<Value> = agents.map(|name| Value::from(name.as_str())).collect();
     prompt["parameters"]["properties"]["agent"]["enum"] = Value::from(names);
+    if finish == Finish::Withheld
+        && let Some(properties) = prompt["parameters"]["properties"].as_object_mut()
+    {
+        properties.remove("finish");
+    }
     Function {
         name: DELEGATE.into(),
         description: prompt["description"].as_str().unwrap_or_default().into(),
@@ -165,6 +276,11 @@ pub(crate) enum Notice {
     EmptyReply,
     StrayRejection,
     StoppedTurn,
+}
+
+/// What is added to a notice where the answer must satisfy a schema.
+pub(crate) fn still_json() -> &'static str {
+    include_str!("../prompts/still_json.md").trim_end()
 }
 
 pub(crate) fn notice(notice: Notice) -> &'static str {

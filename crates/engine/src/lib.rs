@@ -7,9 +7,12 @@
 
 mod agent_file;
 mod ambient;
+mod answer_schema;
+mod attachments;
 mod capability;
 mod gate;
 mod instruction;
+mod json_schema;
 mod look_back;
 mod partition;
 mod rejection;
@@ -21,6 +24,7 @@ mod turn;
 
 pub use agent_file::{AgentFile, FileProblem};
 pub use ambient::{RandomIds, SystemClock};
+pub use answer_schema::{AnswerSchema, AnswerSchemaError};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
 pub use gate::{
     Action, Gate, GateError, Rule, Rules, edited_grant_problem, grant_problem, is_bound_to_content,
@@ -33,5 +37,7 @@ pub use runner::{
     Conversation, Runner, RunnerError, RunnerParts, Shown, Standing, Stop, TurnEnd, TurnReport,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
-pub use tree::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};
+pub use tree::{
+    Agent, Mode, OwnedTool, ProjectInstructions, RemoteCard, Skipped, Tree, TreeError, TreeSettings,
+};
 pub use turn::{Input, ModelStep, RemoteStep, Step, ToolStep, Turn, TurnStart};

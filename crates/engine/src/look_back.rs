@@ -4,8 +4,10 @@
 //! what it was: the result of a delegation.
 
 use crate::instruction::{self, DELEGATE, Notice};
-use crate::turn::message_bytes;
-use lango_core::{AgentName, Call, CallId, Exchange, ExchangeAnswer, Message, Text, Trust};
+use crate::turn::{Room, message_bytes, without_files};
+use lango_core::{
+    AgentName, Attachment, Call, CallId, Exchange, ExchangeAnswer, Message, Text, Trust,
+};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -20,6 +22,8 @@ struct Past {
     exchange: Exchange,
     messages: Vec<Message>,
     bytes: usize,
+    /// The same where there is no room for the files; none if it has no files.
+    without_files: Option<(Vec<Message>, usize)>,
 }
 
 impl LookBack {
@@ -41,20 +45,39 @@ impl LookBack {
         self.turns.drain(..oldest.min(self.turns.len()));
     }
 
-    /// What the root is shown: as many of the last turns as have room. The oldest are left out in steps of a few turns, so
-    /// that what is sent begins with the same bytes from turn to turn.
-    pub(crate) fn messages(&self, room: usize) -> impl Iterator<Item = &Message> {
-        let mut left = room;
-        let fits = |past: &&Past| {
-            let fits = past.bytes <= left;
-            left = left.saturating_sub(past.bytes);
-            fits
-        };
-        let shown = self.turns.iter().rev().take_while(fits).count();
-        let step = (shown / 4).clamp(1, 5);
-        let hidden = (self.turns.len() - shown).next_multiple_of(step);
-        let first = hidden.min(self.turns.len());
-        self.turns[first..].iter().flat_map(|past| &past.messages)
+    /// What the root is shown: as many of the last turns as have room, the older ones without their files if those have
+    /// none. The oldest are left out in steps of a few turns, so that what is sent begins with the same bytes from turn to
+    /// turn.
+    pub(crate) fn messages(&self, mut room: Room) -> impl Iterator<Item = &Message> {
+        let mut newest_first = self.turns.iter().rev().peekable();
+        let mut whole = 0;
+        while newest_first
+            .next_if(|past| room.take(past.bytes, &past.exchange.attachments))
+            .is_some()
+        {
+            whole += 1;
+        }
+        let fits = |past: &&Past| room.take(past.reduced().1, &[]);
+        let shown = whole + newest_first.take_while(fits).count();
+        let (first, first_whole) = (self.first_of(shown), self.first_of(whole));
+        let shown = self.turns.iter().enumerate().skip(first);
+        shown.flat_map(move |(at, past)| match at < first_whole {
+            true => past.reduced().0,
+            false => &past.messages,
+        })
+    }
+
+    /// The first of this many last turns, moved on to the next step.
+    fn first_of(&self, last: usize) -> usize {
+        let step = (last / 4).clamp(1, 5);
+        let before = (self.turns.len() - last).next_multiple_of(step);
+        before.min(self.turns.len())
+    }
+
+    /// The files of the questions, the newest first.
+    pub(crate) fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        let newest_first = self.turns.iter().rev();
+        newest_first.flat_map(|past| &past.exchange.attachments)
     }
 
     /// Returns the lowest label of the turns in it. Older turns are in the labels of these, which were shown them.
@@ -73,7 +96,8 @@ impl LookBack {
 impl Past {
     fn new(root: &AgentName, exchange: Exchange) -> Self {
         let mut messages = vec![Message::User {
-            text: Text::clone(&exchange.question),
+            text: instruction::attached(&exchange.question, &exchange.attachments),
+            attachments: exchange.attachments.clone(),
         }];
         match &exchange.answer {
             // Else the next request would be read as the rest of this one.
@@ -87,11 +111,26 @@ impl Past {
             }),
             Some(answer) => messages.extend(delegation(&exchange, answer)),
         }
-        let bytes = messages.iter().map(message_bytes).sum();
+        let bytes_of = |messages: &[Message]| messages.iter().map(message_bytes).sum();
+        let without_files = (!exchange.attachments.is_empty()).then(|| {
+            let messages: Vec<Message> = messages.iter().map(without_files).collect();
+            let bytes = bytes_of(&messages);
+            (messages, bytes)
+        });
+        let bytes = bytes_of(&messages);
         Self {
             exchange,
             messages,
             bytes,
+            without_files,
+        }
+    }
+
+    /// Its messages without files, and their bytes.
+    fn reduced(&self) -> (&[Message], usize) {
+        match &self.without_files {
+            Some((messages, bytes)) => (messages, *bytes),
+            None => (&self.messages, self.bytes),
         }
     }
 }
@@ -113,6 +152,7 @@ fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {
             false => Text::clone(&answer.text),
         },
         failed: false,
+        attachments: Vec::new(),
     };
     let calls = Arc::from([call]);
     [

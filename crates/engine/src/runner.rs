@@ -3,6 +3,7 @@
 //!
 //! A [`Conversation`] is an open session. It runs one turn at a time, because a turn borrows it.
 
+mod attachments;
 mod conversation;
 mod draft;
 mod going_on;
@@ -19,9 +20,9 @@ pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, ApprovalId, Batch, Clock, Event, EventBody, Hold, Ids, Limits, Model, Outcome,
-    Patience, Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId,
-    Usage, UserId, Waiting,
+    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, Clock, Environment,
+    Event, EventBody, Hold, Ids, Limits, Model, ModelSettings, Outcome, Patience, Recollection,
+    RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
 };
 pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
@@ -40,10 +41,16 @@ pub struct RunnerParts {
     pub model: Arc<dyn Model>,
     /// The models of agents that have one of their own.
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
+    /// How every model should answer; an agent's own settings come first.
+    pub model_settings: ModelSettings,
+    /// What agents are told about the machine and the date; none tells them nothing.
+    pub environment: Option<Arc<dyn Environment>>,
     /// Agents that run elsewhere.
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     /// The log.
     pub store: Arc<dyn SessionStore>,
+    /// The bytes of the files that the log refers to.
+    pub attachments: Arc<dyn AttachmentStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Fresh names.
@@ -62,6 +69,14 @@ impl RunnerParts {
     /// The model that answers for this agent.
     fn model_of(&self, agent: &AgentName) -> &Arc<dyn Model> {
         self.models.get(agent).unwrap_or(&self.model)
+    }
+
+    /// The settings of agents that have some of their own, laid over the general ones.
+    fn agent_model_settings(&self) -> BTreeMap<AgentName, ModelSettings> {
+        let own = self.tree.agents.iter();
+        let own = own.filter(|agent| !agent.settings.is_default());
+        own.map(|agent| (agent.name.clone(), agent.settings.or(self.model_settings)))
+            .collect()
     }
 }
 
@@ -126,6 +141,8 @@ pub struct TurnReport {
     pub outcome: Outcome,
     /// The words for the person.
     pub answer: Option<Text>,
+    /// Whether the turn had a schema: an answer of an agent is then JSON that satisfies it.
+    pub structured: bool,
     /// Whose words they are.
     pub author: Option<AgentName>,
     /// The trust label of its author's context.
@@ -158,6 +175,12 @@ pub enum RunnerError {
     InputTooLong {
         /// Its length.
         bytes: usize,
+    },
+    /// A file of the input cannot be attached.
+    #[error("{problem}")]
+    NotAttached {
+        /// Which one, and why.
+        problem: String,
     },
     /// The last turn waits for a person, and a new one has to wait behind it.
     #[error("the session waits for an answer to `{request}`")]
@@ -242,6 +265,16 @@ impl Runner {
         Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
     }
 
+    /// Stores files of a user for a message to come, and returns references in their order. One that cannot be attached
+    /// refuses all of them. What no message refers to is deleted after a day.
+    pub async fn store_files(
+        &self,
+        user: &UserId,
+        files: Vec<AttachedFile>,
+    ) -> Result<Vec<Attachment>, RunnerError> {
+        attachments::store_checked(&self.parts, user, files).await
+    }
+
     /// An existing session, as it stands. Nothing is held or written before a turn begins or goes on.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(Arc::clone(&self.parts), session).await
@@ -287,7 +320,8 @@ async fn drive(
             () = stop.stopped() => crate::turn::Input::Cancelled,
             () = &mut deadline => crate::turn::Input::TimeSpent,
             input = news.next() => input,
-            Some((key, input)) = under_way.next() => {
+            Some(performed) = under_way.next() => {
+                let (key, input) = performed?;
                 keys.remove(&key);
                 input
             }
@@ -302,7 +336,10 @@ async fn drive(
         batch = append(parts, events, shown).await?;
     }
     at_work.cancel(parts).await;
-    Ok(TurnEnd::Finished(report(&batch)))
+    Ok(TurnEnd::Finished(TurnReport {
+        structured: turn.has_answer_schema(),
+        ..report(&batch)
+    }))
 }
 
 /// Stores events, then shows them.
@@ -327,6 +364,7 @@ fn report(last: &[Event]) -> TurnReport {
         turn: TurnId::from(""),
         outcome: Outcome::Interrupted,
         answer: None,
+        structured: last.iter().any(has_answer_schema),
         author: None,
         trust: Trust::Untrusted,
         model: None,
@@ -355,6 +393,7 @@ fn report(last: &[Event]) -> TurnReport {
             turn: event.turn.clone(),
             outcome: outcome.clone(),
             answer: spoken.and_then(words),
+            structured: report.structured,
             author: spoken.map(|event| event.author.clone()),
             trust: spoken.map_or(Trust::Untrusted, |event| event.body.trust()),
             model: spoken.and_then(model_of),
@@ -366,6 +405,13 @@ fn report(last: &[Event]) -> TurnReport {
         };
     }
     report
+}
+
+fn has_answer_schema(event: &Event) -> bool {
+    matches!(
+        &event.body,
+        EventBody::UserMessage { settings: Some(settings), .. } if settings.answer_schema.is_some()
+    )
 }
 
 fn words(event: &Event) -> Option<Text> {

@@ -1,7 +1,7 @@
 //! A topology is data: which agents there are, which prefixes give them tools, in which order prefixes are tried, whether
 //! the orchestrator holds tools, and who takes what nobody claims. One code path builds a tree from any of them.
 
-use lango_core::{AgentName, Trust};
+use lango_core::{AgentName, ModelSettings, ReasoningEffort, Trust};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -73,9 +73,32 @@ pub struct AgentSpec {
     /// The model that answers for it, as `provider/model`; none is that of all the others.
     #[serde(default)]
     pub model: Option<String>,
+    /// The sampling temperature of its model.
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    /// How much its model thinks before it answers.
+    #[serde(default)]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The most tokens of one of its replies, reasoning included.
+    #[serde(default)]
+    pub max_output_tokens: Option<u64>,
+    /// Whether it is told the instructions of the project that the user trusts.
+    #[serde(default)]
+    pub project_instructions: bool,
     /// The trust label of its texts. The code that reads the file sets it.
     #[serde(skip, default = "Trust::trusted")]
     pub trust: Trust,
+}
+
+impl AgentSpec {
+    /// How its model should answer; what is not set comes from the configuration.
+    pub fn model_settings(&self) -> ModelSettings {
+        ModelSettings {
+            temperature: self.temperature,
+            reasoning_effort: self.reasoning_effort,
+            max_output_tokens: self.max_output_tokens,
+        }
+    }
 }
 
 /// A beginning of tool names, and what such tools can do in words.
@@ -214,6 +237,9 @@ impl Topology {
             if !seen.insert(&spec.name) {
                 return Err(format!("the name `{}` is used twice", spec.name));
             }
+            spec.model_settings()
+                .check()
+                .map_err(|detail| format!("agent `{}`: {detail}", spec.name))?;
             if let Some(empty) = spec
                 .prefixes
                 .iter()

@@ -5,10 +5,10 @@
 mod build;
 mod tool;
 
-use crate::instruction::{self, DELEGATE};
+use crate::instruction::{self, DELEGATE, Finish};
 use crate::partition::Homes;
 use crate::topology::OrchestratorTools;
-use lango_core::{AgentName, Function, Limits, Text, ToolName, Trust};
+use lango_core::{AgentName, Function, Limits, ModelSettings, Text, ToolName, Trust};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 pub use tool::OwnedTool;
@@ -72,6 +72,8 @@ pub struct Agent {
     pub remote: bool,
     /// The trust label of its instruction and of the descriptions of its tools.
     pub trust: Trust,
+    /// How its model should answer, as far as it has settings of its own.
+    pub settings: ModelSettings,
 }
 
 impl Agent {
@@ -104,6 +106,15 @@ pub struct RemoteCard {
     pub description: String,
 }
 
+/// What the project's own file tells the agents that the topology gives it to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectInstructions {
+    /// The text of the file.
+    pub text: Text,
+    /// The trust label of the text.
+    pub trust: Trust,
+}
+
 /// What the configuration says about the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeSettings {
@@ -115,6 +126,8 @@ pub struct TreeSettings {
     pub strict_tools: bool,
     /// Tools that are given to an agent by name.
     pub homes: Homes,
+    /// What the project's own file tells its agents.
+    pub project_instructions: Option<ProjectInstructions>,
 }
 
 impl Default for TreeSettings {
@@ -124,6 +137,7 @@ impl Default for TreeSettings {
             orchestrator_tools: None,
             strict_tools: false,
             homes: Homes::new(),
+            project_instructions: None,
         }
     }
 }
@@ -205,11 +219,15 @@ impl Tree {
     }
 
     /// The control function, over the agents that have not refused.
-    pub(crate) fn delegate_function(&self, refused: &BTreeSet<AgentName>) -> Function {
-        if refused.is_empty() {
+    pub(crate) fn delegate_function(
+        &self,
+        refused: &BTreeSet<AgentName>,
+        finish: Finish,
+    ) -> Function {
+        if refused.is_empty() && finish == Finish::Offered {
             return self.delegate_to_all.clone();
         }
-        instruction::delegate_function(self.live(refused))
+        instruction::delegate_function(self.live(refused), finish)
     }
 
     /// The names of the agents that have not refused.

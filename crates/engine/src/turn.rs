@@ -6,9 +6,11 @@
 //!
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
 //! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `request` what the model is
-//! sent, `trust` which trust label an agent's context has.
+//! sent, `setup` what holds for all requests, `structured` which answers satisfy the schema of the turn, `trust` which trust
+//! label an agent's context has.
 
 mod approvals;
+mod attachments;
 mod budget;
 mod calls;
 mod deeds;
@@ -18,10 +20,13 @@ mod offer;
 mod repetition;
 mod replies;
 mod request;
+mod results;
 mod resume;
 mod room;
+mod setup;
 mod state;
 mod steps;
+mod structured;
 mod trust;
 
 use crate::gate::Rules;
@@ -32,7 +37,7 @@ use lango_core::{
     TurnSettings, UserInput,
 };
 use offer::Offer;
-pub(crate) use room::message_bytes;
+pub(crate) use room::{Room, message_bytes, without_files};
 use state::State;
 use std::sync::Arc;
 pub use steps::{Input, ModelStep, RemoteStep, Step, StepKey, ToolStep};
@@ -66,7 +71,7 @@ pub struct TurnStart {
 }
 
 impl Turn {
-    /// Begins a turn. The events hold at least the user's message.
+    /// Begins a turn. The events hold at least the user's message. Its files are those that are stored.
     pub fn begin(
         tree: Arc<Tree>,
         start: TurnStart,
@@ -79,6 +84,7 @@ impl Turn {
         let body = EventBody::UserMessage {
             text: question.text,
             origin: Some(question.origin),
+            attachments: turn.name_attachments(question.attachments),
             settings: Some(settings),
         };
         turn.emit(FrameId::root(), AgentName::user(), body);
@@ -133,14 +139,19 @@ impl Turn {
                 status,
                 output,
                 trust,
-            } => self.tool_returned(&step, status, output, trust),
+                attachments,
+            } => self.tool_returned(&step, status, output, trust, attachments),
             Input::Answered {
                 request,
                 answer,
                 by,
             } => self.answered(&request, &answer, &by),
             Input::RemoteAccepted { step, thread } => self.remote_accepted(&step, thread),
-            Input::RemoteReturned { step, result } => self.remote_returned(&step, result),
+            Input::RemoteReturned {
+                step,
+                result,
+                attachments,
+            } => self.remote_returned(&step, result, attachments),
             Input::Cancelled => self.cancel(),
             Input::TimeSpent => self.time_spent(),
             Input::Interrupted => self.interrupt(),

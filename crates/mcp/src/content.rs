@@ -1,11 +1,11 @@
-//! What a server's tool returned, as text for a model: marked as data from outside, with everything that is no text kept
-//! as a file.
+//! What a server's tool returned, as text for a model: marked as data from outside, with images as attachments, and
+//! everything else that is no text kept as a file.
 
 use crate::attachments::Attachments;
 use crate::names::line;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lango_core::{Caller, ToolError, ToolOutput};
+use lango_core::{AttachedFile, Caller, ToolError, ToolOutput, image_type};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use std::fmt::Write;
 
@@ -13,6 +13,25 @@ use std::fmt::Write;
 const MOST_FILES: usize = 8;
 /// How large one of them may be.
 const MOST_FILE_BYTES: usize = 6 << 20;
+
+/// What of one result is no text.
+#[derive(Default)]
+struct Files {
+    images: Vec<AttachedFile>,
+    /// An error has no attachments.
+    takes_images: bool,
+    kept: usize,
+}
+
+/// The name of an image: the last part of its address, with the end that fits its type.
+fn image_name(address: &str, media_type: &str) -> String {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let name = path.rsplit(['/', ':']).next().unwrap_or_default();
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = if stem.is_empty() { "image" } else { stem };
+    let extension = media_type.strip_prefix("image/").unwrap_or(media_type);
+    format!("{stem}.{extension}")
+}
 
 /// The result of one call, being written down.
 pub(crate) struct Reading<'a> {
@@ -26,7 +45,10 @@ impl Reading<'_> {
     /// The result: what the server calls an error is one.
     pub(crate) fn read(&self, result: CallToolResult) -> Result<ToolOutput, ToolError> {
         let mut text = String::new();
-        let mut files = 0;
+        let mut files = Files {
+            takes_images: result.is_error != Some(true),
+            ..Files::default()
+        };
         for block in &result.content {
             let part = self.block(block, &mut files);
             let _ = writeln!(text, "{}", part.trim_end());
@@ -43,7 +65,10 @@ impl Reading<'_> {
         }
         match result.is_error {
             Some(true) => Err(ToolError::new(self.mark("error", text.trim_end()))),
-            _ => Ok(ToolOutput::from(self.mark("result", text.trim_end()))),
+            _ => Ok(ToolOutput {
+                files: files.images,
+                ..ToolOutput::from(self.mark("result", text.trim_end()))
+            }),
         }
     }
 
@@ -59,7 +84,7 @@ impl Reading<'_> {
         )
     }
 
-    fn block(&self, block: &ContentBlock, files: &mut usize) -> String {
+    fn block(&self, block: &ContentBlock, files: &mut Files) -> String {
         match block {
             ContentBlock::Text(text) => text.text.clone(),
             ContentBlock::Image(image) => self.file("image", &image.mime_type, &image.data, files),
@@ -98,11 +123,11 @@ impl Reading<'_> {
         }
     }
 
-    /// Keeps what is no text; gives the line that stands for it.
-    fn file(&self, what: &str, kind: &str, data: &str, files: &mut usize) -> String {
+    /// Takes an image as an attachment and keeps what else is no text; gives the line that stands for it.
+    fn file(&self, what: &str, kind: &str, data: &str, files: &mut Files) -> String {
         let kind = line(kind, 80);
         let left_out = |why: &str| format!("[{what}, {kind}: not kept, {why}]");
-        if *files >= MOST_FILES {
+        if files.images.len() + files.kept >= MOST_FILES {
             return left_out(&format!("there are more than {MOST_FILES}"));
         }
         if data.len() / 4 * 3 > MOST_FILE_BYTES {
@@ -111,9 +136,19 @@ impl Reading<'_> {
         let Ok(bytes) = STANDARD.decode(data) else {
             return left_out("it is not base64");
         };
+        if let Some(media_type) = image_type(&bytes)
+            .filter(|_| files.takes_images && bytes.len() <= AttachedFile::IMAGE_BYTES)
+        {
+            let size = bytes.len();
+            let name = what.strip_prefix("resource ").unwrap_or("image");
+            files
+                .images
+                .extend(AttachedFile::image(image_name(name, media_type), bytes));
+            return format!("[{what}, {media_type}, {size} bytes: attached]");
+        }
         match self.attachments.keep(self.caller, &kind, &bytes) {
             Ok(path) => {
-                *files += 1;
+                files.kept += 1;
                 format!(
                     "[{what}, {kind}, {} bytes: kept in {}]",
                     bytes.len(),

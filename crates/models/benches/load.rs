@@ -166,11 +166,13 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
     let provider = Provider::new(ProviderSettings {
         id: "load".to_owned(),
         kind: Kind::OpenAi,
+        api: None,
         base_url: format!("http://{address}/v1"),
         api_key: None,
         key_source: String::new(),
         stream: true,
         context_tokens: None,
+        default_context_tokens: None,
         patience: Patience::default(),
     });
     Runner::new(RunnerParts {
@@ -178,8 +180,11 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         tree,
         model: Arc::new(Resilient::new(Arc::new(provider.model("any")), Vec::new())),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
+        attachments: Arc::new(lango_store::MemoryStore::new()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

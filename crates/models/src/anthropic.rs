@@ -2,8 +2,9 @@
 
 mod reply;
 mod request;
+mod settings;
 
-use crate::wire::{ReplyReader, Wire, WireRequest};
+use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
 
@@ -24,10 +25,10 @@ impl Wire for Anthropic {
         "/v1"
     }
 
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest {
         WireRequest {
             path: "/messages".to_owned(),
-            body: request::body(model, request, streaming),
+            body: request::body(target, request),
         }
     }
 

@@ -233,7 +233,7 @@ impl Provider {
         let is_passing = fault.is_passing();
         let is_of_the_key = matches!(fault, ModelFault::BadKey { .. });
         let detail = match fault {
-            ModelFault::ContextTooLong { detail } => {
+            ModelFault::ContextTooLong { detail, .. } => {
                 format!("a text is too long for `{}`: {detail}", self.wire.model)
             }
             other => other.to_string(),

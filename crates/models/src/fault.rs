@@ -53,12 +53,20 @@ fn read(
     let says = |sought: &[&str]| words.iter().any(|word| sought.contains(word));
     let is_request = matches!(status, None | Some(400 | 413 | 422));
     if is_request && (says(TOO_LONG) || status == Some(413) || speaks_of_length(&detail)) {
-        return ModelFault::ContextTooLong { detail };
+        let limit_tokens = limit_in(&detail);
+        return ModelFault::ContextTooLong {
+            detail,
+            limit_tokens,
+        };
     }
     if says(BAD_KEY) || (is_request && detail.contains("API key")) {
         return ModelFault::BadKey { detail };
     }
-    if is_request && says(UNKNOWN_MODEL) {
+    let speaks_of = |words: &[&str]| {
+        let detail = detail.to_lowercase();
+        words.iter().any(|words| detail.contains(words))
+    };
+    if is_request && (says(UNKNOWN_MODEL) || speaks_of(UNKNOWN_MODEL_WORDS)) {
         return ModelFault::UnknownModel { detail };
     }
     match status {
@@ -98,12 +106,50 @@ const BAD_KEY: &[&str] = &[
     "permission_error",
     "billing_error",
 ];
-const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error"];
+const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error", "invalid_model"];
+/// Words of providers that have no code for it.
+const UNKNOWN_MODEL_WORDS: &[&str] = &["is not a valid model id"];
 const RATE_LIMITED: &[&str] = &["rate_limit_error", "rate_limit_exceeded"];
 
+/// What the provider said, in one sentence: its message, what a provider behind it said, and which filters applied.
 fn message_of(error: &Value) -> Option<String> {
-    let message = error.get("message").unwrap_or(error).as_str()?;
-    (!message.is_empty()).then(|| beginning(message))
+    let message = error.get("message").unwrap_or(error);
+    let message = message.as_str().or_else(|| error["detail"].as_str());
+    let mut message = beginning(message.filter(|message| !message.is_empty())?);
+    if let Some(upstream) = upstream_message(&error["metadata"]) {
+        message = format!("{}: {upstream}", message.trim_end_matches('.'));
+    }
+    let filters = &error["innererror"]["content_filter_result"];
+    if let Some(categories) = filtered_categories(filters) {
+        message = format!("{} (filtered: {categories})", message.trim_end_matches('.'));
+    }
+    Some(message)
+}
+
+/// OpenRouter passes on what the provider behind it said, as JSON or as text.
+fn upstream_message(metadata: &Value) -> Option<String> {
+    let raw = metadata["raw"].as_str().filter(|raw| !raw.is_empty())?;
+    let parsed: Value = serde_json::from_str(raw).unwrap_or_default();
+    let places = ["/error/message", "/message", "/error", "/detail"];
+    let message = places
+        .iter()
+        .find_map(|place| parsed.pointer(place)?.as_str())
+        .unwrap_or(raw);
+    let message = beginning(message);
+    Some(match metadata["provider_name"].as_str() {
+        Some(provider) => format!("{provider}: {message}"),
+        None => message,
+    })
+}
+
+/// The categories that Azure's content filter names as the cause.
+pub(crate) fn filtered_categories(results: &Value) -> Option<String> {
+    let categories = results.as_object()?.iter();
+    let categories: Vec<&str> = categories
+        .filter(|(_, result)| result["filtered"] == true)
+        .map(|(category, _)| category.as_str())
+        .collect();
+    (!categories.is_empty()).then(|| categories.join(", "))
 }
 
 /// Only for providers that have no code for it.
@@ -115,10 +161,23 @@ fn speaks_of_length(message: &str) -> bool {
         "context window",
         "input token count",
         "exceeds the available context",
+        "exceeded max context length",
+        "exceeds max context length",
+        "context length exceeded",
+        "reduce the length",
         "too many tokens",
     ]
     .iter()
     .any(|words| message.contains(words))
+}
+
+/// The number of tokens that the model takes, if the message names it: the smallest of the counts in it, since the others
+/// say how much was sent.
+fn limit_in(message: &str) -> Option<u64> {
+    const LEAST: u64 = 1000;
+    let numbers = message.split(|c: char| !c.is_ascii_digit() && c != ',');
+    let numbers = numbers.filter_map(|number| number.replace(',', "").parse().ok());
+    numbers.filter(|number| *number >= LEAST).min()
 }
 
 /// Gemini says how long to wait among the details: `{ "@type": "…RetryInfo", "retryDelay": "34.07s" }`.

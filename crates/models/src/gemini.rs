@@ -2,8 +2,9 @@
 
 mod reply;
 mod request;
+mod settings;
 
-use crate::wire::{ReplyReader, Wire, WireRequest};
+use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
 
@@ -17,21 +18,29 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// The number behind `gemini-`; 0 for models of another name.
+fn generation(model: &str) -> u32 {
+    let model = model.trim_start_matches("models/");
+    let number = model.strip_prefix("gemini-").unwrap_or_default();
+    let digits = number.split(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
 impl Wire for Gemini {
     fn version(&self) -> &'static str {
         "/v1beta"
     }
 
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
-        let model = model.trim_start_matches("models/");
-        let method = if streaming {
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest {
+        let model = target.model.trim_start_matches("models/");
+        let method = if target.streaming {
             "streamGenerateContent?alt=sse"
         } else {
             "generateContent"
         };
         WireRequest {
             path: format!("/models/{model}:{method}"),
-            body: request::body(model, request),
+            body: request::body(target, request),
         }
     }
 

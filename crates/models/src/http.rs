@@ -50,12 +50,21 @@ impl Endpoint {
         }
     }
 
+    /// The host of its address, without the port.
+    pub fn host(&self) -> &str {
+        let rest = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = rest.split('/').next().unwrap_or_default();
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        host.rsplit_once(':').map_or(host, |(host, _)| host)
+    }
+
     /// Sends a request and waits for the head of its answer.
     pub async fn post(&self, request: &WireRequest) -> Result<Response, ModelFault> {
-        let url = format!("{}{}", self.base_url, request.path);
         let sending = self
             .client()?
-            .post(url)
+            .post(self.url(&request.path))
             .json_body(&request.body)
             .headers(self.header_map()?)
             .send();
@@ -64,16 +73,28 @@ impl Endpoint {
 
     /// Reads a JSON document.
     pub async fn get(&self, path: &str) -> Result<Value, ModelFault> {
-        let url = format!("{}{path}", self.base_url);
-        let sending = self.client()?.get(url).headers(self.header_map()?).send();
+        let sending = self
+            .client()?
+            .get(self.url(path))
+            .headers(self.header_map()?)
+            .send();
         let body = self.body(self.answered(sending).await?).await?;
         crate::wire::parse(&body)
     }
 
     /// The next bytes of an answer; none at its end.
     pub async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, ModelFault> {
-        match tokio::time::timeout(self.patience.idle, response.chunk()).await {
-            Err(_elapsed) => Err(silent(self.patience.idle)),
+        self.chunk_within(response, self.patience.idle).await
+    }
+
+    /// The next bytes of an answer, if they come within a time; none at its end.
+    pub async fn chunk_within(
+        &self,
+        response: &mut Response,
+        wait: Duration,
+    ) -> Result<Option<Vec<u8>>, ModelFault> {
+        match tokio::time::timeout(wait, response.chunk()).await {
+            Err(_elapsed) => Err(silent(wait)),
             Ok(Err(_)) => Err(ModelFault::CutOff),
             Ok(Ok(chunk)) => Ok(chunk.map(|bytes| bytes.to_vec())),
         }
@@ -91,6 +112,15 @@ impl Endpoint {
             bytes.extend(chunk);
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The address of a path. A query of the base URL, such as Azure's `api-version`, goes with every request.
+    fn url(&self, path: &str) -> String {
+        let Some((base, query)) = self.base_url.split_once('?') else {
+            return format!("{}{path}", self.base_url);
+        };
+        let mark = if path.contains('?') { '&' } else { '?' };
+        format!("{}{path}{mark}{query}", base.trim_end_matches('/'))
     }
 
     async fn answered(

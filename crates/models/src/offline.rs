@@ -36,13 +36,8 @@ impl Model for Offline {
     }
 
     fn terms(&self) -> ModelTerms {
-        let free = Price {
-            input: 0.0,
-            cached: 0.0,
-            output: 0.0,
-        };
         ModelTerms {
-            price: Some(free),
+            price: Some(Price::default()),
             context_tokens: None,
         }
     }

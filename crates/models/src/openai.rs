@@ -1,11 +1,15 @@
 //! Chat completions as OpenAI defined them. Many servers speak them, each a little differently; what is known of them is
 //! held by tests.
 
+mod call_id;
+mod reasoning;
 mod reply;
 mod request;
+mod stop;
 mod think;
+mod usage;
 
-use crate::wire::{ReplyReader, Wire, WireRequest};
+use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
 
@@ -19,15 +23,20 @@ pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// Whether Mistral's own service is asked, which takes no field that it does not know.
+fn is_mistral(target: &Target<'_>) -> bool {
+    target.host.ends_with("mistral.ai") || target.name.starts_with("mistral/")
+}
+
 impl Wire for OpenAi {
     fn version(&self) -> &'static str {
         "/v1"
     }
 
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest {
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest {
         WireRequest {
             path: "/chat/completions".to_owned(),
-            body: request::body(model, request, streaming),
+            body: request::body(target, request),
         }
     }
 

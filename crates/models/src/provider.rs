@@ -1,23 +1,25 @@
 //! A model of a provider: one wire over one address.
 
+use crate::api::{self, Api};
 use crate::fault;
 use crate::http::{Endpoint, Patience};
-use crate::price::price_of;
 use crate::sse::Frames;
-use crate::wire::{ReplyReader, Wire, beginning};
-use crate::{anthropic, gemini, openai};
+use crate::table::{ModelFacts, facts_of};
+use crate::wire::{ReplyReader, Target, Wire, beginning};
+use crate::{anthropic, gemini, openai, responses};
 use futures_util::{StreamExt, stream};
 use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The families of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Chat completions as OpenAI defined them, and very many servers speak them.
+    /// OpenAI, and the very many servers that speak one of its APIs.
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
@@ -46,6 +48,8 @@ pub struct ProviderSettings {
     pub id: String,
     /// How it is spoken to.
     pub kind: Kind,
+    /// The API to use of OpenAI's kind; none chooses by the address.
+    pub api: Option<Api>,
     /// Where it is.
     pub base_url: String,
     /// The key, if it wants one.
@@ -54,8 +58,10 @@ pub struct ProviderSettings {
     pub key_source: String,
     /// Whether replies are streamed.
     pub stream: bool,
-    /// How many tokens its models take at once, if that is known.
+    /// How many tokens its models take at once, if somebody set it; wins over the table of models.
     pub context_tokens: Option<u64>,
+    /// How many tokens its models take at once where neither that nor the table says.
+    pub default_context_tokens: Option<u64>,
     /// How long lango waits.
     pub patience: Patience,
 }
@@ -74,18 +80,24 @@ struct Inner {
     api_key: Option<String>,
     key_source: String,
     context_tokens: Option<u64>,
+    default_context_tokens: Option<u64>,
 }
 
 impl Provider {
     /// Nothing is connected before the first call.
     pub fn new(settings: ProviderSettings) -> Self {
         let key = settings.api_key.as_deref();
+        let address = &settings.base_url;
         let (wire, headers): (Box<dyn Wire>, _) = match settings.kind {
-            Kind::OpenAi => (Box::new(openai::OpenAi), openai::headers(key)),
+            Kind::OpenAi => (openai_wire(&settings), api::headers(address, key)),
             Kind::Anthropic => (Box::new(anthropic::Anthropic), anthropic::headers(key)),
             Kind::Gemini => (Box::new(gemini::Gemini), gemini::headers(key)),
         };
-        let base_url = with_version(&settings.base_url, wire.version());
+        let version = match settings.kind {
+            Kind::OpenAi => api::version(address),
+            Kind::Anthropic | Kind::Gemini => wire.version(),
+        };
+        let base_url = with_version(address, version);
         let endpoint = Endpoint::new(&base_url, headers, settings.patience);
         let inner = Inner {
             endpoint,
@@ -95,6 +107,7 @@ impl Provider {
             api_key: settings.api_key.filter(|key| !key.is_empty()),
             key_source: settings.key_source,
             context_tokens: settings.context_tokens,
+            default_context_tokens: settings.default_context_tokens,
         };
         Self {
             inner: Arc::new(inner),
@@ -106,6 +119,7 @@ impl Provider {
         let name = format!("{}/{id}", self.inner.id);
         ProviderModel {
             provider: self.clone(),
+            facts: facts_of(&self.inner.id, id),
             id: id.to_owned(),
             name,
         }
@@ -134,17 +148,26 @@ impl Provider {
     }
 }
 
-/// People write `http://127.0.0.1:11434` and mean `…/v1`.
+fn openai_wire(settings: &ProviderSettings) -> Box<dyn Wire> {
+    let by_address = || Api::at(&settings.base_url);
+    match settings.api.unwrap_or_else(by_address) {
+        Api::Chat => Box::new(openai::OpenAi),
+        Api::Responses => Box::new(responses::Responses::default()),
+    }
+}
+
+/// People write `http://127.0.0.1:11434` and mean `…/v1`. A query stays where it is.
 pub(crate) fn with_version(base_url: &str, version: &str) -> String {
-    let base_url = base_url.trim_end_matches('/');
-    let has_path = base_url
+    let (address, query) = match base_url.find('?') {
+        Some(at) => base_url.split_at(at),
+        None => (base_url, ""),
+    };
+    let address = address.trim_end_matches('/');
+    let has_path = address
         .split_once("://")
         .is_some_and(|(_, rest)| rest.contains('/'));
-    if has_path {
-        base_url.to_owned()
-    } else {
-        format!("{base_url}{version}")
-    }
+    let version = if has_path { "" } else { version };
+    format!("{address}{version}{query}")
 }
 
 /// A model of a provider.
@@ -152,6 +175,7 @@ pub struct ProviderModel {
     provider: Provider,
     id: String,
     name: String,
+    facts: ModelFacts,
 }
 
 impl Model for ProviderModel {
@@ -160,9 +184,13 @@ impl Model for ProviderModel {
     }
 
     fn terms(&self) -> ModelTerms {
+        let provider = &self.provider.inner;
         ModelTerms {
-            price: price_of(&self.id),
-            context_tokens: self.provider.inner.context_tokens,
+            price: self.facts.price,
+            context_tokens: provider
+                .context_tokens
+                .or(self.facts.context_tokens)
+                .or(provider.default_context_tokens),
         }
     }
 
@@ -174,7 +202,7 @@ impl Model for ProviderModel {
         };
         stream::unfold(call, |mut call| async move {
             let item = call.next().await?;
-            let item = item.map(|event| call.model.priced(event));
+            let item = item.map(|event| call.model.complete(event));
             let item = item.map_err(|fault| call.model.provider.error(&call.model.name, fault));
             if item.is_err() {
                 call.state = State::Over;
@@ -186,10 +214,33 @@ impl Model for ProviderModel {
 }
 
 impl ProviderModel {
-    fn priced(&self, event: ModelEvent) -> ModelEvent {
+    fn target(&self) -> Target<'_> {
+        Target {
+            model: &self.id,
+            name: &self.name,
+            host: self.provider.inner.endpoint.host(),
+            streaming: self.provider.inner.stream,
+            context_tokens: self.terms().context_tokens,
+            max_output_tokens: self.facts.max_output_tokens,
+            // Of a model that nobody knows, the user does: what was attached or set on purpose is sent.
+            sees_images: self.facts.sees_images.unwrap_or(true),
+            takes_temperature: self.facts.takes_temperature.unwrap_or(true),
+            takes_effort: self.facts.reasons.unwrap_or(true),
+            // The schema is in the instruction as well, so nothing is lost where it is not enforced.
+            takes_schema: self.facts.answers_by_schema.unwrap_or(false),
+        }
+    }
+
+    /// Completes a reply with what its reader cannot know: its price, and whose opaque parts it holds.
+    fn complete(&self, event: ModelEvent) -> ModelEvent {
         match event {
             ModelEvent::Reply(mut reply) => {
-                reply.cost_micros = price_of(&self.id).map(|price| price.of(&reply.usage));
+                if let Some(opaque) = &mut reply.opaque {
+                    opaque.model = Some(self.name.as_str().into());
+                }
+                // A server that does not count its tokens does not give them away.
+                let price = self.facts.price.filter(|_| reply.usage.total() > 0);
+                reply.cost_micros = price.map(|price| price.of(&reply.usage));
                 ModelEvent::Reply(reply)
             }
             other => other,
@@ -209,6 +260,9 @@ enum State {
     Streaming(Box<Reading>),
     Over,
 }
+
+/// How long to wait for usage and more text after the reply ended, from servers that leave the connection open.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// A stream that is being read.
 struct Reading {
@@ -235,11 +289,15 @@ impl Call<'_> {
     /// Sends the request. A reply that is not streamed is here at once.
     async fn send(&mut self) -> Result<Option<ModelEvent>, ModelFault> {
         let inner = &self.model.provider.inner;
-        let request = inner
-            .wire
-            .request(&self.model.id, &self.request, inner.stream);
+        let request = inner.wire.request(&self.model.target(), &self.request);
         let mut reader = inner.wire.reader(&self.request);
-        let mut response = inner.endpoint.post(&request).await?;
+        let mut response = match inner.endpoint.post(&request).await {
+            Err(fault) if inner.wire.learn_from(&self.model.id, &fault) => {
+                let request = inner.wire.request(&self.model.target(), &self.request);
+                inner.endpoint.post(&request).await?
+            }
+            answer => answer?,
+        };
         let content_type = response
             .headers()
             .get(CONTENT_TYPE)
@@ -298,7 +356,12 @@ impl Call<'_> {
             if reading.reader.is_whole() {
                 return reading.reader.finish().map(ModelEvent::Reply);
             }
-            match endpoint.chunk(&mut reading.response).await {
+            let wait = if reading.reader.has_ended() {
+                endpoint.patience.idle.min(LAST_WAIT)
+            } else {
+                endpoint.patience.idle
+            };
+            match endpoint.chunk_within(&mut reading.response, wait).await {
                 Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
                 // A stream that ends, well or badly, after its reply was whole has said all it had to say.
                 Ok(None) | Err(ModelFault::CutOff) => return reading.end(),

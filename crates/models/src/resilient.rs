@@ -63,14 +63,9 @@ impl Model for Resilient {
     /// What holds for all of them: the smallest window, and the dearest price.
     fn terms(&self) -> ModelTerms {
         let terms = || self.models.iter().map(|model| model.terms());
-        let dearest = |one: Price, other: Price| Price {
-            input: one.input.max(other.input),
-            cached: one.cached.max(other.cached),
-            output: one.output.max(other.output),
-        };
         let prices: Option<Vec<Price>> = terms().map(|terms| terms.price).collect();
         ModelTerms {
-            price: prices.and_then(|prices| prices.into_iter().reduce(dearest)),
+            price: prices.and_then(|prices| prices.into_iter().reduce(Price::dearest)),
             context_tokens: terms().filter_map(|terms| terms.context_tokens).min(),
         }
     }

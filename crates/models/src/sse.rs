@@ -20,6 +20,8 @@ pub(crate) struct Frames {
     after_return: bool,
     current: Frame,
     has_data: bool,
+    /// Whether the lines are JSON without `data:`, as some servers send an error in mid-stream.
+    is_bare: bool,
     whole: VecDeque<Frame>,
 }
 
@@ -68,6 +70,12 @@ impl Frames {
             return;
         }
         let line = line.trim_start_matches('\u{feff}');
+        if self.is_bare || (line.starts_with('{') && !self.has_data) {
+            self.is_bare = true;
+            self.has_data = true;
+            self.current.data.push_str(line);
+            return;
+        }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         // Names, comments, ids and retry times mean nothing here.
@@ -82,6 +90,7 @@ impl Frames {
 
     fn end_frame(&mut self) {
         let frame = std::mem::take(&mut self.current);
+        self.is_bare = false;
         if std::mem::take(&mut self.has_data) {
             self.whole.push_back(frame);
         }
@@ -118,6 +127,12 @@ mod tests {
         }
         let bytes: Vec<&[u8]> = text.chunks(1).collect();
         assert_eq!(frames(&bytes), expected);
+    }
+
+    #[test]
+    fn bare_json_in_a_stream_is_a_frame() {
+        let text = b"data: {}\n\n{\n  \"error\": {\n  }\n}\n";
+        assert_eq!(frames(&[text]), ["{}", "{  \"error\": {  }}"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A wire is how one family of providers is spoken to: what a request looks like, and how its reply is read. It knows
 //! nothing of connections; see `http` for those.
 
-use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest};
+use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Text};
 use serde_json::Value;
 
 /// How a family of providers is spoken to.
@@ -10,16 +10,78 @@ pub(crate) trait Wire: Send + Sync {
     fn version(&self) -> &'static str;
 
     /// The request for one call of a model.
-    fn request(&self, model: &str, request: &ModelRequest, streaming: bool) -> WireRequest;
+    fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest;
 
     /// A reader for its reply.
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader>;
+
+    /// Learns from a refusal what a model does not accept; whether the same call can then be sent in another form.
+    fn learn_from(&self, _model: &str, _fault: &ModelFault) -> bool {
+        false
+    }
 
     /// Where the list of models is.
     fn models_path(&self) -> &'static str;
 
     /// The ids in that list.
     fn model_ids(&self, list: &Value) -> Vec<String>;
+}
+
+/// The model that a request is for, and what it accepts.
+pub(crate) struct Target<'a> {
+    /// Its id, as its provider knows it.
+    pub model: &'a str,
+    /// Its name, as `provider/model`.
+    pub name: &'a str,
+    /// The host of its provider.
+    pub host: &'a str,
+    /// Whether the reply is streamed.
+    pub streaming: bool,
+    /// How many tokens it takes at once, if that is known.
+    pub context_tokens: Option<u64>,
+    /// The most tokens it writes in one reply, if that is known.
+    pub max_output_tokens: Option<u64>,
+    pub sees_images: bool,
+    pub takes_temperature: bool,
+    pub takes_effort: bool,
+    /// Whether it answers by a JSON schema.
+    pub takes_schema: bool,
+}
+
+impl Target<'_> {
+    /// The output limit for a reply that is to be longer than one that ended without any text.
+    const RAISED_TOKENS: u64 = 32_768;
+
+    /// The output limit to ask for; none leaves it to the provider.
+    pub fn output_limit(&self, request: &ModelRequest) -> Option<u64> {
+        let most = self.max_output_tokens.unwrap_or(u64::MAX);
+        let asked = request.settings.max_output_tokens;
+        if !request.raise_output_limit {
+            return asked.map(|tokens| tokens.min(most));
+        }
+        let window = self.context_tokens.map_or(u64::MAX, |tokens| tokens / 2);
+        let raised = asked
+            .unwrap_or(0)
+            .saturating_mul(4)
+            .max(Self::RAISED_TOKENS);
+        Some(raised.min(most).min(window))
+    }
+
+    /// The schema of the answer, if the model can be held to it. All providers want that of an object.
+    pub fn native_schema<'a>(&self, request: &'a ModelRequest) -> Option<&'a Value> {
+        let schema = request.answer_schema.as_deref()?;
+        (self.takes_schema && schema["type"] == "object").then_some(schema)
+    }
+
+    /// The part of an earlier reply that only its own model may be sent again, if this is the model.
+    pub fn own<'a>(&self, opaque: Option<&'a Opaque>, kind: &str) -> Option<&'a Value> {
+        let opaque = opaque.filter(|opaque| *opaque.kind == *kind)?;
+        let is_own = opaque
+            .model
+            .as_ref()
+            .is_none_or(|model| **model == *self.name);
+        is_own.then_some(&*opaque.data)
+    }
 }
 
 /// What is sent.
@@ -40,6 +102,9 @@ pub(crate) trait ReplyReader: Send {
 
     /// Whether nothing more can come.
     fn is_whole(&self) -> bool;
+
+    /// Whether the provider said why the reply ends. Usage, or more text, may still follow.
+    fn has_ended(&self) -> bool;
 
     /// The reply, if it came to its end.
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault>;
@@ -87,6 +152,25 @@ pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
     serde_json::from_str(text).map_err(|error| ModelFault::Malformed {
         detail: format!("{error}: {}", beginning(text)),
     })
+}
+
+/// The arguments of a call as raw text. A function without arguments may be called with nothing, or with `null`.
+pub(crate) fn arguments(text: String) -> Text {
+    match text.trim() {
+        "" | "null" => "{}".into(),
+        _ => text.into(),
+    }
+}
+
+/// The fault behind a reply without words and calls, if the provider or the model refused to give any.
+pub(crate) fn refusal(stop: &StopReason, words: &str) -> Result<(), ModelFault> {
+    let detail = match stop {
+        StopReason::Filtered { detail } if words.is_empty() => detail.to_string(),
+        StopReason::Filtered { detail } => format!("{detail}: {}", beginning(words)),
+        _ if words.is_empty() => return Ok(()),
+        _ => beginning(words),
+    };
+    Err(ModelFault::Refused { detail })
 }
 
 /// A schema for the arguments of a function, which every provider wants to be that of an object.

@@ -6,11 +6,11 @@
 //! authorisation, and goes on when somebody on this machine has answered.
 
 use crate::telling::{Telling, tell_all};
-use crate::words;
+use crate::{files, words};
 use a2a::{Message, PartContent, Task, TaskState};
 use lango_a2a::server::{
-    AgentBehind, Cancelled, Ended, Job, Report, ReportError, Reports, Standing as TaskStanding,
-    Start, StopReason, Unfit, Words,
+    AgentBehind, Cancelled, Ended, FilesNotStored, Job, Report, ReportError, Reports,
+    Standing as TaskStanding, Start, StopReason, Unfit, Words,
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
 use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
@@ -128,7 +128,8 @@ impl Desk {
     ) -> Result<Ended, ReportError> {
         let turn = TurnId::new(job.task.as_str());
         // Callers are programs, so the message is not the person's word.
-        let question = UserInput::of_program(words::question(&job.message));
+        let mut question = UserInput::of_program(words::question(&job.message));
+        question.attachments = words::attachments(&job.message);
         let (sender, shown) = mpsc::channel(SHOWN_AHEAD);
         let stop = Stop::new();
         let running = async {
@@ -288,16 +289,18 @@ impl AgentBehind for Desk {
     }
 
     fn check(&self, message: &Message) -> Result<(), Unfit> {
-        let is_file =
-            |content: &PartContent| matches!(content, PartContent::Raw(_) | PartContent::Url(_));
-        if message.parts.iter().any(|part| is_file(&part.content)) {
-            return Err(Unfit::ContentType(
-                "this agent takes text and data, no files".to_owned(),
-            ));
+        let mut parts = message.parts.iter().map(|part| &part.content);
+        let url = parts.position(|content| matches!(content, PartContent::Url(_)));
+        if let Some(at) = url {
+            return Err(Unfit::ContentType(format!(
+                "part {at} of the message is a file at a URL; this agent fetches nothing, send its bytes as `raw`"
+            )));
         }
+        let mut parts = message.parts.iter().map(|part| &part.content);
+        let has_files = parts.any(|content| matches!(content, PartContent::Raw(_)));
         let question = words::question(message);
         let said = match question.len() {
-            _ if question.trim().is_empty() => "it says nothing".to_owned(),
+            _ if question.trim().is_empty() && !has_files => "it says nothing".to_owned(),
             length if length > Runner::INPUT_BYTES => {
                 format!(
                     "it has {length} bytes, {} are the most",
@@ -307,6 +310,14 @@ impl AgentBehind for Desk {
             _ => return Ok(()),
         };
         Err(Unfit::Field("message.parts".to_owned(), said))
+    }
+
+    fn store_files<'a>(
+        &'a self,
+        user: &'a UserId,
+        message: Message,
+    ) -> BoxFuture<'a, Result<Message, FilesNotStored>> {
+        Box::pin(async move { files::store_files(&self.house.runner(), user, message).await })
     }
 
     fn catch_up<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, TaskStanding> {

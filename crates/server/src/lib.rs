@@ -4,11 +4,13 @@
 
 mod desk;
 pub mod door;
+mod files;
 mod listen;
 mod telling;
 mod words;
 
 pub use desk::{Desk, House};
+pub use files::INPUT_MODES;
 pub use listen::{Bounds, serve};
 
 /// The place that says whether the server is alive.

@@ -2,21 +2,61 @@
 
 use a2a::{Message, Part, PartContent};
 use lango_a2a::server::{Piece, Report, Words};
-use lango_core::{Asks, Outcome, Waiting};
+use lango_core::{Asks, Attachment, Outcome, Waiting};
 use lango_engine::TurnReport;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The artifact that holds the answer.
 pub(crate) const ANSWER: &str = "answer";
 
-/// What a message says, as one text.
+/// What a message says, as one text. Its files are no part of it.
 pub(crate) fn question(message: &Message) -> String {
-    let said = message.parts.iter().filter_map(|part| match &part.content {
+    let parts = message
+        .parts
+        .iter()
+        .filter(|part| reference(part).is_none());
+    let said = parts.filter_map(|part| match &part.content {
         PartContent::Text(text) => Some(text.clone()),
         PartContent::Data(data) => Some(data.to_string()),
         PartContent::Raw(_) | PartContent::Url(_) => None,
     });
     said.collect::<Vec<_>>().join("\n\n")
+}
+
+/// What a part of a stored message refers to, in its metadata.
+const REFERENCE: &str = "lango/attachment";
+
+/// The stored files of a message.
+pub(crate) fn attachments(message: &Message) -> Vec<Attachment> {
+    let references = message.parts.iter().filter_map(reference);
+    let attachments = references.map(|value| serde_json::from_value(value.clone()));
+    attachments.filter_map(Result::ok).collect()
+}
+
+fn reference(part: &Part) -> Option<&Value> {
+    part.metadata.as_ref()?.get(REFERENCE)
+}
+
+/// Removes what a client wrote in the place of a reference.
+pub(crate) fn remove_references(message: &mut Message) {
+    for part in &mut message.parts {
+        if let Some(metadata) = &mut part.metadata {
+            metadata.remove(REFERENCE);
+        }
+    }
+}
+
+/// The part that stands for a stored file.
+pub(crate) fn reference_part(attachment: &Attachment) -> Part {
+    let Attachment {
+        name,
+        media_type,
+        size,
+        ..
+    } = attachment;
+    let mut part = Part::text(format!("[file: {name}, {media_type}, {size} bytes]"));
+    part.metadata = Some([(REFERENCE.to_owned(), json!(attachment))].into());
+    part
 }
 
 /// What became of a task whose turn ended. `streamed` is what was already given of the answer.

@@ -7,13 +7,16 @@
 
 pub mod line;
 
+use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::stored::{Speaker, author};
 use lango_core::{
-    AgentName, BoxFuture, Event, EventBody, FrameId, NewSession, Page, SessionId, SessionStore,
-    StoreError, Text, Timestamp, TurnId, UserId,
+    AgentName, Attachment, AttachmentStore, BoxFuture, Event, EventBody, FrameId, NewSession, Page,
+    SessionId, SessionStore, StoreError, Text, Timestamp, TurnId, UserId,
 };
 use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What stands in front of the user of a session that nobody is to see.
 const HIDDEN: char = '\u{1}';
@@ -129,8 +132,8 @@ impl LogRow {
     }
 }
 
-/// Logs as they are stored.
-pub trait Archive: Send + Sync {
+/// Logs as they are stored, and the attachments that they refer to.
+pub trait Archive: AttachmentStore {
     /// A user's sessions in the order of their ids, after one.
     fn ids(
         &self,
@@ -235,15 +238,24 @@ pub trait Keeper: SessionStore + Archive + Intake + Removing {}
 
 impl<S: SessionStore + Archive + Intake + Removing> Keeper for S {}
 
-/// Checks a whole log: gap-free, every event with its author, every hash right. Gives the number of its events, or
-/// [`StoreError::Damaged`] with the first one that is not what was once written. `seen` hears how far it is.
+/// Checks a whole log: gap-free, every event with its author, every hash right, every attachment with the bytes that it had.
+/// Gives the number of its events, or [`StoreError::Damaged`] with the first one that is not what was once written. `seen` hears how far it is.
 pub async fn verify(
     archive: &dyn Archive,
     session: &SessionId,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<u64, StoreError> {
     let record = archive.record(session).await?;
-    verify_record(archive, &record, seen).await
+    Ok(verify_record(archive, &record, seen).await?.events)
+}
+
+/// The contents of a log that was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogContents {
+    /// Its events.
+    pub events: u64,
+    /// Attachments that events refer to, each counted once.
+    pub attachments: u64,
 }
 
 /// The same for a log up to the end that a record has.
@@ -251,15 +263,47 @@ pub async fn verify_record(
     archive: &dyn Archive,
     record: &SessionRecord,
     seen: &mut (dyn FnMut(u64) + Send),
-) -> Result<u64, StoreError> {
+) -> Result<LogContents, StoreError> {
     let mut chain = Chain::of(&record.id);
+    let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
         for row in next_rows(archive, record, &chain).await? {
-            chain.take(&row)?;
+            let body = chain.take(&row)?;
+            for attachment in body.attachments() {
+                if attachments.insert(attachment.digest.clone()) {
+                    read_attachment(archive, record, row.seq, attachment).await?;
+                }
+            }
         }
         seen(chain.count());
     }
-    Ok(chain.count())
+    Ok(LogContents {
+        events: chain.count(),
+        attachments: attachments.len() as u64,
+    })
+}
+
+/// Reads the bytes of an attachment that the event with this `seq` refers to. It is damage if they are missing or are not
+/// those that its digest was made of.
+pub async fn read_attachment(
+    archive: &dyn Archive,
+    record: &SessionRecord,
+    seq: u64,
+    attachment: &Attachment,
+) -> Result<Arc<[u8]>, StoreError> {
+    let (name, digest) = (&attachment.name, &attachment.digest);
+    let damaged = |detail: String| StoreError::Damaged {
+        id: record.id.clone(),
+        seq,
+        detail,
+    };
+    let bytes = AttachmentStore::read(archive, &record.user, digest).await?;
+    let bytes = bytes.ok_or_else(|| damaged(format!("its attachment `{name}` is missing")))?;
+    if digest_of(&bytes) != *digest {
+        let detail = format!("its attachment `{name}` does not match its digest");
+        return Err(damaged(detail));
+    }
+    Ok(bytes)
 }
 
 /// The next rows of a log up to the end that its record has; that there are none is damage.

@@ -7,7 +7,9 @@ use crate::postgres::PostgresStore;
 use crate::recollection::MemoryRows;
 use crate::sqlite::SqliteStore;
 use crate::tables::Destination;
-use lango_core::{AgentName, BoxFuture, SessionCatalog, SessionStore, StoreError, TaskStore};
+use lango_core::{
+    AgentName, AttachmentStore, BoxFuture, SessionCatalog, SessionStore, StoreError, TaskStore,
+};
 use std::sync::Arc;
 
 /// What a database gives, or why not.
@@ -19,6 +21,7 @@ pub trait Database:
     SessionStore
     + SessionCatalog
     + TaskStore
+    + AttachmentStore
     + LibraryRows
     + GraphRows
     + MemoryRows

@@ -2,7 +2,8 @@
 //!
 //! [`SqliteStore`] keeps sessions in one file and is what a person's machine uses; [`PostgresStore`] keeps them where many
 //! copies of lango share them; [`MemoryStore`] keeps them until the process ends. All stand behind the seams [`SessionStore`](lango_core::SessionStore) and
-//! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
+//! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite. The bytes of attachments are beside the
+//! sessions that refer to them ([`AttachmentStore`](lango_core::AttachmentStore)).
 //! [`Database`] is all of it: sessions, tasks, and the rows of library, graph and memory.
 //!
 //! ```no_run
@@ -20,6 +21,7 @@
 //! ```
 
 pub mod archive;
+mod attachments;
 mod batch;
 mod chain;
 mod database;
@@ -35,6 +37,7 @@ mod stored;
 pub mod tables;
 mod title;
 
+pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
 pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;

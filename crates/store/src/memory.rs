@@ -2,6 +2,8 @@
 //!
 //! A lock guards the whole map. It is taken and released within each call, never across an await.
 
+mod attachments;
+mod history;
 mod tasks;
 
 use crate::archive::must_be_kept;
@@ -9,10 +11,9 @@ use crate::batch::target_of;
 use crate::line::{Lines, Place};
 use crate::title::title_of;
 use lango_core::{
-    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Exchange, ExchangeAnswer,
-    FrameId, Grant, Held, Hold, NewSession, Page, Patience, RemoteThread, SessionCatalog,
-    SessionHead, SessionId, SessionStore, SessionSummary, StoreError, Text, TurnId, UnfinishedTurn,
-    UserId, Waiting,
+    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, EventBody, Grant, Held, Hold,
+    NewSession, Page, Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore,
+    SessionSummary, StoreError, TurnId, UnfinishedTurn, UserId, Waiting,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
     tasks: Mutex<tasks::Tasks>,
+    attachments: Mutex<attachments::Attachments>,
     lines: Arc<Lines>,
 }
 
@@ -110,6 +112,7 @@ impl SessionStore for MemoryStore {
             if first_seq != session.next_seq() {
                 return Err(StoreError::Conflict { id: id.clone() });
             }
+            self.refer(&session.summary.user, &events);
             events.iter().for_each(|event| session.push(event));
             Ok(())
         })
@@ -420,65 +423,6 @@ impl MemorySession {
             }
         }
         thread
-    }
-
-    fn head(&self) -> SessionHead {
-        let turns = self.turns.len() as u64;
-        let is_open = self.turns.last().is_some_and(|turn| !turn.finished);
-        let start = SessionHead::look_back_start(turns - u64::from(is_open));
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        let shown = self.turns.iter().skip(start).filter(|turn| turn.finished);
-        SessionHead {
-            user: self.summary.user.clone(),
-            next_seq: self.next_seq(),
-            turns,
-            exchanges: shown.filter_map(|turn| self.exchange(turn)).collect(),
-            unfinished: self
-                .turns
-                .last()
-                .filter(|turn| !turn.finished)
-                .map(|turn| turn.question),
-        }
-    }
-
-    fn exchange(&self, turn: &MemoryTurn) -> Option<Exchange> {
-        let EventBody::UserMessage { text, origin, .. } = &self.event(turn.question)?.body else {
-            return None;
-        };
-        let answer = turn.answer.and_then(|seq| self.answer(turn, seq));
-        Some(Exchange {
-            turn: turn.turn.clone(),
-            question: text.clone(),
-            origin: *origin,
-            answer,
-        })
-    }
-
-    fn answer(&self, turn: &MemoryTurn, seq: u64) -> Option<ExchangeAnswer> {
-        let event = self.event(seq)?;
-        let text = match &event.body {
-            EventBody::AgentMessage { text, .. } => text,
-            EventBody::RemoteReturned { output, .. } => output,
-            _ => return None,
-        };
-        let task = turn.delegation.and_then(|seq| self.task(seq, &event.frame));
-        Some(ExchangeAnswer {
-            author: event.author.clone(),
-            text: text.clone(),
-            task,
-            is_remote: matches!(event.body, EventBody::RemoteReturned { .. }),
-            trust: event.body.trust(),
-        })
-    }
-
-    /// The task that opened `frame`, if the delegation at `seq` did.
-    fn task(&self, seq: u64, frame: &FrameId) -> Option<Text> {
-        match &self.event(seq)?.body {
-            EventBody::AgentDelegated { call, task, .. } if FrameId::from(call) == *frame => {
-                Some(task.clone())
-            }
-            _ => None,
-        }
     }
 
     fn page(&self, page: Page) -> Vec<Event> {

@@ -9,6 +9,7 @@ mod append;
 mod approvals;
 mod archive;
 mod asking;
+mod attachments;
 mod batch;
 mod changes;
 mod database;

@@ -7,6 +7,7 @@
 
 mod approvals;
 mod archive;
+mod attachments;
 mod connection;
 mod failure;
 mod graph;

@@ -3,8 +3,8 @@
 //! Of the events of a look back only the words are taken out of the JSON; the rest is skipped.
 
 use lango_core::{
-    AgentName, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId, MessageOrigin,
-    SessionId, StoreError, Text, Timestamp, Trust, TurnId,
+    AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
+    MessageOrigin, SessionId, StoreError, Text, Timestamp, Trust, TurnId,
 };
 use serde::Deserialize;
 
@@ -89,11 +89,13 @@ pub(crate) struct AnswerColumns<'a> {
     pub body: &'a str,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Question {
     text: Text,
     #[serde(default)]
     origin: Option<MessageOrigin>,
+    #[serde(default)]
+    attachments: Vec<Attachment>,
 }
 
 /// The words of an agent, here or elsewhere.
@@ -129,11 +131,12 @@ pub(crate) fn exchange(
         Some(answer) => answer_of(answer, columns.delegation, session, root_agent)?,
         None => None,
     };
-    let origin = question.as_ref().and_then(|question| question.origin);
+    let question = question.unwrap_or_default();
     Ok(Exchange {
         turn: TurnId::from(columns.turn),
-        question: question.map(|question| question.text).unwrap_or_default(),
-        origin,
+        question: question.text,
+        origin: question.origin,
+        attachments: question.attachments,
         answer,
     })
 }

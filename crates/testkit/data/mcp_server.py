@@ -80,6 +80,7 @@ def tools():
         "measure": ("Returns a structure and no text.", schema()),
         "picture": ("Returns all kinds of content.", schema()),
         "flood_files": ("Returns many pictures.", schema()),
+        "photo": ("Returns real images.", schema(fails={"type": "boolean"})),
         "wait": ("Waits.", schema(seconds={"type": "number"})),
         "die": ("Ends the server.", schema()),
         "huge": ("Answers with a line without end.", schema()),
@@ -138,6 +139,12 @@ def call(name, arguments, identity):
     if name == "flood_files":
         data = base64.b64encode(b"pixels").decode()
         return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}] * 20}
+    if name == "photo":
+        data = base64.b64encode(b"\x89PNG\r\n\x1a\npixels").decode()
+        return {"content": [
+            {"type": "image", "data": data, "mimeType": "image/jpeg"},
+            {"type": "resource", "resource": {"uri": "file:///shots/one.jpg?x=1", "blob": data, "mimeType": "image/png"}},
+        ], "isError": arguments.get("fails", False)}
     if name == "wait":
         say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 0, "progress": 1}})
         time.sleep(arguments["seconds"])

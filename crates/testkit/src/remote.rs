@@ -29,7 +29,7 @@ impl ScriptedRemote {
                 detail,
                 is_unknown: false,
             });
-            let answer = answer.map(|text| RemoteAnswer { text, thread: None });
+            let answer = answer.map(RemoteAnswer::from);
             vec![answer.map(RemoteEvent::Answer)]
         })
     }

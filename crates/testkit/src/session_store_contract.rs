@@ -10,6 +10,7 @@
 //! What only one implementation can promise (files, reopening, damage) is tested beside that implementation.
 
 mod approvals;
+mod attachments;
 mod catalog;
 mod holds;
 mod log;
@@ -19,16 +20,18 @@ mod samples;
 mod tasks;
 
 pub use approvals::*;
+pub use attachments::*;
 pub use catalog::*;
 pub use holds::*;
 pub use log::*;
 pub use look_back::*;
 pub use remote::*;
-pub use samples::{Sketch, every_kind_of_event};
+pub use samples::{Sketch, attachment, every_kind_of_event};
 pub use tasks::*;
 
 use lango_core::{
-    Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, TaskStore, Timestamp, UserId,
+    AttachmentStore, Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, TaskStore,
+    Timestamp, UserId,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -41,13 +44,15 @@ pub struct Subject {
     pub catalog: Arc<dyn SessionCatalog>,
     /// Tasks from outside.
     pub tasks: Arc<dyn TaskStore>,
+    /// Files that events refer to.
+    pub attachments: Arc<dyn AttachmentStore>,
     /// What has to live as long, such as a temporary folder. Dropped last.
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
 impl Subject {
     /// A store with all its faces.
-    pub fn new<S: SessionStore + SessionCatalog + TaskStore + 'static>(
+    pub fn new<S: SessionStore + SessionCatalog + TaskStore + AttachmentStore + 'static>(
         store: S,
         keep: impl Any + Send + Sync,
     ) -> Self {
@@ -55,7 +60,8 @@ impl Subject {
         Self {
             store: store.clone(),
             catalog: store.clone(),
-            tasks: store,
+            tasks: store.clone(),
+            attachments: store,
             keep: Box::new(keep),
         }
     }
@@ -142,6 +148,11 @@ macro_rules! session_store_contract {
             tasks_are_listed_page_by_page_the_latest_first
             tasks_are_found_by_conversation_state_and_time
             tasks_that_somebody_was_at_work_on_are_found
+            an_attachment_reads_back_as_it_was_put
+            bytes_that_are_put_again_have_the_same_digest
+            nobody_reads_an_attachment_of_another
+            an_attachment_that_is_too_large_is_refused
+            every_event_with_attachments_reads_back_as_it_was_written
         }
     };
     ($open:path => $($case:ident)*) => {

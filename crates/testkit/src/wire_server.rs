@@ -1,5 +1,5 @@
-//! A provider on loopback: it speaks OpenAI's, Anthropic's and Gemini's form over real HTTP, follows a script, keeps what
-//! it was asked, and fails on demand.
+//! A provider on loopback: it speaks both forms of OpenAI's, Anthropic's and Gemini's over real HTTP, follows a script,
+//! keeps what it was asked, and fails on demand.
 //!
 //! The script answers each request with an [`Answer`]: a reply, which is put into the form of whoever asks, or bytes as
 //! they are; either can be spoiled by a [`Fault`]. A request that a real provider would refuse for its form is refused here
@@ -12,6 +12,7 @@ mod fault;
 mod gemini;
 mod openai;
 mod request;
+mod responses;
 mod rules;
 
 pub use fault::Fault;

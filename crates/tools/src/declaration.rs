@@ -2,6 +2,7 @@
 
 use lango_core::{
     BoxFuture, Caller, Declaration, Extent, Inspect, Inspection, Preview, Tool, ToolError,
+    ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -10,10 +11,11 @@ use std::sync::Arc;
 /// A declaration joined with code that blocks.
 pub(crate) trait Blocking {
     /// The tool whose code blocks its thread.
-    fn with_blocking_code<A, F>(self, code: F) -> Arc<dyn Tool>
+    fn with_blocking_code<A, O, F>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
-        F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static;
+        O: Into<ToolOutput> + Send + 'static,
+        F: Fn(A) -> Result<O, ToolError> + Send + Sync + 'static;
 
     /// The same for one that is shown to a person before it runs.
     fn with_blocking_parts<A, F>(self, code: F, parts: BlockingParts<A>) -> Arc<dyn Tool>
@@ -31,10 +33,11 @@ pub(crate) struct BlockingParts<A> {
 }
 
 impl Blocking for Declaration {
-    fn with_blocking_code<A, F>(self, code: F) -> Arc<dyn Tool>
+    fn with_blocking_code<A, O, F>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
-        F: Fn(A) -> Result<String, ToolError> + Send + Sync + 'static,
+        O: Into<ToolOutput> + Send + 'static,
+        F: Fn(A) -> Result<O, ToolError> + Send + Sync + 'static,
     {
         let code = on_its_own_thread(self.name, code);
         self.with_code(move |_caller, arguments| code(arguments))

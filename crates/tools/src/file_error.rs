@@ -34,6 +34,12 @@ pub(crate) enum FileError {
         size: String,
         guess: &'static str,
     },
+    #[error("`{path}` is an image of {size}; only images of up to {limit} can be read")]
+    ImageTooLarge {
+        path: String,
+        size: String,
+        limit: String,
+    },
     #[error("`{path}` has {content}; pass a smaller `{argument}`")]
     PastTheEnd {
         path: String,

@@ -2,7 +2,8 @@
 //! `fs_edit`, `fs_mkdir`, `fs_delete`).
 //!
 //! The former are pure and safe. The latter do what can be undone, and show what they would do to a person who is
-//! asked. What they give back is text: results as they are, and remarks of the tool in brackets on a line of their own.
+//! asked. What they give back is text: results as they are, and remarks of the tool in brackets on a line of their own. Only
+//! `fs_read` gives back images.
 
 mod delete;
 mod edit;
@@ -20,7 +21,9 @@ use crate::declaration::{Blocking, BlockingParts};
 use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
 use crate::{Trash, Workspace};
-use lango_core::{Declaration, Effect, Extent, GuardedTarget, Inspection, Risk, Subject, Tool};
+use lango_core::{
+    Declaration, Effect, Extent, GuardedTarget, Inspection, Risk, Subject, Tool, ToolOutput,
+};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -40,12 +43,16 @@ pub fn file_tools(workspace: &Workspace, trash: &Trash) -> Vec<Arc<dyn Tool>> {
 }
 
 /// A tool that only looks at files.
-fn looking_tool<A: JsonSchema + DeserializeOwned + Send + 'static>(
+fn looking_tool<A, O>(
     workspace: &Workspace,
     name: &'static str,
     description: &'static str,
-    look: fn(&Workspace, A) -> Result<String, FileError>,
-) -> Arc<dyn Tool> {
+    look: fn(&Workspace, A) -> Result<O, FileError>,
+) -> Arc<dyn Tool>
+where
+    A: JsonSchema + DeserializeOwned + Send + 'static,
+    O: Into<ToolOutput> + Send + 'static,
+{
     let workspace = workspace.clone();
     let declaration = Declaration {
         name,

@@ -6,8 +6,8 @@ use super::wire::{Ask, Wire};
 use a2a::{Message, Part, Role, SendMessageConfiguration, SendMessageRequest};
 use futures_util::{StreamExt, stream};
 use lango_core::{
-    AgentName, BoxFuture, BoxStream, RemoteAgent, RemoteCall, RemoteError, RemoteEvent,
-    RemoteThread,
+    AgentName, AttachedFile, BoxFuture, BoxStream, RemoteAgent, RemoteCall, RemoteError,
+    RemoteEvent, RemoteThread,
 };
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -15,8 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
-/// What may come back. Data is shown as JSON; a file is named and not fetched.
-const OUTPUT_MODES: [&str; 3] = ["text/plain", "text/markdown", "application/json"];
+/// What may come back. Data is shown as JSON; a file that comes with its bytes is attached, one at a URL is named and not
+/// fetched.
+const OUTPUT_MODES: [&str; 9] = [
+    "text/plain",
+    "text/markdown",
+    "application/json",
+    "text/html",
+    "application/pdf",
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+];
 
 /// How long it is waited for that a server hears that it should stop.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -96,6 +107,7 @@ impl A2aAgent {
         &self,
         key: &str,
         text: &str,
+        files: &[AttachedFile],
         thread: Option<&RemoteThread>,
     ) -> SendMessageRequest {
         let context = thread.map(|thread| thread.context.to_string());
@@ -103,12 +115,19 @@ impl A2aAgent {
         // A task that waits for a reply is known already, and may look as before until the reply is read: there, waiting
         // for the answer is what tells the two apart.
         let return_immediately = task.is_none();
+        let file = |file: &AttachedFile| {
+            Part::raw(file.bytes.to_vec())
+                .with_filename(&file.name)
+                .with_media_type(&*file.media_type)
+        };
+        let text = std::iter::once(Part::text(text));
+        let parts = text.chain(files.iter().map(file)).collect();
         SendMessageRequest {
             message: Message {
                 message_id: message_id(key),
                 context_id: context.filter(|context| !context.is_empty()),
                 task_id: task.map(str::to_owned),
-                ..Message::new(Role::User, vec![Part::text(text)])
+                ..Message::new(Role::User, parts)
             },
             configuration: Some(SendMessageConfiguration {
                 accepted_output_modes: Some(OUTPUT_MODES.map(str::to_owned).to_vec()),
@@ -151,9 +170,12 @@ impl RemoteAgent for A2aAgent {
         let work = async move {
             let mut running = Call::new(self, listener.clone());
             let ended = match &call {
-                RemoteCall::Send { key, text, thread } => {
-                    running.send(key, text, thread.as_ref()).await
-                }
+                RemoteCall::Send {
+                    key,
+                    text,
+                    files,
+                    thread,
+                } => running.send(key, text, files, thread.as_ref()).await,
                 RemoteCall::GoOn { thread } => running.go_on(thread).await,
             };
             if ended.is_err() {

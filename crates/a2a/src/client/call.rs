@@ -2,6 +2,7 @@
 
 use super::agent::A2aAgent;
 use super::draft::Draft;
+use super::files::{RemoteFile, attach};
 use super::read::{self, Item, Names, State, Status};
 use super::refusal::{Kind, Refusal};
 use super::stream::{Events, StreamEnd};
@@ -57,6 +58,7 @@ impl<'a> Call<'a> {
             status: Status {
                 state: State::Running,
                 words: None,
+                files: Vec::new(),
             },
             said_before: None,
         }
@@ -102,8 +104,8 @@ impl<'a> Call<'a> {
             return open();
         };
         match item {
-            Item::Message { names, text } if self.task.is_none() => {
-                return Step::Over(self.message_only(names, text).await);
+            Item::Message { names, text, files } if self.task.is_none() => {
+                return Step::Over(self.message_only(names, text, files).await);
             }
             Item::Message { text, .. } => {
                 self.said_before = Some(text);
@@ -189,7 +191,13 @@ impl<'a> Call<'a> {
         let withdrawn = self.draft.before_answer(&text);
         self.tell_all(withdrawn.into_iter().collect()).await;
         let thread = self.thread(task);
-        Step::Over(Ok(RemoteAnswer { text, thread }))
+        let mut files: Vec<RemoteFile> = self.draft.files().cloned().collect();
+        for file in std::mem::take(&mut self.status.files) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        Step::Over(Ok(answer(text, files, thread).await))
     }
 
     /// Takes back what was shown, if anything was.
@@ -198,7 +206,7 @@ impl<'a> Call<'a> {
         self.tell_all(withdrawn.into_iter().collect()).await;
     }
 
-    async fn message_only(&mut self, names: Names, text: String) -> Ended {
+    async fn message_only(&mut self, names: Names, text: String, files: Vec<RemoteFile>) -> Ended {
         if let Some(context) = names.context {
             self.context = Some(context.into());
         }
@@ -208,7 +216,7 @@ impl<'a> Call<'a> {
             bounded(text, false)
         };
         let thread = self.thread(None);
-        Ok(RemoteAnswer { text, thread })
+        Ok(answer(text, files, thread).await)
     }
 
     /// A stream that says that something went wrong. The task itself may say more.
@@ -270,5 +278,22 @@ impl<'a> Call<'a> {
             // Nobody may be listening any more; then this call is dropped at its next wait.
             let _ = self.listener.send(Ok(event)).await;
         }
+    }
+}
+
+/// The answer with its files; what cannot be attached is named in its text.
+async fn answer(
+    mut text: String,
+    files: Vec<RemoteFile>,
+    thread: Option<RemoteThread>,
+) -> RemoteAnswer {
+    let (files, problems) = attach(files).await;
+    for problem in problems {
+        text.push_str(&format!("\n[{problem}]"));
+    }
+    RemoteAnswer {
+        text,
+        files,
+        thread,
     }
 }

@@ -4,8 +4,9 @@
 //! last status. What is shown while it comes follows the answer: if the answer turns out otherwise, what was shown is
 //! withdrawn first.
 
+use super::files::RemoteFile;
 use super::read::{self, Artifact, Piece};
-use lango_core::RemoteEvent;
+use lango_core::{AttachedFile, RemoteEvent};
 
 /// The longest answer, in bytes; the rest is cut, with a note.
 pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
@@ -22,8 +23,10 @@ pub(crate) struct Draft {
     artifacts: Vec<Growing>,
     shown: String,
     redraw_budget: usize,
-    /// The bytes of all artifacts.
+    /// The bytes of all texts.
     used: usize,
+    /// The bytes of all files.
+    file_bytes: usize,
     is_cut: bool,
 }
 
@@ -31,6 +34,7 @@ struct Growing {
     id: String,
     text: String,
     is_after_line: bool,
+    files: Vec<RemoteFile>,
 }
 
 impl Default for Draft {
@@ -40,6 +44,7 @@ impl Default for Draft {
             shown: String::new(),
             redraw_budget: REDRAWN_BYTES,
             used: 0,
+            file_bytes: 0,
             is_cut: false,
         }
     }
@@ -50,6 +55,7 @@ impl Draft {
     pub fn replace_all(&mut self, artifacts: Vec<Artifact>) -> Vec<RemoteEvent> {
         self.artifacts.clear();
         self.used = 0;
+        self.file_bytes = 0;
         self.is_cut = false;
         for artifact in artifacts {
             self.add(artifact, false);
@@ -92,6 +98,11 @@ impl Draft {
         text
     }
 
+    /// The files of all artifacts.
+    pub fn files(&self) -> impl Iterator<Item = &RemoteFile> {
+        self.artifacts.iter().flat_map(|artifact| &artifact.files)
+    }
+
     /// Whether some of it had to be left out.
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -116,6 +127,8 @@ impl Draft {
                     self.used -= known.text.len();
                     known.text.clear();
                     known.is_after_line = false;
+                    let files = known.files.drain(..);
+                    self.file_bytes -= files.map(|file| file.bytes.len()).sum::<usize>();
                 }
                 place
             }
@@ -124,6 +137,7 @@ impl Draft {
                     id: artifact.id,
                     text: String::new(),
                     is_after_line: false,
+                    files: Vec::new(),
                 });
                 self.artifacts.len() - 1
             }
@@ -132,8 +146,11 @@ impl Draft {
                 return;
             }
         };
-        for piece in &artifact.pieces {
-            self.push(place, piece);
+        for piece in artifact.pieces {
+            self.push(place, &piece);
+            if let Piece::File(_, file) = piece {
+                self.push_file(place, file);
+            }
         }
     }
 
@@ -148,6 +165,17 @@ impl Draft {
             self.is_cut = true;
         }
         self.used += growing.text.len() - before;
+    }
+
+    fn push_file(&mut self, place: usize, file: RemoteFile) {
+        let bytes = self.file_bytes + file.bytes.len();
+        let has_room = self.files().count() < AttachedFile::PER_MESSAGE;
+        if has_room && bytes <= AttachedFile::MESSAGE_BYTES {
+            self.file_bytes = bytes;
+            self.artifacts[place].files.push(file);
+        } else {
+            self.is_cut = true;
+        }
     }
 
     fn redraw(&mut self) -> Vec<RemoteEvent> {

@@ -1,6 +1,7 @@
 //! What a server says, read leniently: unknown fields and values are passed over, missing ones have a meaning, and what
 //! other servers wrap and this one does not is found all the same.
 
+use super::files::{RemoteFile, file_part};
 use super::words::{one_line, without_controls};
 use serde_json::Value;
 
@@ -31,6 +32,7 @@ pub(crate) enum Item {
     Message {
         names: Names,
         text: String,
+        files: Vec<RemoteFile>,
     },
     Status {
         names: Names,
@@ -54,6 +56,7 @@ pub(crate) struct Names {
 pub(crate) struct Status {
     pub state: State,
     pub words: Option<String>,
+    pub files: Vec<RemoteFile>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +72,8 @@ pub(crate) enum Piece {
     Text(String),
     /// Data or a file: stands on a line of its own.
     Line(String),
+    /// A file with its bytes, and the line that stands for it.
+    File(String, RemoteFile),
 }
 
 /// The longest name of a task or context that is taken; a longer one is none.
@@ -135,6 +140,7 @@ fn message(message: &Value) -> Item {
     Item::Message {
         names: names(message, "taskId"),
         text: words(message).unwrap_or_default(),
+        files: files(message),
     }
 }
 
@@ -169,6 +175,7 @@ fn status(status: &Value) -> Status {
     Status {
         state: state(&status["state"]),
         words: words(&status["message"]),
+        files: files(&status["message"]),
     }
 }
 
@@ -219,13 +226,24 @@ fn words(message: &Value) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
+/// The files of a message that came with their bytes.
+fn files(message: &Value) -> Vec<RemoteFile> {
+    let parts = message["parts"].as_array();
+    let pieces = parts.into_iter().flatten().filter_map(piece);
+    let files = pieces.filter_map(|piece| match piece {
+        Piece::File(_, file) => Some(file),
+        Piece::Text(_) | Piece::Line(_) => None,
+    });
+    files.collect()
+}
+
 /// Puts a piece after what is there, on a line of its own if it stands for itself.
 pub(crate) fn push(text: &mut String, is_after_line: &mut bool, piece: &Piece) {
-    let is_line = matches!(piece, Piece::Line(_));
+    let is_line = !matches!(piece, Piece::Text(_));
     if (is_line || *is_after_line) && !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    let (Piece::Text(words) | Piece::Line(words)) = piece;
+    let (Piece::Text(words) | Piece::Line(words) | Piece::File(words, _)) = piece;
     text.push_str(words);
     *is_after_line = is_line;
 }
@@ -237,20 +255,23 @@ fn piece(part: &Value) -> Option<Piece> {
     if let Some(data) = part.get("data").filter(|data| !data.is_null()) {
         return Some(Piece::Line(without_controls(&data.to_string())));
     }
-    let place = if let Some(raw) = part["raw"].as_str() {
-        let bytes =
-            raw.trim_end_matches('=').len() / 4 * 3 + raw.trim_end_matches('=').len() % 4 * 3 / 4;
-        format!("{bytes} bytes, not fetched")
-    } else {
-        one_line(part["url"].as_str()?, 500)
-    };
     let named = |field: &str, most: usize| {
         let text = one_line(part[field].as_str().unwrap_or_default(), most);
         (!text.is_empty()).then_some(text)
     };
-    let facts = [named("filename", 200), named("mediaType", 100), Some(place)];
-    let facts: Vec<String> = facts.into_iter().flatten().collect();
-    Some(Piece::Line(format!("[file: {}]", facts.join(", "))))
+    let line = |place: String| {
+        let facts = [named("filename", 200), named("mediaType", 100), Some(place)];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        format!("[file: {}]", facts.join(", "))
+    };
+    let Some(raw) = part["raw"].as_str() else {
+        let url = one_line(part["url"].as_str()?, 500);
+        return Some(Piece::Line(line(url)));
+    };
+    Some(match file_part(named("filename", 200), raw) {
+        Ok(file) => Piece::File(line(format!("{} bytes", file.bytes.len())), file),
+        Err(problem) => Piece::Line(line(problem)),
+    })
 }
 
 #[cfg(test)]
@@ -286,7 +307,7 @@ mod tests {
         ] });
         assert_eq!(
             words(&message).unwrap(),
-            "Hello\n{\"a\":1}\n[file: a b.txt, text/plain, 5 bytes, not fetched]\n[file: https://a.example/f]\nbye"
+            "Hello\n{\"a\":1}\n[file: a b.txt, text/plain, 5 bytes]\n[file: https://a.example/f]\nbye"
         );
     }
 

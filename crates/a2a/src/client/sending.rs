@@ -8,15 +8,21 @@ use super::read::State;
 use super::refusal::{Kind, Refusal};
 use super::wire::{Ask, Reply};
 use a2a::SendMessageRequest;
-use lango_core::{RemoteThread, Text};
+use lango_core::{AttachedFile, RemoteThread, Text};
 
 impl Call<'_> {
     /// Sends a message and stays with what comes of it.
-    pub async fn send(&mut self, key: &str, text: &str, thread: Option<&RemoteThread>) -> Ended {
+    pub async fn send(
+        &mut self,
+        key: &str,
+        text: &str,
+        files: &[AttachedFile],
+        thread: Option<&RemoteThread>,
+    ) -> Ended {
         self.context = thread.map(|thread| thread.context.clone());
         let asked_in = thread.and_then(|thread| thread.task.clone());
         self.is_reply = asked_in.is_some();
-        let message = self.agent.message(key, text, thread);
+        let message = self.agent.message(key, text, files, thread);
         let mut reply = self.post(&message).await;
         if self.is_reply
             && let Err(refusal) = &reply
@@ -28,7 +34,7 @@ impl Call<'_> {
                 context: thread.context.clone(),
                 task: None,
             });
-            let message = self.agent.message(key, text, context.as_ref());
+            let message = self.agent.message(key, text, files, context.as_ref());
             reply = self.post(&message).await;
         }
         let step = match reply {

@@ -17,8 +17,8 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// The most bytes of one frame.
-    pub const FRAME_BYTES: usize = 4 * 1024 * 1024;
+    /// The most bytes of one frame: the largest file fits in it as base64.
+    pub const FRAME_BYTES: usize = 16 * 1024 * 1024;
 
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while !bytes.is_empty() {

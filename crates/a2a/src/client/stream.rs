@@ -87,7 +87,7 @@ impl Events {
         if self.bytes > STREAM_BYTES {
             return Err(StreamEnd::Endless);
         }
-        let too_long = |_| StreamEnd::Cut("it sent an event of more than 4 MiB".to_owned());
+        let too_long = |_| StreamEnd::Cut("it sent an event of more than 16 MiB".to_owned());
         self.frames.push(&chunk).map_err(too_long)
     }
 }

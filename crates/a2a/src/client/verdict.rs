@@ -102,7 +102,9 @@ impl Ending<'_> {
 pub(crate) fn bounded(mut text: String, is_cut: bool) -> String {
     if text.len() > ANSWER_BYTES || is_cut {
         text.truncate(text.floor_char_boundary(ANSWER_BYTES));
-        text.push_str("\n[cut: the answer was longer than 1 MiB or had too many artifacts]");
+        text.push_str(
+            "\n[cut: the answer was longer than 1 MiB or had too many artifacts or files]",
+        );
     }
     text
 }

@@ -12,8 +12,8 @@ use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The longest body of an answer that is not streamed.
-const BODY_BYTES: usize = 4 * 1024 * 1024;
+/// The longest body of an answer that is not streamed: the largest file fits in it as base64.
+const BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// The longest error that is read.
 const ERROR_BYTES: usize = 64 * 1024;

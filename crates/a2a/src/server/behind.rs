@@ -3,7 +3,7 @@
 
 use super::{Report, Reports, Words};
 use a2a::{Message, Task};
-use lango_core::{BoxFuture, UserId};
+use lango_core::{BoxFuture, StoreError, UserId};
 use tokio::sync::watch;
 
 /// The agent behind the server.
@@ -22,6 +22,17 @@ pub trait AgentBehind: Send + Sync + 'static {
     /// among [`ServerSettings::input_modes`](super::ServerSettings::input_modes) has been seen to.
     fn check(&self, _message: &Message) -> Result<(), Unfit> {
         Ok(())
+    }
+
+    /// Stores the files of a message where the agent finds them again, and returns the message with references in their
+    /// place, so that what is kept of a task stays small. Asked before anything of the message is kept. What comes in such a
+    /// reference's form from a client is no reference.
+    fn store_files<'a>(
+        &'a self,
+        _user: &'a UserId,
+        message: Message,
+    ) -> BoxFuture<'a, Result<Message, FilesNotStored>> {
+        Box::pin(async { Ok(message) })
     }
 
     /// An answer without a task, to a message that opens one. Asked before the task is made, so it should be quick; with
@@ -117,6 +128,15 @@ pub enum Unfit {
     ContentType(String),
     /// Something else: the field, and a sentence for the client.
     Field(String, String),
+}
+
+/// Why the files of a message were not stored.
+#[derive(Debug)]
+pub enum FilesNotStored {
+    /// The agent can do nothing with one of them.
+    Unfit(Unfit),
+    /// The store failed.
+    Store(StoreError),
 }
 
 /// Why a job should stop.

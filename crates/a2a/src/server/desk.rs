@@ -1,8 +1,9 @@
 //! The operations of the protocol, the same for both bindings: each takes what was read from a request and gives the JSON
 //! of its answer, or a stream of updates.
 
+use super::FilesNotStored;
 use super::keeper::{Begin, Begun, Command, Watching};
-use super::ledger::{Ledger, is_settled};
+use super::ledger::{Ledger, is_settled, length};
 use super::refusal::{Kind, Refusal};
 use super::request::{ListRequest, Operation, SendRequest, page_token};
 use super::said;
@@ -13,7 +14,7 @@ use a2a::{Message, Role, Task};
 use lango_core::{TaskRecord, UserId};
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// The answer to an operation.
 pub(super) enum Answer {
@@ -28,10 +29,17 @@ pub(super) async fn perform(
     shared: &Arc<Shared>,
     user: UserId,
     operation: Operation,
+    large: Option<OwnedSemaphorePermit>,
 ) -> Result<Answer, Refusal> {
     match operation {
-        Operation::Send(request) => send(shared, user, request).await.map(Answer::Whole),
-        Operation::Stream(request) => stream(shared, user, request).await.map(Answer::Stream),
+        Operation::Send(request) => {
+            let request = store_files(shared, &user, request, large).await?;
+            send(shared, user, request).await.map(Answer::Whole)
+        }
+        Operation::Stream(request) => {
+            let request = store_files(shared, &user, request, large).await?;
+            stream(shared, user, request).await.map(Answer::Stream)
+        }
         Operation::Get { id, view } => get(shared, user, id, view).await.map(Answer::Whole),
         Operation::List(request) => list(shared, &user, request).await.map(Answer::Whole),
         Operation::Cancel { id } => {
@@ -41,6 +49,27 @@ pub(super) async fn perform(
         }
         Operation::Subscribe { id } => subscribe(shared, (user, id)).await.map(Answer::Stream),
     }
+}
+
+/// Hands the files of a message to the agent; what is left of the message has to fit into a task. After that the large body
+/// is gone, and its place is free.
+async fn store_files(
+    shared: &Shared,
+    user: &UserId,
+    request: SendRequest,
+    large: Option<OwnedSemaphorePermit>,
+) -> Result<SendRequest, Refusal> {
+    let stored = shared.behind.store_files(user, request.message).await;
+    let message = stored.map_err(|error| match error {
+        FilesNotStored::Unfit(unfit) => unfit.into(),
+        FilesNotStored::Store(error) => Refusal::store(&error),
+    })?;
+    let most = shared.settings.limits.task_bytes;
+    if large.is_some() && length(&message) > most {
+        let problem = format!("may have {most} bytes at most, without its files");
+        return Err(Refusal::field("message", problem));
+    }
+    Ok(SendRequest { message, ..request })
 }
 
 /// What a message led to.

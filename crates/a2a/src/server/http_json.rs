@@ -50,9 +50,11 @@ async fn respond(
     let user = wire::user(shared, &head.extensions)?;
     let pairs = wire::pairs(&head.uri);
     wire::check_version(&head.headers, &pairs)?;
+    let mut large = None;
     let mut params = if head.method == Method::POST {
         let body = wire::body(shared, &head.headers, body).await?;
-        fields(&head, &body)?
+        large = body.large;
+        fields(&head, &body.bytes)?
     } else {
         let values = pairs.into_iter();
         values
@@ -67,7 +69,8 @@ async fn respond(
         input_modes: &shared.settings.input_modes,
     };
     let operation = request::read(operation, &params, &rules)?;
-    desk::perform(shared, user, operation).await
+    drop(params);
+    desk::perform(shared, user, operation, large).await
 }
 
 type Place = (&'static str, Vec<(&'static str, String)>);

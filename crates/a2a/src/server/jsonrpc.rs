@@ -52,9 +52,10 @@ async fn respond(
     let user = wire::user(shared, &head.extensions)?;
     wire::check_content_type(&head.headers)?;
     let body = wire::body(shared, &head.headers, body).await?;
-    let call: Value = serde_json::from_slice(&body).map_err(|error| {
+    let call: Value = serde_json::from_slice(&body.bytes).map_err(|error| {
         Refusal::new(Kind::ParseError, format!("the body is not JSON: {error}"))
     })?;
+    drop(body.bytes);
     let (method, params) = read_call(call, id)?;
     wire::check_version(&head.headers, &wire::pairs(&head.uri))?;
     let rules = Rules {
@@ -62,7 +63,8 @@ async fn respond(
         input_modes: &shared.settings.input_modes,
     };
     let operation = request::read(&method, &params, &rules)?;
-    desk::perform(shared, user, operation).await
+    drop(params);
+    desk::perform(shared, user, operation, body.large).await
 }
 
 /// The method and its parameters. The id is noted first, so that an error can name it.

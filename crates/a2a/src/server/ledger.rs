@@ -352,7 +352,8 @@ fn is_plain(part: &Part) -> bool {
         && part.metadata.is_none()
 }
 
-fn length(value: &impl serde::Serialize) -> usize {
+/// How many bytes a value has as JSON.
+pub(super) fn length(value: &impl serde::Serialize) -> usize {
     shown::json(value).len()
 }
 

@@ -224,10 +224,16 @@ fn fits(message: &Message, rules: &Rules) -> Result<(), Refusal> {
             return Err(Refusal::new(Kind::ContentTypeNotSupported, message));
         }
     }
-    rules.behind.check(message).map_err(|unfit| match unfit {
-        Unfit::ContentType(sentence) => Refusal::new(Kind::ContentTypeNotSupported, sentence),
-        Unfit::Field(field, problem) => Refusal::field(field, problem),
-    })
+    rules.behind.check(message).map_err(Refusal::from)
+}
+
+impl From<Unfit> for Refusal {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::ContentType(sentence) => Self::new(Kind::ContentTypeNotSupported, sentence),
+            Unfit::Field(field, problem) => Self::field(field, problem),
+        }
+    }
 }
 
 /// Whether a mode such as `text/*` covers a media type; parameters such as the character set do not count.

@@ -60,8 +60,12 @@ pub enum Access {
 /// The bounds of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// The longest body of a request, in bytes.
+    /// The longest body of a request, in bytes: the largest file fits in it as base64.
     pub body_bytes: usize,
+    /// A body that is longer than this counts as large.
+    pub small_body_bytes: usize,
+    /// The most large bodies that are in memory at one time; others wait for [`body_wait`](Self::body_wait) at most.
+    pub large_bodies: usize,
     /// How long a body may take to come.
     pub body_wait: Duration,
     /// The most jobs at work at one time.
@@ -97,7 +101,9 @@ pub struct ServerLimits {
 impl Default for ServerLimits {
     fn default() -> Self {
         Self {
-            body_bytes: 1 << 20,
+            body_bytes: 16 << 20,
+            small_body_bytes: 1 << 20,
+            large_bodies: 4,
             body_wait: Duration::from_secs(30),
             running: 64,
             streams: 256,

@@ -33,6 +33,8 @@ pub(super) struct Shared {
     pub card: ServedCard,
     pub settings: ServerSettings,
     pub running: Arc<Semaphore>,
+    /// Places for large bodies.
+    pub large_bodies: Arc<Semaphore>,
     /// Places for tasks that are taken up again.
     pub recovering: Arc<Semaphore>,
     /// What was seen when tasks were looked for that nobody is at work on.
@@ -68,6 +70,7 @@ impl Shared {
             card: ServedCard::new(&settings, shown::moment(clock.now())),
             clock,
             running: Arc::new(Semaphore::new(settings.limits.running)),
+            large_bodies: Arc::new(Semaphore::new(settings.limits.large_bodies)),
             recovering: Arc::new(Semaphore::new(settings.limits.recovering)),
             known: Mutex::default(),
             recovered: Arc::default(),

@@ -3,14 +3,17 @@
 use super::refusal::{Kind, Refusal, beginning};
 use super::shared::Shared;
 use super::stream::Updates;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::Query;
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
 use lango_core::{Text, UserId};
 use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The pairs of a query. One that cannot be read has none.
 pub(super) fn pairs(uri: &Uri) -> Vec<(String, String)> {
@@ -77,12 +80,18 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal::new(Kind::ContentTypeNotSupported, message))
 }
 
+/// A body, and its place among the large ones if it is one. The place is given back when nothing of the body is left in memory.
+pub(super) struct ReceivedBody {
+    pub bytes: Vec<u8>,
+    pub large: Option<OwnedSemaphorePermit>,
+}
+
 /// The body, if it is not too long and does not take too long.
 pub(super) async fn body(
     shared: &Shared,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Bytes, Refusal> {
+) -> Result<ReceivedBody, Refusal> {
     let most = shared.settings.limits.body_bytes;
     let too_large = || {
         let message = format!("the body of a request may have {most} bytes");
@@ -94,25 +103,51 @@ pub(super) async fn body(
         return Err(too_large());
     }
     let patience = shared.settings.limits.body_wait;
-    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, most));
-    let read = read.await.map_err(|_| {
+    let mut received = ReceivedBody {
+        bytes: Vec::new(),
+        large: None,
+    };
+    let mut chunks = body.into_data_stream();
+    let read = async {
+        while let Some(chunk) = chunks.next().await {
+            let broken = "the body could not be read to its end";
+            let chunk = chunk.map_err(|_| Refusal::new(Kind::ParseError, broken))?;
+            let length = received.bytes.len() + chunk.len();
+            if length > most {
+                return Err(too_large());
+            }
+            if length > shared.settings.limits.small_body_bytes && received.large.is_none() {
+                received.large = Some(large_place(shared).await?);
+            }
+            received.bytes.extend_from_slice(&chunk);
+        }
+        Ok(())
+    };
+    let read = tokio::time::timeout(patience, read).await;
+    read.map_err(|_| {
         let message = format!(
             "the body of a request has to come within {} seconds",
             patience.as_secs()
         );
         Refusal::new(Kind::TooSlow, message)
-    })?;
-    read.map_err(|error| {
-        let is_too_large = error
-            .into_inner()
-            .downcast::<http_body_util::LengthLimitError>()
-            .is_ok();
-        if is_too_large {
-            too_large()
-        } else {
-            Refusal::new(Kind::ParseError, "the body could not be read to its end")
+    })??;
+    Ok(received)
+}
+
+/// A place among the large bodies that are in memory.
+async fn large_place(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
+    let limits = &shared.settings.limits;
+    let place = Arc::clone(&shared.large_bodies).acquire_owned();
+    match tokio::time::timeout(limits.body_wait / 2, place).await {
+        Ok(Ok(place)) => Ok(place),
+        _ => {
+            let message = format!(
+                "the server reads {} large messages already; send this one again in a moment",
+                limits.large_bodies
+            );
+            Err(Refusal::new(Kind::Busy, message))
         }
-    })
+    }
 }
 
 /// A JSON answer.

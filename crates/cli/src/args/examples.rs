@@ -67,7 +67,14 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["trash", "list"], &["lango trash list"]),
     (&["trash", "restore"], &["lango trash restore zfb5dq"]),
     (&["trash", "empty"], &["lango trash empty"]),
-    (&["models"], &["lango models"]),
+    (
+        &["models"],
+        &[
+            "lango models",
+            "lango models --json",
+            "lango -c agent.model=openai/gpt-6.1-sol models",
+        ],
+    ),
     (&["doctor"], &["lango doctor", "lango doctor --json"]),
 ];
 

@@ -8,7 +8,7 @@ use crate::markdown::sanitize;
 use crate::roster::{self, Roster};
 use crate::screen::{self, Layout};
 use crate::text_file;
-use lango_core::{AgentName, Effect, Risk, ToolName, ToolSpec, Trust};
+use lango_core::{AgentName, Effect, ModelSettings, Risk, ToolName, ToolSpec, Trust};
 use lango_engine::{Agent, AgentFile, Mode, Topology, Tree, TreeError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,14 +35,14 @@ pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<E
     let text = match &arguments.instruction {
         Some(name) => instruction_of(&tree, name)?,
         None if arguments.json => {
-            let mut tree = as_json(&tree, &app.roster);
+            let mut tree = as_json(&tree, &app);
             tree["absent_tools"] = json!(app.absent_tools());
             tree["unheard_files"] = json!(app.roster.unheard);
             tree["unused_files"] = json!(app.roster.unused);
             screen::json(&tree, Layout::Indented)?
         }
         None => {
-            let mut text = as_text(&tree, &app.roster);
+            let mut text = as_text(&tree, &app);
             if let Some(absent) = app.absent_tools() {
                 let _ = write!(text, "\ntools not here: {absent}");
             }
@@ -178,7 +178,8 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
     })
 }
 
-fn as_json(tree: &Tree, roster: &Roster) -> Value {
+fn as_json(tree: &Tree, app: &App) -> Value {
+    let roster = &app.roster;
     let tools = |agent: &Agent| -> Vec<Value> {
         agent
             .tools
@@ -198,6 +199,7 @@ fn as_json(tree: &Tree, roster: &Roster) -> Value {
                 "remote": agent.remote,
                 "source": source_of(agent, roster),
                 "model": model_of(agent, roster),
+                "settings": settings_of(agent, app),
             })
         })
         .collect();
@@ -209,7 +211,11 @@ fn as_json(tree: &Tree, roster: &Roster) -> Value {
     json!({
         "mode": tree.mode.word(),
         "topology": tree.topology,
-        "root": { "name": tree.root.name, "tools": tools(&tree.root) },
+        "root": {
+            "name": tree.root.name,
+            "tools": tools(&tree.root),
+            "settings": settings_of(&tree.root, app),
+        },
         "agents": agents,
         "skipped": skipped,
         "unmatched": tree.unmatched,
@@ -230,6 +236,15 @@ fn model_of<'a>(agent: &Agent, roster: &'a Roster) -> Option<&'a String> {
     roster.spec_of(&agent.name)?.model.as_ref()
 }
 
+/// How the model of an agent should answer: its own settings, and the general ones. A remote agent has none here.
+fn settings_of(agent: &Agent, app: &App) -> ModelSettings {
+    let general = app.loaded.settings.agent.model_settings();
+    match agent.remote {
+        true => ModelSettings::default(),
+        false => agent.settings.or(general),
+    }
+}
+
 /// Agent files that have no say, and why.
 fn unused_files(tree: &Tree, roster: &Roster) -> Option<String> {
     let files = roster.unused.iter().map(|path| path.display().to_string());
@@ -241,13 +256,18 @@ fn unused_files(tree: &Tree, roster: &Roster) -> Option<String> {
     (!files.is_empty()).then(|| format!("not used, because {why}: {}", files.join(", ")))
 }
 
-fn as_text(tree: &Tree, roster: &Roster) -> String {
+fn as_text(tree: &Tree, app: &App) -> String {
+    let roster = &app.roster;
     let mut text = match tree.mode {
         Mode::Multi => format!("{} ({} topology)\n", tree.root.name, tree.topology),
         Mode::Single => format!("{} (single agent)\n", tree.root.name),
     };
     if !tree.root.tools.is_empty() {
         let _ = writeln!(text, "  tools: {}", tool_names(&tree.root));
+    }
+    let settings = settings_of(&tree.root, app);
+    if !settings.is_default() {
+        let _ = writeln!(text, "  settings: {settings}");
     }
     for (at, agent) in tree.agents.iter().enumerate() {
         let is_last = at + 1 == tree.agents.len();
@@ -267,6 +287,10 @@ fn as_text(tree: &Tree, roster: &Roster) -> String {
         }
         if let Some(model) = model_of(agent, roster) {
             let _ = writeln!(text, "{rest}   model: {model}");
+        }
+        let settings = settings_of(agent, app);
+        if !settings.is_default() {
+            let _ = writeln!(text, "{rest}   settings: {settings}");
         }
         let _ = writeln!(text, "{rest}   from: {}", source_of(agent, roster));
     }

@@ -26,7 +26,9 @@ async fn chat_in(app: &mut App) -> Result<Exit, Failure> {
     app.connect().await?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let model = app.choose_model().await?.model;
+    let choice = app.choose_model().await?;
+    choice.warn();
+    let model = choice.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
     talk(app, &sessions, conversation, &model).await
 }
@@ -48,7 +50,9 @@ async fn resume_in(
     session: SessionId,
 ) -> Result<Exit, Failure> {
     app.connect().await?;
-    let model = app.choose_model().await?.model;
+    let choice = app.choose_model().await?;
+    choice.warn();
+    let model = choice.model;
     let runner = app.runner(sessions, &model)?;
     let conversation = open_session(&runner, session).await?;
     talk(app, sessions, conversation, &model).await
@@ -85,8 +89,12 @@ async fn talk(
                 if app.take_in()? {
                     conversation.move_to(&app.runner(sessions, chosen)?);
                 }
-                let question = input.as_question(question);
-                go(&mut conversation, model, Some(&question), &folder).await;
+                match input.as_question(question) {
+                    Ok(question) => {
+                        go(&mut conversation, model, Some(&question), &folder).await;
+                    }
+                    Err(failure) => screen::say(&format!("error: {failure}")),
+                }
             }
         }
     }
@@ -149,6 +157,7 @@ async fn go(
 }
 
 const HELP: &str = "Say what you need; the agents do the rest.\n  \
+                    @path   attach a file: an image, text, HTML or PDF\n  \
                     /help   this page\n  \
                     /quit   leave (or Ctrl-D)\n  \
                     Ctrl-C  stop the turn that is running";

@@ -25,7 +25,9 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
         }
         ConfigCommand::Check => {
             let app = App::load(flags).await?;
-            let model = app.choose_model().await?.model;
+            let choice = app.choose_model().await?;
+            choice.warn();
+            let model = choice.model;
             screen::print(&format!(
                 "ok: {} keys, {} agents, {}",
                 app.loaded.values.len(),

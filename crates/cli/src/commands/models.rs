@@ -1,59 +1,63 @@
-//! `lango models`: which models can be asked, and which one answers now.
+//! `lango models`: which models can be asked, what they cost, and which one answers now.
 
 use crate::app::App;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
+use crate::model_lists::ListSource;
+use crate::model_offers::{ModelOffer, ProviderOffers, list_offers};
 use crate::screen;
-use lango_models::{Offline, price_of, prices_date};
-use serde_json::json;
+use lango_models::Offline;
+use serde_json::{Value, json};
+
+/// A line of the list.
+struct Line {
+    model: String,
+    note: String,
+    /// What `--json` has besides.
+    facts: Value,
+}
 
 /// Runs the command.
 pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
+    let providers = list_offers(&app.model_choice()).await;
+    // The lists that were just read decide, so that what is shown and what answers agree.
     let choice = app.model_choice().choose().await;
-    let chooser = app.model_choice();
-    let mut rows = vec![(
-        Offline::NAME.to_owned(),
-        "built-in rules, not an AI model".to_owned(),
+    let chosen = choice.as_ref().ok().map(|choice| choice.model.name());
+    let mut lines = vec![Line::plain(
+        Offline::NAME,
+        "built-in rules, not an AI model",
     )];
-    for id in chooser.reachable().await {
-        let listed = match chooser.provider(&id) {
-            Ok(provider) => provider.list().await.map_err(|error| error.to_string()),
-            Err(failure) => Err(failure.to_string()),
-        };
-        match listed {
-            Ok(models) => rows.extend(
-                models
-                    .iter()
-                    .map(|model| (format!("{id}/{}", sanitize(model)), price(model))),
-            ),
-            Err(error) => rows.push((format!("{id}/…"), format!("cannot be listed: {error}"))),
-        }
-    }
-    let chosen = choice
-        .as_ref()
-        .ok()
-        .map(|choice| choice.model.name().to_owned());
-    if let Some(chosen) = &chosen
-        && !rows.iter().any(|(model, _)| model == chosen)
+    lines.extend(providers.iter().flat_map(lines_of));
+    if let Some(chosen) = chosen
+        && !lines.iter().any(|line| line.model == chosen)
     {
-        rows.push((chosen.clone(), "not in its provider's list".to_owned()));
+        lines.push(Line::plain(chosen, "not in its provider's list"));
     }
     if as_json {
-        let rows: Vec<_> = rows
-            .iter()
-            .map(|(model, note)| json!({ "model": model, "note": note, "chosen": Some(model) == chosen.as_ref() }))
+        let rows: Vec<Value> = lines
+            .into_iter()
+            .map(|line| {
+                let mut row = json!({ "model": line.model, "note": line.note, "chosen": Some(line.model.as_str()) == chosen });
+                if let (Value::Object(row), Value::Object(facts)) = (&mut row, line.facts) {
+                    row.extend(facts);
+                }
+                row
+            })
             .collect();
         screen::print(&screen::json(&json!(rows), screen::Layout::Indented)?)?;
     } else {
-        for (model, note) in &rows {
-            let mark = if Some(model) == chosen.as_ref() {
+        for Line { model, note, .. } in &lines {
+            let mark = if Some(model.as_str()) == chosen {
                 "●"
             } else {
                 " "
             };
             screen::print(&format!("{mark} {model}  {note}"))?;
         }
+    }
+    for origin in providers.iter().filter_map(ProviderOffers::origin) {
+        screen::say(&origin);
     }
     let choice = choice?;
     screen::say(&format!(
@@ -64,14 +68,50 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     Ok(Exit::Ok)
 }
 
-fn price(model: &str) -> String {
-    match price_of(model) {
-        Some(price) => format!(
-            "${} in, ${} out for a million tokens ({})",
-            price.input,
-            price.output,
-            prices_date()
-        ),
-        None => "price unknown".to_owned(),
+/// The lines of a provider: what it offers, after the reason why that is not its own list of today.
+fn lines_of(provider: &ProviderOffers) -> Vec<Line> {
+    let failure = provider.error.iter().map(|error| {
+        let model = format!("{}/…", provider.provider);
+        Line::plain(&model, &format!("cannot be listed: {error}"))
+    });
+    let offers = provider.offers.iter();
+    let offers = offers.map(|offer| Line::of(offer, provider.source));
+    failure.chain(offers).collect()
+}
+
+impl Line {
+    fn plain(model: &str, note: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            note: note.to_owned(),
+            facts: Value::Null,
+        }
+    }
+
+    fn of(offer: &ModelOffer, source: Option<ListSource>) -> Self {
+        let facts = &offer.facts;
+        let listed_at = match source {
+            Some(ListSource::Cache(listed_at)) => Some(listed_at),
+            _ => None,
+        };
+        let source = source.map(|source| match source {
+            ListSource::Live => "live",
+            ListSource::Cache(_) => "cache",
+            ListSource::Table => "table",
+        });
+        Self {
+            model: sanitize(&offer.name).into_owned(),
+            note: offer.note(),
+            facts: json!({
+                "default": offer.is_default,
+                "context_tokens": facts.context_tokens,
+                "max_output_tokens": facts.max_output_tokens,
+                "price": facts.price,
+                "price_date": facts.date,
+                "retires": facts.retires,
+                "source": source,
+                "listed_at": listed_at,
+            }),
+        }
     }
 }

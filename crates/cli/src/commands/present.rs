@@ -74,8 +74,12 @@ impl Presentation {
             let summary = summary(model, report, &watched.denied, elapsed);
             screen::print(&screen::json(&summary, Layout::Line)?)?;
         } else if let Some(answer) = report.answer.as_ref().filter(|_| !self.jsonl) {
-            let text = markdown::render(answer, style());
-            screen::print_rendered(text.trim_end_matches('\n'))?;
+            if report.structured {
+                print_structured(answer, &report.outcome)?;
+            } else {
+                let text = markdown::render(answer, style());
+                screen::print_rendered(text.trim_end_matches('\n'))?;
+            }
         }
         if !self.quiet {
             screen::say(&footer(report, model, elapsed));
@@ -101,6 +105,19 @@ impl Presentation {
         }
         screen::say(&waits(waiting));
         Ok(Exit::Denied)
+    }
+}
+
+/// Prints an answer by a schema: on stdout the JSON as the model wrote it, and nothing but that. Without an answer stdout
+/// stays empty, and what happened is said on stderr.
+fn print_structured(answer: &str, outcome: &Outcome) -> std::io::Result<()> {
+    match outcome {
+        Outcome::Answered { .. } if std::io::stdout().is_terminal() => screen::print(answer),
+        Outcome::Answered { .. } => screen::print_rendered(answer),
+        _ => {
+            screen::say(&redact(answer));
+            Ok(())
+        }
     }
 }
 

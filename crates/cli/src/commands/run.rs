@@ -7,24 +7,23 @@ use super::present::{Presentation, how_to_answer};
 use super::watch::{Given, watch};
 use crate::app::{App, Keeping};
 use crate::args::RunArguments;
+use crate::attach::read_files;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
 use crate::sessions::open_session;
+use crate::text_file;
 use lango_core::{Outcome, Waiting};
-use lango_engine::{Conversation, TurnEnd};
+use lango_engine::{AnswerSchema, Conversation, TurnEnd};
 use serde_json::json;
+use std::fmt::Display;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The arguments of a bare `lango` whose standard input is not a terminal.
 pub fn piped() -> RunArguments {
-    RunArguments {
-        prompt: Vec::new(),
-        json: false,
-        jsonl: false,
-        session: None,
-        ephemeral: false,
-        quiet: false,
-    }
+    RunArguments::default()
 }
 
 /// Runs the command.
@@ -43,16 +42,24 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         true => Keeping::Nothing,
         false => Keeping::Everything,
     };
+    let schema = arguments.schema.as_deref().map(read_schema).transpose()?;
     let mut app = App::load_for(config, keeping).await?;
-    let result = turn_in(&mut app, arguments).await;
+    let result = turn_in(&mut app, arguments, schema).await;
     // Also after a failure: what servers left behind has to be reported.
     app.close().await;
     result
 }
 
-async fn turn_in(app: &mut App, arguments: RunArguments) -> Result<Exit, Failure> {
+async fn turn_in(
+    app: &mut App,
+    arguments: RunArguments,
+    schema: Option<AnswerSchema>,
+) -> Result<Exit, Failure> {
+    let files = read_files(&arguments.attach)?;
     app.connect().await?;
-    let question = input::question(&arguments.prompt, arguments.quiet).await?;
+    let mut question = input::question(&arguments.prompt, arguments.quiet).await?;
+    question.files = files;
+    question.answer_schema = schema.map(|schema| Arc::clone(schema.value()));
     if !arguments.quiet {
         app.warnings()
             .iter()
@@ -67,6 +74,9 @@ async fn turn_in(app: &mut App, arguments: RunArguments) -> Result<Exit, Failure
         app.held.remember();
     }
     let choice = app.choose_model().await?;
+    if !arguments.quiet {
+        choice.warn();
+    }
     let runner = app.runner(&sessions, &choice.model)?;
     let mut conversation = match &arguments.session {
         Some(prefix) => {
@@ -97,6 +107,20 @@ async fn turn_in(app: &mut App, arguments: RunArguments) -> Result<Exit, Failure
     let (user, session) = (conversation.user(), conversation.session());
     remember(app, user, session, arguments.quiet).await;
     Ok(exit)
+}
+
+/// Reads the schema that the answer must satisfy.
+fn read_schema(file: &Path) -> Result<AnswerSchema, Failure> {
+    let wrong = |detail: &dyn Display| {
+        let message = format!("the schema `{}` cannot be used: {detail}", file.display());
+        Failure::new(Exit::Usage, message).next(
+            r#"give a JSON schema such as {"type": "object", "properties": {"files": {"type": "array"}}}"#,
+        )
+    };
+    let text = File::open(file)
+        .and_then(|file| text_file::read(file, AnswerSchema::LARGEST_KIB as u64))
+        .map_err(|error| wrong(&error))?;
+    AnswerSchema::parse(&text).map_err(|error| wrong(&error))
 }
 
 /// A new question waits behind a turn that has no outcome: one that was cut off goes on first, one that waits for an

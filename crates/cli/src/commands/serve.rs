@@ -14,7 +14,7 @@ use lango_core::UserId;
 use lango_engine::{SystemClock, Tree};
 use lango_models::Offline;
 use lango_server::door::Door;
-use lango_server::{Bounds, Desk, House, serve};
+use lango_server::{Bounds, Desk, House, INPUT_MODES, serve};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -37,7 +37,9 @@ pub async fn serve_command(
     let place = Place::of(&app, &arguments)?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let model = app.choose_model().await?.model;
+    let choice = app.choose_model().await?;
+    choice.warn();
+    let model = choice.model;
     let listener = place.listen().await?;
     let address = listener.local_addr()?;
     let url = place.url(address);
@@ -48,7 +50,7 @@ pub async fn serve_command(
         &url,
     );
     settings.skills = skills(&app.tree);
-    settings.input_modes.push("application/json".to_owned());
+    settings.input_modes = INPUT_MODES.map(str::to_owned).to_vec();
     settings.access = match place.token {
         Some(_) => Access::Bearer,
         None => Access::Open,

@@ -5,12 +5,15 @@ use crate::args::SetupArguments;
 use crate::config::Origin;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
+use crate::model_offers::{ModelOffer, ProviderOffers, list_offers};
 use crate::screen;
 use lango_core::{Message, Model, ModelEvent, ModelRequest};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
+
+/// How many models of a provider are listed; `lango models` lists all.
+const MOST_OFFERS: usize = 20;
 
 /// Runs the command.
 pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
@@ -42,29 +45,22 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
 
 /// Lists what can be reached and asks which to take.
 async fn ask(app: &App) -> Result<String, Failure> {
+    let providers = list_offers(&app.model_choice()).await;
     let choice = app.model_choice().choose().await?;
-    let chooser = app.model_choice();
-    let mut names = vec![choice.model.name().to_owned()];
-    for id in chooser.reachable().await {
-        if let Ok(models) = async {
-            chooser
-                .provider(&id)
-                .map_err(|_| ())?
-                .list()
-                .await
-                .map_err(|_| ())
-        }
-        .await
-        {
-            names.extend(
-                models
-                    .into_iter()
-                    .take(20)
-                    .map(|model| format!("{id}/{model}")),
-            );
-        }
-    }
-    names.dedup();
+    let current = choice.model.name();
+    let offers = providers.iter().flat_map(|provider| {
+        let (default, others) = provider.offers.iter().partition(|offer| offer.is_default);
+        let all = Vec::into_iter(default).chain(Vec::into_iter(others));
+        all.take(MOST_OFFERS)
+    });
+    let offers: Vec<&ModelOffer> = offers.collect();
+    let note = |name: &str| {
+        let offer = offers.iter().find(|offer| offer.name == name);
+        offer.map(|offer| offer.note()).unwrap_or_default()
+    };
+    let names = offers.iter().map(|offer| offer.name.as_str());
+    let names = names.filter(|name| *name != current);
+    let names: Vec<&str> = std::iter::once(current).chain(names).collect();
     if !std::io::stdin().is_terminal() {
         return Err(
             Failure::new(Exit::Usage, "there is nobody to ask which model to take")
@@ -72,15 +68,18 @@ async fn ask(app: &App) -> Result<String, Failure> {
         );
     }
     for (number, name) in names.iter().enumerate() {
-        screen::print(&format!("{:>3}  {}", number + 1, sanitize(name)))?;
+        let line = format!("{:>3}  {}  {}", number + 1, sanitize(name), note(name));
+        screen::print(line.trim_end())?;
     }
+    let origins = providers.iter().filter_map(ProviderOffers::origin);
+    origins.for_each(|origin| screen::say(&origin));
     screen::write_all("number or provider/model [1]: ")?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     let line = line.trim();
     Ok(match line.parse::<usize>() {
-        Ok(number) if (1..=names.len()).contains(&number) => names[number - 1].clone(),
-        _ if line.is_empty() => names[0].clone(),
+        Ok(number) if (1..=names.len()).contains(&number) => names[number - 1].to_owned(),
+        _ if line.is_empty() => names[0].to_owned(),
         _ => line.to_owned(),
     })
 }
@@ -90,10 +89,8 @@ async fn try_out(model: &dyn Model) -> Result<(), Failure> {
     use futures_util::StreamExt;
     let request = ModelRequest {
         instruction: "Answer with one word.".into(),
-        messages: vec![Message::User {
-            text: "hello".into(),
-        }],
-        functions: Arc::from([]),
+        messages: vec![Message::user("hello")],
+        ..ModelRequest::default()
     };
     let mut stream = model.call(request);
     while let Some(event) = stream.next().await {

@@ -8,7 +8,7 @@ use crate::screen;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Trusts the project's configuration, agents and topology as they are now.
+/// Trusts the project's configuration, agents, topology and `AGENTS.md` as they are now.
 pub fn give(flags: Vec<String>) -> Result<(), Failure> {
     let surroundings = Surroundings::from_process(flags)?;
     let paths = Paths::locate(&surroundings)?;
@@ -35,10 +35,14 @@ pub fn take_back(flags: Vec<String>) -> Result<(), Failure> {
     let surroundings = Surroundings::from_process(flags)?;
     let paths = Paths::locate(&surroundings)?;
     let mut trust = Trust::read(&paths);
-    let mut files = vec![paths.project_agents(&surroundings.cwd)];
+    let mut files = vec![
+        paths.project_agents(&surroundings.cwd),
+        roster::instructions_file(&surroundings.cwd),
+    ];
     files.extend(paths.project_file.clone());
     if let Ok(loaded) = config::load(&surroundings) {
-        files.extend(roster::project_files(&loaded, &surroundings.cwd));
+        let more = roster::project_files(&loaded, &surroundings.cwd).into_iter();
+        files.extend(more.map(|file| file.path));
     }
     let mut was_trusted = false;
     for file in &files {
@@ -58,6 +62,7 @@ pub fn take_back(flags: Vec<String>) -> Result<(), Failure> {
 struct Given {
     project_file: Option<PathBuf>,
     files: Vec<PathBuf>,
+    instructions: PathBuf,
     roster: Roster,
 }
 
@@ -83,21 +88,22 @@ fn give_all(
     let project_file = loaded.paths.project_file.clone();
     if project_file.is_none() && files.is_empty() {
         let message = format!(
-            "there is no lango.toml in this folder or above it, and no agent in `{}`",
+            "there is no lango.toml in this folder or above it, no AGENTS.md in this folder, and no agent in `{}`",
             paths.project_agents(&surroundings.cwd).display()
         );
         return Err(Failure::new(Exit::Usage, message)
             .next("`lango agents new --project NAME` writes an agent file"));
     }
     for file in &files {
-        let content = roster::project_bytes(file).map_err(|error| failed(file, &error))?;
-        trust.give(file, content);
+        let content = file.bytes().map_err(|error| failed(&file.path, &error))?;
+        trust.give(&file.path, content);
     }
     write(trust)?;
     let roster = Roster::read(&loaded, &surroundings.cwd)?;
     Ok(Given {
         project_file,
-        files,
+        files: files.into_iter().map(|file| file.path).collect(),
+        instructions: roster::instructions_file(&surroundings.cwd),
         roster,
     })
 }
@@ -114,6 +120,14 @@ impl Given {
         lines.extend(unheard.iter().map(|line| format!("  now heard: {line}")));
         for file in &self.files {
             lines.push(format!("{} {advice}", file.display()));
+            if *file == self.instructions {
+                let told = self.roster.instructed();
+                let told: Vec<&str> = told.iter().map(|agent| agent.as_str()).collect();
+                lines.push(match told.is_empty() {
+                    true => "  no agent of this topology is told it".to_owned(),
+                    false => format!("  told to {}", told.join(", ")),
+                });
+            }
             let Some(spec) = self.roster.agent_of(file) else {
                 continue;
             };
@@ -134,6 +148,10 @@ impl Given {
                     .iter()
                     .map(|model| format!("  is answered by {model}")),
             );
+            let settings = spec.model_settings();
+            if !settings.is_default() {
+                lines.push(format!("  answers with {settings}"));
+            }
         }
         lines.join("\n")
     }

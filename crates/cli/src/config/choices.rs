@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lango_core::UserId;
-use lango_models::Kind;
+use lango_models::{Api, Kind};
 use toml::de::DeValue;
 
 use super::setting::{Base, Expected, Setting};
@@ -164,5 +164,18 @@ impl Setting for Option<Kind> {
 
     fn shown(&self) -> Option<toml::Value> {
         self.map(|kind| kind.name().into())
+    }
+}
+
+impl Setting for Option<Api> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        let name = value.as_str().unwrap_or_default();
+        let api = Api::ALL.into_iter().find(|api| api.name() == name);
+        *self = Some(api.ok_or("`responses` or `chat`")?);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.map(|api| api.name().into())
     }
 }

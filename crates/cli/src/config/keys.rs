@@ -196,6 +196,7 @@ mod tests {
         assert_eq!(
             names,
             [
+                "agent.maxOutputTokens",
                 "agent.maxDelegationRounds",
                 "agent.maxModelCalls",
                 "agent.maxToolCalls",

@@ -174,7 +174,7 @@ impl Setting for Option<f64> {
 impl Setting for Vec<String> {
     /// A list, or text with commas in between, as variables and flags have it.
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        let expected = || Expected::from("a list of names, such as `[\"openai/gpt-5-mini\"]`");
+        let expected = || Expected::from("a list of names, such as `[\"openai/gpt-6.1-sol\"]`");
         let items: Vec<&str> = match value {
             DeValue::Array(items) => {
                 let texts = items.iter().map(|item| item.get_ref().as_str());

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lango_core::{Limits, UserId};
-use lango_models::{Kind, Patience};
+use lango_core::{Limits, ReasoningEffort, UserId};
+use lango_models::{Api, Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::duration::Lease;
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
+use super::model_settings::{OutputTokens, Temperature};
 use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
 use super::surroundings::Paths;
@@ -152,6 +153,8 @@ pub struct SkillSettings {
 pub struct ProviderConfig {
     /// How it is spoken to.
     pub kind: Option<Kind>,
+    /// The API of OpenAI's kind to use.
+    pub api: Option<Api>,
     /// Where it is.
     pub base_url: Option<String>,
     /// The environment variable that holds its key.
@@ -166,6 +169,7 @@ impl Default for ProviderConfig {
     fn default() -> Self {
         Self {
             kind: None,
+            api: None,
             base_url: None,
             api_key_env: None,
             context_tokens: None,
@@ -187,6 +191,12 @@ pub struct AgentSettings {
     pub model: Option<String>,
     /// Models that are asked when that one fails.
     pub fallback: Vec<String>,
+    /// The sampling temperature of every model.
+    pub temperature: Option<Temperature>,
+    /// How much every model thinks before it answers.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The most tokens of one reply, reasoning included.
+    pub max_output_tokens: Option<OutputTokens>,
     /// Delegation rounds of a turn, as written; [`limits`](Self::limits) reads zero as the default.
     pub max_delegation_rounds: u32,
     /// Model calls of a turn.
@@ -249,6 +259,9 @@ impl Settings {
                 orchestrator_tools: None,
                 model: None,
                 fallback: Vec::new(),
+                temperature: None,
+                reasoning_effort: None,
+                max_output_tokens: None,
                 max_tokens: None,
                 max_cost: None,
                 idle_timeout: Patience::default().idle,

@@ -26,6 +26,9 @@ const TRUST_FILE: &str = "trusted.json";
 /// The folders of a project's skills.
 const PROJECT_SKILLS: [&str; 2] = [".lango/skills", ".agents/skills"];
 
+/// The directory with the lists of models that providers offer.
+const MODEL_LISTS: &str = "model-lists";
+
 /// The directory with what MCP servers store.
 const MCP_SERVERS: &str = "mcp-servers";
 
@@ -163,7 +166,7 @@ impl Paths {
         if !self.has_one_folder() {
             return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
         }
-        const OURS: [&str; 15] = [
+        const OURS: [&str; 16] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -177,10 +180,16 @@ impl Paths {
             "attachments",
             "mcp",
             MCP_SERVERS,
+            MODEL_LISTS,
             TRUST_FOLDER,
             TRUST_FILE,
         ];
         OURS.iter().map(|name| self.data.join(name)).collect()
+    }
+
+    /// Where the lists of models that providers offer are stored.
+    pub fn model_lists(&self) -> PathBuf {
+        self.state.join(MODEL_LISTS)
     }
 
     /// The token that callers of the server have to know.

@@ -3,9 +3,12 @@
 use crate::config::Trust;
 use crate::exit::{Exit, Failure};
 use lango_engine::AgentFile;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How many agent files of one folder are read.
@@ -206,23 +209,29 @@ impl AgentFolder {
     }
 }
 
-/// The bytes of a file, up to a limit and one more; a project's must not be a link.
+/// The bytes of a file, up to a limit and one more; a project's must not be a link. The file is opened once and judged by its
+/// handle, so that nothing can take its place in between.
 pub(super) fn read_bytes(path: &Path, whose: Whose, most_kib: usize) -> io::Result<Vec<u8>> {
-    let found = match whose {
-        Whose::Person => fs::metadata(path)?,
-        Whose::Project => fs::symlink_metadata(path)?,
+    let flags = match whose {
+        Whose::Person => OFlags::NONBLOCK,
+        Whose::Project => OFlags::NONBLOCK | OFlags::NOFOLLOW,
     };
-    if found.is_symlink() {
-        return Err(io::Error::other(
-            "it is a link; a project's file must be a file of its own",
-        ));
-    }
-    if !found.is_file() {
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(code) if code == Errno::LOOP.raw_os_error() && whose == Whose::Project => {
+                io::Error::other("it is a link; a project's file must be a file of its own")
+            }
+            _ => error,
+        })?;
+    if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
     let mut bytes = Vec::new();
-    let most = most_kib as u64 * 1024 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    file.take(most_kib as u64 * 1024 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -1,6 +1,7 @@
 //! A turn as it happens: who was asked to do what, which tools ran, and what was put right. One line a fact.
 
 use super::one_line;
+use crate::attach::attachment_line;
 use lango_core::{Answer, AnsweredBy, CallId, CallStatus, Event, EventBody, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -66,7 +67,9 @@ impl Progress {
             | EventBody::RemoteAccepted { .. }
             | EventBody::TurnFinished { .. } => None,
         };
-        line.into_iter().collect()
+        let attachments = event.body.attachments().iter();
+        let attachments = attachments.map(|file| format!("  {}", attachment_line(file)));
+        line.into_iter().chain(attachments).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::progress::{brief_arguments, first_line, mark};
 use super::{one_line, subject_line};
+use crate::attach::attachment_line;
 use crate::markdown::sanitize;
 use lango_core::{AnsweredBy, Event, EventBody, Outcome};
 
@@ -19,6 +20,13 @@ impl Transcript {
 
     /// The lines for one event.
     pub fn lines(&mut self, event: &Event) -> Vec<String> {
+        let mut lines = self.event_lines(event);
+        let attachments = event.body.attachments().iter();
+        lines.extend(attachments.map(|file| format!("  {}", attachment_line(file))));
+        lines
+    }
+
+    fn event_lines(&mut self, event: &Event) -> Vec<String> {
         let who = &event.author;
         match &event.body {
             EventBody::UserMessage { text, .. } => {

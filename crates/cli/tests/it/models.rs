@@ -211,10 +211,12 @@ fn tokens_and_money_bound_a_turn() {
     run(&lango, &flags, &["-c", "agent.maxCost=1", "hello"])
         .refused(3, &["price", "not known", "agent.maxTokens"]);
     assert_eq!(provider.server.requests().len(), 0);
-    let priced: Vec<String> = flags
-        .iter()
-        .map(|flag| flag.replace("mock/any", "mock/gpt-5-mini"))
-        .collect();
+    let priced = [
+        "-c".to_owned(),
+        format!("providers.groq.baseUrl={}", provider.server.url()),
+        "-c".to_owned(),
+        "agent.model=groq/openai/gpt-oss-120b".to_owned(),
+    ];
     let ran = run(
         &lango,
         &priced,
@@ -233,17 +235,24 @@ fn tokens_and_money_bound_a_turn() {
 #[test]
 fn a_key_in_the_environment_chooses_its_provider() {
     let lango = Lango::new();
-    let mut command = lango.command(&["config", "check"]);
-    let output = command.env("ANTHROPIC_API_KEY", "x").output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stdout).contains("anthropic/"));
-    let mut command = lango.command(&["config", "check"]);
-    let output = command.env("GOOGLE_API_KEY", "x").output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stdout).contains("gemini/"));
+    let nobody = ClosedPort::new();
+    for (variable, provider) in [
+        ("ANTHROPIC_API_KEY", "anthropic"),
+        ("GOOGLE_API_KEY", "gemini"),
+        ("DEEPSEEK_API_KEY", "deepseek"),
+        ("XAI_API_KEY", "xai"),
+    ] {
+        let address = format!("providers.{provider}.baseUrl={}", nobody.url());
+        let mut command = lango.command(&["config", "check", "-c", &address]);
+        let output = command.env(variable, "x").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(told.contains(&format!(" {provider}/")), "{told}");
+    }
 }
 
 #[test]
 fn models_lists_what_can_be_reached_and_marks_the_one_that_answers() {
-    let list = json!({ "data": [{ "id": "small" }, { "id": "gpt-5-mini" }] });
+    let list = json!({ "data": [{ "id": "small" }, { "id": "gpt-6.1-sol" }] });
     let provider = Provider::new(vec![Answer::json(&list)]);
     let mut arguments = flags("openai", provider.server.url());
     arguments.push("models".to_owned());
@@ -261,10 +270,11 @@ fn models_lists_what_can_be_reached_and_marks_the_one_that_answers() {
         ran.stdout
     );
     assert!(
-        ran.stdout.contains("  mock/gpt-5-mini  $0.25 in"),
-        "{}",
+        ran.stdout.contains("  mock/gpt-6.1-sol  price unknown\n"),
+        "what it costs elsewhere says nothing: {}",
         ran.stdout
     );
+    assert!(ran.stderr.contains("list of mock: live"), "{}", ran.stderr);
     assert!(
         ran.stdout
             .contains("offline/rules  built-in rules, not an AI model")

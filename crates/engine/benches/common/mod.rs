@@ -126,8 +126,8 @@ impl Bench {
 fn script(request: &ModelRequest) -> ModelReply {
     let last = request.messages.last();
     match last {
-        Some(Message::User { text }) if **text == *"hello" => say("Hello! What can I do?"),
-        Some(Message::User { text }) if text.contains("## Task") => {
+        Some(Message::User { text, .. }) if **text == *"hello" => say("Hello! What can I do?"),
+        Some(Message::User { text, .. }) if text.contains("## Task") => {
             call("fs_read", json!({ "path": "a.txt" }))
         }
         Some(Message::User { .. }) => delegate_and_finish("operator", "read a.txt"),
@@ -161,8 +161,11 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         tree,
         model: Arc::new(ScriptedModel::from_fn(script).forgetful()),
         models: Default::default(),
+        model_settings: Default::default(),
+        environment: None,
         remotes: Vec::new(),
         store,
+        attachments: Arc::new(lango_store::MemoryStore::new()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
@@ -225,6 +228,7 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
         usage: Usage::default(),
         cost_micros: None,
         opaque: None,
+        stop: lango_core::StopReason::Finished,
         trust: lango_core::Trust::Trusted,
     };
     let end = EventBody::TurnFinished {
@@ -244,6 +248,7 @@ fn hello(session: &SessionId, seq: u64) -> [Event; 3] {
                 text: "hello".into(),
                 origin: Some(lango_core::MessageOrigin::Person),
                 settings: None,
+                attachments: Vec::new(),
             },
         ),
         event(1, root.clone(), answer),

@@ -3,12 +3,13 @@
 use super::FileProblem;
 use crate::capability::GENERAL_ACTIONS;
 use crate::topology::{PrefixSpec, Topology, check_name};
-use lango_core::AgentName;
+use lango_core::{AgentName, ModelSettings, ReasoningEffort};
 use lango_frontmatter::{Field, Item, Value};
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// The fields there are.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 13] = [
     "name",
     "description",
     "prefixes",
@@ -18,6 +19,10 @@ const FIELDS: [&str; 9] = [
     "cannot",
     "always_include",
     "model",
+    "temperature",
+    "reasoning_effort",
+    "max_output_tokens",
+    "project_instructions",
 ];
 
 /// The fields of a prefix.
@@ -47,6 +52,8 @@ pub(super) struct Reading {
     pub returns: String,
     pub cannot: String,
     pub model: Option<String>,
+    pub settings: ModelSettings,
+    pub project_instructions: bool,
     problems: Vec<FileProblem>,
 }
 
@@ -142,6 +149,23 @@ impl Reading {
             "cannot" => self.cannot = self.text(known, line, value).unwrap_or_default(),
             "model" => self.model = self.model(line, value),
             "always_include" => self.always_include = self.truth(known, line, value),
+            "project_instructions" => {
+                self.project_instructions = self.truth(known, line, value).unwrap_or_default();
+            }
+            "temperature" => {
+                let temperature = self.parsed(known, line, value, "a number from 0 to 2");
+                self.settings.temperature = temperature;
+                self.check_settings(line);
+            }
+            "max_output_tokens" => {
+                let tokens = self.parsed(known, line, value, "a whole number from 1 to 1000000");
+                self.settings.max_output_tokens = tokens;
+                self.check_settings(line);
+            }
+            "reasoning_effort" => {
+                let effort = self.parsed(known, line, value, ReasoningEffort::WORDS);
+                self.settings.reasoning_effort = effort;
+            }
             "keywords" => {
                 let items = self.list(known, line, value, "[invoice, receipt]");
                 for Item { line, value } in items {
@@ -180,7 +204,7 @@ impl Reading {
     fn model(&mut self, line: usize, value: Value) -> Option<String> {
         let model = self.text("model", line, value)?;
         if model.is_empty() || model.contains(' ') {
-            let detail = "`model` must be a provider and a model, such as `openai/gpt-5-mini`";
+            let detail = "`model` must be a provider and a model, such as `openai/gpt-6.1-terra`";
             self.refuse(line, format!("{detail}, found `{}`", shown(&model)));
         }
         Some(model)
@@ -201,6 +225,33 @@ impl Reading {
             format!("`{field}` must be `true` or `false`, found {found}"),
         );
         None
+    }
+
+    /// A value that is written without quotes, such as a number.
+    fn parsed<T: FromStr>(
+        &mut self,
+        field: &str,
+        line: usize,
+        value: Value,
+        expected: &str,
+    ) -> Option<T> {
+        let found = match value {
+            Value::Text { text, .. } => match text.parse() {
+                Ok(value) => return Some(value),
+                Err(_) => format!("`{}`", shown(&text)),
+            },
+            other => kind(&other).to_owned(),
+        };
+        self.refuse(line, format!("`{field}` must be {expected}, found {found}"));
+        None
+    }
+
+    /// Refuses a setting of the model that is out of its bounds, and forgets it.
+    fn check_settings(&mut self, line: usize) {
+        if let Err(detail) = self.settings.check() {
+            self.refuse(line, detail);
+            self.settings = ModelSettings::default();
+        }
     }
 
     fn list(&mut self, field: &str, line: usize, value: Value, example: &str) -> Vec<Item> {

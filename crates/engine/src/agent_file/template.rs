@@ -21,7 +21,13 @@ const MAY_BE_SAID: &str = "\
 # Whether it is there without tools too.
 # always_include: true
 # A model of its own, as provider/model.
-# model: openai/gpt-5-mini
+# model: openai/gpt-6.1-terra
+# How its model answers: a temperature from 0 to 2, an effort (none, minimal, low, medium, high), a limit of its replies.
+# temperature: 0.2
+# reasoning_effort: low
+# max_output_tokens: 4000
+# Whether it is told the project's AGENTS.md, if you trust that file.
+# project_instructions: true
 ";
 
 pub(super) fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {
@@ -56,6 +62,18 @@ pub(super) fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {
     let _ = writeln!(text, "always_include: {}", spec.always_include);
     if let Some(model) = &spec.model {
         let _ = writeln!(text, "model: {}", quoted(model));
+    }
+    if let Some(temperature) = spec.temperature {
+        let _ = writeln!(text, "temperature: {temperature}");
+    }
+    if let Some(effort) = spec.reasoning_effort {
+        let _ = writeln!(text, "reasoning_effort: {}", effort.word());
+    }
+    if let Some(tokens) = spec.max_output_tokens {
+        let _ = writeln!(text, "max_output_tokens: {tokens}");
+    }
+    if spec.project_instructions {
+        text.push_str("project_instructions: true\n");
     }
     let instruction = match spec.instruction.as_str() {
         "" => "Do what the task says, and no more.",

@@ -1,7 +1,9 @@
 //! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
 //! to turn, so that a turn costs the same however long the session is.
 
-use super::{RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, drive};
+use super::{
+    RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, attachments, drive,
+};
 use crate::look_back::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
@@ -155,7 +157,7 @@ impl Conversation {
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         let question = question.into();
-        check_input(&question.text)?;
+        check_input(&question)?;
         let hold = self.take_hold(stop, shown).await?;
         match self.place {
             Place::Unsaved => {
@@ -171,12 +173,13 @@ impl Conversation {
     pub(super) async fn turn_held(
         &mut self,
         id: TurnId,
-        question: UserInput,
+        mut question: UserInput,
         hold: &Hold,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         self.finish_what_is_left(hold, stop).await?;
+        attachments::store_question(&self.parts, &self.user, &mut question).await?;
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
             None => None,
@@ -196,6 +199,10 @@ impl Conversation {
             stored => stored?,
         };
         let first_seq = self.next_seq;
+        // Under the names that the turn gave them.
+        question.attachments = first
+            .first()
+            .map_or_else(Vec::new, |first| first.body.attachments().to_vec());
         let end = self.drive(&mut turn, first, hold, stop, shown).await?;
         self.next_seq = turn.next_seq();
         let report = match end {
@@ -259,6 +266,8 @@ impl Conversation {
         let recalled = memory.as_ref();
         let memory_trust = recalled.map_or(Trust::Trusted, |memory| memory.trust);
         let terms = self.parts.model.terms();
+        let now = self.parts.clock.now();
+        let environment = self.parts.environment.as_ref();
         let settings = TurnSettings {
             limits: self.parts.limits,
             model: self.parts.model.name().into(),
@@ -269,10 +278,13 @@ impl Conversation {
             memory: recalled.map(|memory| Text::clone(&memory.text)),
             history_trust: self.look_back.trust().and(memory_trust),
             models: self.parts.models.iter().map(agent_model).collect(),
+            model_settings: self.parts.model_settings,
+            agent_model_settings: self.parts.agent_model_settings(),
+            answer_schema: question.answer_schema.clone(),
+            environment: environment.map(|environment| environment.at(now)),
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(id.clone());
-        let now = self.parts.clock.now();
         Turn::begin(tree, start, question.clone(), settings, now)
     }
 
@@ -375,6 +387,7 @@ impl Conversation {
             turn: report.turn.clone(),
             question: question.text,
             origin: Some(question.origin),
+            attachments: question.attachments,
             answer,
         };
         look_back.push(&self.parts.tree.root.name, exchange);
@@ -399,13 +412,14 @@ fn folder_of(first: &Event) -> Option<Text> {
     }
 }
 
-pub(super) fn check_input(question: &str) -> Result<(), RunnerError> {
-    if question.trim().is_empty() {
+pub(super) fn check_input(question: &UserInput) -> Result<(), RunnerError> {
+    let has_files = !question.files.is_empty() || !question.attachments.is_empty();
+    if question.text.trim().is_empty() && !has_files {
         return Err(RunnerError::InputEmpty);
     }
-    if question.len() > Runner::INPUT_BYTES {
+    if question.text.len() > Runner::INPUT_BYTES {
         return Err(RunnerError::InputTooLong {
-            bytes: question.len(),
+            bytes: question.text.len(),
         });
     }
     Ok(())

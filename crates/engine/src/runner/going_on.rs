@@ -40,7 +40,7 @@ impl Conversation {
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         let question = question.into();
-        check_input(&question.text)?;
+        check_input(&question)?;
         let hold = self.take_hold(stop, shown).await?;
         let standing = match self.read_or_create().await? {
             Origin::New => Standing::Unknown,
@@ -257,7 +257,7 @@ impl Conversation {
                 to_stop = Some(remote::AtWork::of(&turn));
                 Vec::new()
             }
-            Some(Input::Interrupted) => remote::hear(&self.parts, &turn).await,
+            Some(Input::Interrupted) => remote::hear(&self.parts, &self.user, &turn).await?,
             _ => {
                 self.check_that_it_can_go_on(&turn, folder)?;
                 vec![Input::Resumed]

@@ -1,7 +1,7 @@
 //! Performing one step: asking a model, running a tool through the gate, asking a remote agent.
 
 use super::draft::Draft;
-use super::{RunnerParts, Shown, remote};
+use super::{RunnerError, RunnerParts, Shown, attachments, remote};
 use crate::turn::{Input, ModelStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
 use lango_core::{Caller, Hold, ModelError, ModelEvent, ModelFault, ModelRequest, UserId};
@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// What a step needs is taken from the turn now; the future does not hold on to it. Nothing is begun outside once the
-/// session is lost to somebody else: the turn ends then, here.
+/// session is lost to somebody else: the turn ends then, here. Files are stored before the result that refers to them; if
+/// that fails, the step has no result, as if the process had ended.
 pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,
@@ -18,7 +19,7 @@ pub(super) fn perform<'a>(
     step: Step,
     shown: mpsc::Sender<Shown>,
     news: Option<mpsc::Sender<Input>>,
-) -> impl Future<Output = (StepKey, Input)> + Send + use<'a> {
+) -> impl Future<Output = Result<(StepKey, Input), RunnerError>> + Send + use<'a> {
     let request = match &step {
         Step::CallModel(step) => Some(turn.request(step)),
         Step::CallTool(_) | Step::CallRemote(_) => None,
@@ -33,11 +34,14 @@ pub(super) fn perform<'a>(
             std::future::pending::<()>().await;
         }
         let input = match (step, request) {
-            (Step::CallModel(step), Some(request)) => call_model(parts, step, request, shown).await,
+            (Step::CallModel(step), Some(mut request)) => {
+                attachments::load_contents(parts, &user, &mut request).await?;
+                call_model(parts, step, request, shown).await
+            }
             (Step::CallModel(step), None) => cut_off(parts, step),
             (Step::CallTool(step), _) => {
                 let caller = Caller {
-                    user,
+                    user: user.clone(),
                     session,
                     turn: turn_id,
                     agent: step.agent.clone(),
@@ -51,15 +55,17 @@ pub(super) fn perform<'a>(
                     status: result.status,
                     output: result.output,
                     trust: result.trust,
+                    attachments: attachments::store_files(parts, &user, result.files).await?,
                 }
             }
             (Step::CallRemote(step), _) => {
-                let call = remote::what_to_ask(parts, &session, &turn_id, &step).await;
+                let call = remote::what_to_ask(parts, &user, &session, &turn_id, &step).await;
                 let draft = Draft::new(step.agent.clone(), shown, step.shown);
-                remote::call(parts, step, call, time, draft, news).await
+                let input = remote::call(parts, step, call, time, draft, news).await;
+                remote::store_files(parts, &user, input).await?
             }
         };
-        (key, input)
+        Ok((key, input))
     }
 }
 

@@ -2,13 +2,14 @@
 //! for them any more.
 
 use super::draft::Draft;
-use super::{Runner, RunnerParts};
+use super::{Runner, RunnerParts, attachments};
+use crate::attachments::check_files;
 use crate::turn::{Input, RemoteStep, Step, Turn};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use lango_core::{
     AgentName, FrameId, RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent,
-    RemoteThread, SessionId, TurnId,
+    RemoteThread, SessionId, StoreError, TurnId, UserId,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,6 +104,7 @@ fn find<'a>(parts: &'a RunnerParts, agent: &AgentName) -> Option<&'a dyn RemoteA
 /// What a remote agent is asked: its task, in the conversation that the session has with it, or what became of it.
 pub(super) async fn what_to_ask(
     parts: &RunnerParts,
+    user: &UserId,
     session: &SessionId,
     turn: &TurnId,
     step: &RemoteStep,
@@ -111,11 +113,51 @@ pub(super) async fn what_to_ask(
         let thread = thread.clone();
         return Ok(RemoteCall::GoOn { thread });
     }
+    let not_read = |error: StoreError| failed(step, error.to_string());
     let thread = parts.store.remote_thread(session, &step.agent).await;
+    let thread = thread.map_err(not_read)?;
+    let mut text = Arc::clone(&step.task);
+    let (files, gone) = attachments::read_files(parts, user, &step.attachments)
+        .await
+        .map_err(not_read)?;
+    for name in gone {
+        text = format!("{text}\n[`{name}` is not attached: its content was deleted]").into();
+    }
     Ok(RemoteCall::Send {
         key: format!("{turn}/{}", step.frame),
-        text: Arc::clone(&step.task),
-        thread: thread.map_err(|error| failed(step, error.to_string()))?,
+        text,
+        files,
+        thread,
+    })
+}
+
+/// Stores the files of an answer. What cannot be attached is named in its text.
+pub(super) async fn store_files(
+    parts: &RunnerParts,
+    user: &UserId,
+    input: Input,
+) -> Result<Input, StoreError> {
+    let Input::RemoteReturned {
+        step,
+        result: Ok(mut answer),
+        ..
+    } = input
+    else {
+        return Ok(input);
+    };
+    let (files, refused) = check_files(std::mem::take(&mut answer.files));
+    for problem in refused {
+        answer.text.push('\n');
+        answer.text.push_str(&problem);
+    }
+    if answer.text.trim().is_empty() && !files.is_empty() {
+        "[it answered with files only]".clone_into(&mut answer.text);
+    }
+    let attachments = attachments::store_files(parts, user, files).await?;
+    Ok(Input::RemoteReturned {
+        step,
+        result: Ok(answer),
+        attachments,
     })
 }
 
@@ -167,11 +209,19 @@ pub(super) async fn call(
     if result.is_err() {
         draft.withdraw().await;
     }
-    Input::RemoteReturned { step, result }
+    Input::RemoteReturned {
+        step,
+        result,
+        attachments: Vec::new(),
+    }
 }
 
 /// Asks what became of the tasks that remote agents took, of a turn whose process is gone.
-pub(super) async fn hear(parts: &RunnerParts, turn: &Turn) -> Vec<Input> {
+pub(super) async fn hear(
+    parts: &RunnerParts,
+    user: &UserId,
+    turn: &Turn,
+) -> Result<Vec<Input>, StoreError> {
     let took = |step: &RemoteStep| step.accepted.as_ref()?.task.is_some().then_some(());
     let steps = turn.ready().into_iter().filter_map(|step| match step {
         Step::CallRemote(step) => took(&step).map(|()| step),
@@ -179,11 +229,12 @@ pub(super) async fn hear(parts: &RunnerParts, turn: &Turn) -> Vec<Input> {
     });
     let each = steps.map(|step| async {
         let (nobody, _) = mpsc::channel(1);
-        let call = what_to_ask(parts, turn.session(), turn.id(), &step).await;
+        let call = what_to_ask(parts, user, turn.session(), turn.id(), &step).await;
         let draft = Draft::new(step.agent.clone(), nobody, false);
-        self::call(parts, step, call, Runner::HEARING, draft, None).await
+        let input = self::call(parts, step, call, Runner::HEARING, draft, None).await;
+        store_files(parts, user, input).await
     });
-    join_all(each).await
+    join_all(each).await.into_iter().collect()
 }
 
 /// Hears what a remote agent says until its answer.

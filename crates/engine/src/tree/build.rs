@@ -1,11 +1,13 @@
 //! Building the tree: one loop over the topology's specs, whatever the topology.
 
-use super::{Agent, Mode, OwnedTool, RemoteCard, Skipped, Tree, TreeError, TreeSettings};
+use super::{
+    Agent, Mode, OwnedTool, ProjectInstructions, RemoteCard, Skipped, Tree, TreeError, TreeSettings,
+};
 use crate::capability::capabilities_with_homes;
-use crate::instruction::{self, DELEGATE, OrchestratorPrompt};
+use crate::instruction::{self, DELEGATE, Finish, OrchestratorPrompt};
 use crate::partition::{Homes, Partition, partition_with_homes};
 use crate::topology::{AgentSpec, OrchestratorTools, Topology, check_name};
-use lango_core::{AgentName, Limits, Text, ToolSpec, Trust};
+use lango_core::{AgentName, Limits, ModelSettings, Text, ToolSpec, Trust};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -41,7 +43,7 @@ impl Tree {
                     reason: Skipped::NO_TOOLS.to_owned(),
                 });
             } else {
-                agents.push(local_agent(spec, &settings.homes, part));
+                agents.push(local_agent(spec, settings, part));
             }
         }
         let (remotes, refused) = admit_remotes(topology, remotes);
@@ -77,6 +79,7 @@ impl Tree {
             tools: root_tools,
             instruction,
             remote: false,
+            settings: ModelSettings::default(),
         };
         agents.extend(remotes.into_iter().map(remote_agent));
         Ok(Self::assemble(
@@ -89,20 +92,22 @@ impl Tree {
         ))
     }
 
-    /// One flat agent with every tool.
-    pub fn single(tools: Vec<Arc<ToolSpec>>) -> Result<Self, TreeError> {
+    /// One flat agent with every tool. Of the settings only the project's instructions concern it.
+    pub fn single(tools: Vec<Arc<ToolSpec>>, settings: &TreeSettings) -> Result<Self, TreeError> {
         check_tools(&tools)?;
         let name = AgentName::from(Self::SINGLE);
         let tools = own(&tools);
+        let project = settings.project_instructions.as_ref();
         let root = Agent {
-            instruction: instruction::single_agent(&name, !tools.is_empty()),
+            instruction: instruction::single_agent(&name, !tools.is_empty(), text_of(project)),
             name,
             description: "Answers the user and uses every tool itself".into(),
             capabilities: Vec::new(),
             functions: functions_of(&tools),
-            trust: tools_trust(&tools),
+            trust: tools_trust(&tools).and(trust_of(project)),
             tools,
             remote: false,
+            settings: ModelSettings::default(),
         };
         Ok(Self::assemble(
             Mode::Single,
@@ -133,7 +138,7 @@ impl Tree {
             })
             .collect::<HashMap<_, _>>();
         let delegate_to_all =
-            instruction::delegate_function(agents.iter().map(|agent| &agent.name));
+            instruction::delegate_function(agents.iter().map(|agent| &agent.name), Finish::Offered);
         let digest = digest(std::iter::once(&root).chain(&agents));
         Self {
             mode,
@@ -219,8 +224,10 @@ fn orchestrator_tools(
     }
 }
 
-fn local_agent(spec: &AgentSpec, homes: &Homes, part: Vec<Arc<ToolSpec>>) -> Agent {
-    let capabilities = capabilities_with_homes(spec, homes, &part);
+fn local_agent(spec: &AgentSpec, settings: &TreeSettings, part: Vec<Arc<ToolSpec>>) -> Agent {
+    let capabilities = capabilities_with_homes(spec, &settings.homes, &part);
+    let project = settings.project_instructions.as_ref();
+    let project = project.filter(|_| spec.project_instructions);
     let tools = own(&part);
     let mut description = format!("{}.", spec.role);
     if !capabilities.is_empty() {
@@ -229,12 +236,18 @@ fn local_agent(spec: &AgentSpec, homes: &Homes, part: Vec<Arc<ToolSpec>>) -> Age
     Agent {
         name: spec.name.clone(),
         description: description.into(),
-        instruction: instruction::sub_agent(spec, &capabilities, !tools.is_empty()),
+        instruction: instruction::sub_agent(
+            spec,
+            &capabilities,
+            !tools.is_empty(),
+            text_of(project),
+        ),
         capabilities,
         functions: functions_of(&tools),
-        trust: tools_trust(&tools).and(spec.trust),
+        trust: tools_trust(&tools).and(spec.trust).and(trust_of(project)),
         tools,
         remote: false,
+        settings: spec.model_settings(),
     }
 }
 
@@ -248,7 +261,17 @@ fn remote_agent(card: RemoteCard) -> Agent {
         functions: Arc::from([]),
         remote: true,
         trust: Trust::Untrusted,
+        settings: ModelSettings::default(),
     }
+}
+
+/// Returns what the project tells an agent; empty if nothing.
+fn text_of(project: Option<&ProjectInstructions>) -> &str {
+    project.map_or("", |project| &project.text)
+}
+
+fn trust_of(project: Option<&ProjectInstructions>) -> Trust {
+    project.map_or(Trust::Trusted, |project| project.trust)
 }
 
 /// A remote agent needs a name that a prompt can hold and that means nothing here already.

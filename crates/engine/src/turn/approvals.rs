@@ -232,6 +232,7 @@ impl Turn {
             status: CallStatus::Denied,
             output: detail.into(),
             trust: Trust::Trusted,
+            attachments: Vec::new(),
         };
         self.emit(frame.clone(), agent.clone(), body);
     }

@@ -48,8 +48,8 @@ impl Turn {
         });
         let cost = limits.cost_micros.map(|most| {
             let sent = |frame: &Frame, tokens: u64| {
-                let price = self.state.price_of(&frame.agent);
-                price.map(|price| (tokens as f64 * price.input).ceil() as u64)
+                let price = self.state.setup.price_of(&frame.agent);
+                price.map(|price| price.of_prompt(tokens))
             };
             (
                 self.left_of(frame, most, self.state.cost_micros, sent),

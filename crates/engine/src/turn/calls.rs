@@ -6,8 +6,9 @@ use super::steps::ModelStep;
 use crate::gate::{self, Admitted, Refusal};
 use crate::instruction::DELEGATE;
 use crate::tree::Agent;
-use lango_core::{AgentName, Call, EventBody, Fault, Inspection, Text};
+use lango_core::{AgentName, Attachment, Call, EventBody, Fault, Inspection, Text};
 use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Arguments of the control function. Models send more than they are asked for; that is not worth a round.
@@ -17,6 +18,8 @@ struct DelegateArguments {
     task: String,
     #[serde(default)]
     finish: bool,
+    #[serde(default)]
+    attachments: Option<Value>,
 }
 
 /// A delegation that may happen.
@@ -24,6 +27,7 @@ struct Delegation {
     agent: AgentName,
     task: Text,
     finish: bool,
+    attachments: Vec<Attachment>,
 }
 
 impl Turn {
@@ -119,6 +123,7 @@ impl Turn {
                 agent: owner.name.clone(),
                 task: task.into(),
                 finish: false,
+                attachments: Vec::new(),
             };
             self.check_delegation(step, &delegation)?;
             return Ok(Some(delegation));
@@ -143,7 +148,9 @@ impl Turn {
         Ok(Delegation {
             agent: AgentName::new(arguments.agent),
             task: arguments.task.into(),
-            finish: arguments.finish && calls_in_reply == 1,
+            // An answer by a schema is the root's own.
+            finish: arguments.finish && calls_in_reply == 1 && !self.has_answer_schema(),
+            attachments: self.delegated_attachments(arguments.attachments.as_ref())?,
         })
     }
 
@@ -188,6 +195,7 @@ impl Turn {
             agent,
             task,
             finish,
+            attachments,
         } = delegation;
         let is_remote = self
             .tree
@@ -199,6 +207,7 @@ impl Turn {
             task: Arc::clone(&task),
             round,
             finish,
+            attachments,
         };
         self.emit_as_root(step.frame.clone(), body);
         if is_remote {

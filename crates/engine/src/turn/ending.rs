@@ -114,6 +114,7 @@ impl Turn {
                     output: detail(),
                     is_final: false,
                     thread: None,
+                    attachments: Vec::new(),
                 };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }
@@ -130,6 +131,7 @@ impl Turn {
                     status,
                     output: detail(),
                     trust: Trust::Trusted,
+                    attachments: Vec::new(),
                 };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
             }
@@ -183,6 +185,7 @@ impl Turn {
             cost_micros: Some(0),
             opaque: None,
             trust: self.state.trust_of_all(),
+            stop: lango_core::StopReason::Finished,
         };
         self.emit_as_root(FrameId::root(), body)
     }

@@ -3,8 +3,8 @@
 use super::repetition::Repetition;
 use crate::instruction::Notice;
 use lango_core::{
-    AgentName, ApprovalRequest, Call, CallId, Effect, FrameId, Inspection, Limit, Opaque,
-    RemoteThread, Text, Timestamp, ToolName, Trust,
+    AgentName, ApprovalRequest, Attachment, Call, CallId, Effect, FrameId, Inspection, Limit,
+    Opaque, RemoteThread, Text, Timestamp, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -17,6 +17,10 @@ pub(super) struct Frame {
     /// The names under which a remote agent took the task.
     pub thread: Option<RemoteThread>,
     pub task: Text,
+    /// The files that its agent is shown with the task.
+    pub attachments: Vec<Attachment>,
+    /// The files that a remote agent answered with.
+    pub returned: Vec<Attachment>,
     /// Whether its answer is the person's.
     pub finish: bool,
     pub entries: Vec<Entry>,
@@ -24,6 +28,12 @@ pub(super) struct Frame {
     pub waiting_since: u32,
     /// Whether it was asked once more after a reply that was no reply.
     pub asked_again: bool,
+    /// Whether a reply reached the output limit, so that the next ones get as much as the model can write.
+    pub raise_output_limit: bool,
+    /// How many tokens its requests may have, after one was too long for its model.
+    pub context_tokens: Option<u64>,
+    /// Whether it was asked once more after an answer that does not satisfy the schema.
+    pub answer_retried: bool,
     /// Replies in a row in which a call could not be run.
     pub faulty_replies: u32,
     /// Whether the reply under way had such a call.
@@ -42,6 +52,8 @@ pub(super) enum Entry {
         opaque: Option<Opaque>,
     },
     Notice(Notice),
+    /// What is wrong with the answer before it.
+    InvalidAnswer(Text),
 }
 
 /// A call and its result, which are never parted.
@@ -88,6 +100,7 @@ pub(super) enum SlotState {
     Answered {
         text: Text,
         failed: bool,
+        attachments: Vec<Attachment>,
     },
 }
 
@@ -107,10 +120,15 @@ impl Frame {
             remote: false,
             thread: None,
             task,
+            attachments: Vec::new(),
+            returned: Vec::new(),
             finish: false,
             entries: Vec::new(),
             waiting_since: 0,
             asked_again: false,
+            raise_output_limit: false,
+            context_tokens: None,
+            answer_retried: false,
             faulty_replies: 0,
             reply_is_faulty: false,
             repetition: Repetition::default(),

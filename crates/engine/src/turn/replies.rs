@@ -5,12 +5,10 @@ use super::frame::FrameEnd;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
-    AgentName, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit, ModelError,
-    ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread, Text, Trust,
+    AgentName, Attachment, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit,
+    ModelError, ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread,
+    StopReason, Text, Trust,
 };
-
-/// What a person reads under an answer that its provider cut off.
-const CUT_ANSWER: &str = "the answer was cut off here by its provider";
 
 /// What a reply without calls is.
 enum Verdict {
@@ -18,7 +16,11 @@ enum Verdict {
     Rejection(Text),
     /// A refusal by the one who cannot refuse.
     StrayRejection,
+    /// An answer that does not satisfy the schema of the turn, and why.
+    Invalid(String),
     Nothing,
+    /// Nothing, because the output limit was reached before any text.
+    OutputLimit,
 }
 
 impl Turn {
@@ -42,10 +44,11 @@ impl Turn {
             calls,
             usage,
             cost_micros,
-            is_cut,
+            stop,
             opaque,
             model: replied,
         } = reply;
+        let is_cut = !stop.is_finished();
         let offers_nothing = !step.offer.delegate && !step.offer.tools;
         let dropped = if offers_nothing { calls.len() } else { 0 };
         let (calls, surplus) = if offers_nothing {
@@ -54,11 +57,27 @@ impl Turn {
             self.readable_calls(calls)
         };
 
-        let verdict = self.judge(&step.frame, &text);
+        let text = match calls.is_empty() {
+            true => self.answer_text(&step.frame, text),
+            false => text,
+        };
+        let verdict = match self.judge(&step.frame, &text) {
+            Verdict::Nothing if stop == StopReason::OutputLimit => Verdict::OutputLimit,
+            Verdict::Answer if is_cut && self.answer_schema_of(&step.frame).is_some() => {
+                Verdict::Invalid("the reply was cut off before its end".to_owned())
+            }
+            verdict => verdict,
+        };
         let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
-        let text: Text = match is_final && is_cut {
-            true => format!("{text}\n\n[{CUT_ANSWER}]").into(),
-            false => text.into(),
+        let text: Text = match &stop {
+            StopReason::OutputLimit if is_final => {
+                format!("{text}\n\n[the answer was cut off here: it reached the output limit]")
+                    .into()
+            }
+            StopReason::Filtered { detail } if is_final => {
+                format!("{text}\n\n[the answer was cut off here: {detail}]").into()
+            }
+            _ => text.into(),
         };
         let message = EventBody::AgentMessage {
             text,
@@ -68,6 +87,7 @@ impl Turn {
             usage,
             cost_micros,
             opaque,
+            stop,
             trust: self.trust_of_reply(&step.frame, &step.agent),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), message);
@@ -107,10 +127,36 @@ impl Turn {
         {
             return;
         }
+        if let ModelFault::ContextTooLong { limit_tokens, .. } = &error.fault
+            && self.shorten(step, *limit_tokens, error)
+        {
+            return;
+        }
         self.correct(&step.frame, Fault::ModelFailed, None, error.to_string());
         if step.frame.is_root() {
             self.fail(error.to_string(), error.fault.is_of_the_setup());
         }
+    }
+
+    /// Makes the next request of a frame shorter, once. Returns whether it did.
+    fn shorten(&mut self, step: &ModelStep, limit: Option<u64>, error: &ModelError) -> bool {
+        let Some(frame) = self.state.frame(&step.frame) else {
+            return false;
+        };
+        if frame.context_tokens.is_some() {
+            return false;
+        }
+        // Three quarters of a window are filled, so two thirds of what was sent come down to half of it.
+        let sent = self.sent_tokens(frame, step.offer);
+        let most = (sent / 3 * 2).max(1);
+        let body = EventBody::TurnCorrected {
+            fault: Fault::ContextTooLong,
+            call: None,
+            detail: format!("{error}; asked again with a shorter request").into(),
+            context_tokens: Some(limit.map_or(most, |limit| limit.min(most))),
+        };
+        self.emit_as_root(step.frame.clone(), body);
+        true
     }
 
     pub(super) fn tool_returned(
@@ -119,6 +165,7 @@ impl Turn {
         status: CallStatus,
         output: Text,
         trust: Trust,
+        attachments: Vec<Attachment>,
     ) {
         let running = |frame: &super::frame::Frame| {
             let mut slots = frame.slots().iter();
@@ -132,6 +179,7 @@ impl Turn {
             status,
             output,
             trust,
+            attachments: self.name_attachments(attachments),
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
         let in_circle = |frame: &super::frame::Frame| {
@@ -157,6 +205,7 @@ impl Turn {
         &mut self,
         step: &RemoteStep,
         result: Result<RemoteAnswer, RemoteError>,
+        attachments: Vec<Attachment>,
     ) {
         if !self
             .state
@@ -166,7 +215,7 @@ impl Turn {
             return;
         }
         let (status, output, verdict, thread) = match result {
-            Ok(RemoteAnswer { text, thread }) => {
+            Ok(RemoteAnswer { text, thread, .. }) => {
                 let verdict = self.judge(&step.frame, &text);
                 (CallStatus::Ok, Text::from(text), verdict, thread)
             }
@@ -185,6 +234,7 @@ impl Turn {
             output,
             is_final,
             thread,
+            attachments: self.name_attachments(attachments),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
         // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.
@@ -193,7 +243,7 @@ impl Turn {
             root.is_some_and(|root| root.slots().len() == 1)
         };
         match verdict {
-            Verdict::Answer if asks && is_alone() => {
+            Verdict::Answer if asks && is_alone() && !self.has_answer_schema() => {
                 let limit = self.state.limit_hit;
                 self.finish(Outcome::Answered { limit }, Some(seq));
             }
@@ -201,7 +251,10 @@ impl Turn {
                 self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
             }
             // The event itself ended the frame.
-            Verdict::Nothing | Verdict::StrayRejection => {}
+            Verdict::Nothing
+            | Verdict::StrayRejection
+            | Verdict::Invalid(_)
+            | Verdict::OutputLimit => {}
         }
     }
 
@@ -211,7 +264,10 @@ impl Turn {
             Some("") => Verdict::Rejection("no reason given".into()),
             Some(reason) => Verdict::Rejection(reason.into()),
             None if text.trim().is_empty() => Verdict::Nothing,
-            None => Verdict::Answer,
+            None => match self.answer_problem(frame, text) {
+                Some(problem) => Verdict::Invalid(problem),
+                None => Verdict::Answer,
+            },
         }
     }
 
@@ -242,9 +298,16 @@ impl Turn {
                     EventBody::AgentRejected { reason },
                 );
             }
+            Verdict::Invalid(problem) => self.invalid_answer(frame, problem),
             Verdict::Nothing => {
                 self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
             }
+            Verdict::OutputLimit => self.no_reply(
+                frame,
+                Fault::OutputLimit,
+                "the model reached its output limit before it wrote an answer (raise `agent.maxOutputTokens`, or lower \
+                 `agent.reasoningEffort`)",
+            ),
             Verdict::StrayRejection => {
                 self.no_reply(
                     frame,
@@ -280,7 +343,8 @@ impl Turn {
             let id = &mut rest[0].id;
             while id.as_str().is_empty() || id.as_str().len() > 128 || taken(id) {
                 number += 1;
-                *id = CallId::new(format!("call_{number}"));
+                // Nine letters and digits: no provider is stricter than Mistral.
+                *id = CallId::new(format!("call{number:05}"));
             }
         }
         (calls, surplus)
@@ -302,6 +366,7 @@ impl Turn {
                 fault,
                 call,
                 detail: detail.into(),
+                context_tokens: None,
             },
         );
     }

@@ -7,11 +7,11 @@
 use super::Turn;
 use super::frame::{Entry, Frame, SlotState};
 use super::offer::Offer;
-use super::room;
+use super::room::{self, Room};
 use super::steps::ModelStep;
-use crate::instruction;
-use crate::tree::Agent;
-use lango_core::{AgentName, Function, Message, ModelRequest, Text};
+use crate::instruction::{self, Finish, QuestionPrompt};
+use crate::tree::{Agent, Mode};
+use lango_core::{Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -32,11 +32,7 @@ impl Turn {
     pub fn request(&self, step: &ModelStep) -> ModelRequest {
         match self.state.frame(&step.frame) {
             Some(frame) => self.request_of(frame, step.offer),
-            None => ModelRequest {
-                instruction: "".into(),
-                messages: Vec::new(),
-                functions: Arc::from([]),
-            },
+            None => ModelRequest::default(),
         }
     }
 
@@ -47,6 +43,11 @@ impl Turn {
             tools: true,
             ..Offer::default()
         };
+        self.sent_tokens(frame, offer)
+    }
+
+    /// About how many tokens a request has.
+    pub(super) fn sent_tokens(&self, frame: &Frame, offer: Offer) -> u64 {
         room::tokens(room::bytes_of(&self.request_of(frame, offer)))
     }
 
@@ -56,23 +57,25 @@ impl Turn {
             .agent(frame.agent.as_str())
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
-        own.push(Message::User {
-            text: match &self.state.memory {
-                _ if !frame.id.is_root() => self.brief(frame),
-                Some(memory) => instruction::remembered(&self.state.question, memory),
-                None => Arc::clone(&self.state.question),
-            },
-        });
+        own.push(self.first_message(frame));
         own_steps(frame, &mut own);
+        let schema = self.answer_schema_of(&frame.id);
         own.extend(offer.notice.map(|notice| Message::Notice {
-            text: instruction::notice(notice).into(),
+            text: match (instruction::notice(notice), schema) {
+                (notice, None) => notice.into(),
+                (notice, Some(_)) => format!("{notice} {}", instruction::still_json()).into(),
+            },
         }));
         let mut request = ModelRequest {
             instruction: Arc::clone(&agent.instruction),
             messages: own,
             functions: self.functions(agent, offer),
+            raise_output_limit: frame.raise_output_limit,
+            settings: self.state.setup.settings_of(&frame.agent),
+            answer_schema: schema.map(|schema| Arc::clone(schema.value())),
+            ..ModelRequest::default()
         };
-        let room = self.make_room(&frame.agent, &mut request);
+        let room = self.make_room(frame, &mut request);
         if frame.id.is_root() {
             let earlier = self.look_back.messages(room).cloned();
             request.messages.splice(..0, earlier);
@@ -80,21 +83,36 @@ impl Turn {
         request
     }
 
-    /// Cuts what has to be sent until it fits, and gives the bytes that are left for earlier turns.
-    fn make_room(&self, agent: &AgentName, request: &mut ModelRequest) -> usize {
-        let Some(context_tokens) = self.state.context_tokens_of(agent) else {
-            return usize::MAX;
+    /// The question of the person, or the task of a sub-agent, with its files.
+    fn first_message(&self, frame: &Frame) -> Message {
+        Message::User {
+            text: match frame.id.is_root() {
+                true => self.question(frame),
+                false => instruction::attached(&self.brief(frame), &frame.attachments),
+            },
+            attachments: frame.attachments.clone(),
+        }
+    }
+
+    /// Cuts what has to be sent until it fits, and gives the room that is left for earlier turns.
+    fn make_room(&self, frame: &Frame, request: &mut ModelRequest) -> Room {
+        let mut room = Room::MOST;
+        room.take_files(&mut request.messages);
+        let known = || self.state.setup.context_tokens_of(&frame.agent);
+        let Some(context_tokens) = frame.context_tokens.or_else(known) else {
+            return room;
         };
         let most = room::bytes_for(context_tokens);
         let needed = room::bytes_of(request);
         if needed > most {
-            room::cut_results(&mut request.messages, needed - most);
+            room::cut(&mut request.messages, needed - most);
         }
-        most.saturating_sub(needed)
+        room.bytes = most.saturating_sub(needed);
+        room
     }
 
     fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {
-        let delegate = || self.tree.delegate_function(&self.state.refused);
+        let delegate = || self.delegate_function();
         match (offer.delegate, offer.tools) {
             (false, false) => Arc::from([]),
             (false, true) => Arc::clone(&agent.functions),
@@ -103,6 +121,37 @@ impl Turn {
                 .chain(agent.functions.iter().cloned())
                 .collect(),
         }
+    }
+
+    /// The control function. It speaks of files only where there are some: what is sent without them stays the same.
+    fn delegate_function(&self) -> Function {
+        let finish = match self.has_answer_schema() {
+            true => Finish::Withheld,
+            false => Finish::Offered,
+        };
+        let function = self.tree.delegate_function(&self.state.refused, finish);
+        let mut shown = self.shown_to_root().take(Self::NAMES_SHOWN).peekable();
+        match shown.peek() {
+            None => function,
+            Some(_) => instruction::with_attachments(function, shown),
+        }
+    }
+
+    /// The user's question, with what the root is told only for this turn below it.
+    fn question(&self, frame: &Frame) -> Text {
+        let question = instruction::attached(&self.state.question, &frame.attachments);
+        let setup = &self.state.setup;
+        let schema = setup.answer_schema.as_ref();
+        if setup.memory.is_none() && setup.environment.is_none() && schema.is_none() {
+            return question;
+        }
+        instruction::question(&QuestionPrompt {
+            question: &question,
+            memory: setup.memory.as_deref().unwrap_or_default(),
+            environment: setup.environment.as_deref().unwrap_or_default(),
+            schema: &schema.map_or(String::new(), |schema| schema.value().to_string()),
+            delegates: self.tree.mode == Mode::Multi,
+        })
     }
 
     /// A sub-agent's first message: what was said, as JSON in which nothing can pose as the end of the data, and its task.
@@ -123,7 +172,8 @@ impl Turn {
             text: &self.state.question,
         });
         let conversation = serde_json::to_string(&said).unwrap_or_default();
-        instruction::brief(&conversation, &frame.task)
+        let environment = self.state.setup.environment.as_deref();
+        instruction::brief(&conversation, environment.unwrap_or_default(), &frame.task)
     }
 }
 
@@ -138,6 +188,9 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
             Entry::Notice(notice) => messages.push(Message::Notice {
                 text: instruction::notice(*notice).into(),
             }),
+            Entry::InvalidAnswer(problem) => messages.push(Message::Notice {
+                text: instruction::invalid_answer(problem),
+            }),
             Entry::Reply {
                 text,
                 slots,
@@ -150,11 +203,16 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
                     opaque: opaque.clone(),
                 });
                 messages.extend(slots.iter().filter_map(|slot| match &slot.state {
-                    SlotState::Answered { text, failed } => Some(Message::Result {
+                    SlotState::Answered {
+                        text,
+                        failed,
+                        attachments,
+                    } => Some(Message::Result {
                         call: slot.call.id.clone(),
                         name: Arc::clone(&slot.call.name),
-                        text: Arc::clone(text),
+                        text: instruction::attached(text, attachments),
                         failed: *failed,
+                        attachments: attachments.clone(),
                     }),
                     _ => None,
                 }));

@@ -69,6 +69,7 @@ impl Turn {
                 output: UNKNOWN.into(),
                 is_final: false,
                 thread: None,
+                attachments: Vec::new(),
             };
             lost.push((frame.id.clone(), frame.agent.clone(), body));
         }
@@ -153,6 +154,7 @@ impl Turn {
             status,
             output,
             trust: Trust::Trusted,
+            attachments: Vec::new(),
         };
         self.emit(frame.clone(), agent.clone(), body);
     }

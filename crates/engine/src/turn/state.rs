@@ -2,15 +2,15 @@
 
 use super::deeds::Deeds;
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
+use super::setup::Setup;
 use crate::gate::call_digest;
-use crate::instruction::{self, Notice};
-use crate::rejection;
+use crate::instruction::Notice;
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus,
-    Effect, Event, EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, Price, Text,
-    Timestamp, Trust, Usage,
+    AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus, Effect, Event,
+    EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, StopReason, Text, Timestamp, Trust,
+    Usage,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq)]
@@ -18,8 +18,7 @@ pub(super) struct State {
     pub root: AgentName,
     pub limits: Limits,
     pub question: Text,
-    /// What is remembered of earlier conversations.
-    pub memory: Option<Text>,
+    pub setup: Setup,
     /// The root's first, then the others in the order in which they were opened.
     pub frames: Vec<Frame>,
     pub refused: BTreeSet<AgentName>,
@@ -41,10 +40,6 @@ pub(super) struct State {
     pub usage: Usage,
     /// What was spent in millionths of a dollar; none once a reply had no known price.
     pub cost_micros: Option<u64>,
-    pub price: Option<Price>,
-    pub context_tokens: Option<u64>,
-    /// The models of agents that have one of their own.
-    pub models: BTreeMap<AgentName, AgentModel>,
     /// A limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
@@ -53,7 +48,7 @@ pub(super) struct State {
     /// How often it was taken up again since it last got any further.
     pub resumes_in_a_row: u32,
     last_event: Option<Timestamp>,
-    events: u32,
+    pub events: u32,
 }
 
 impl State {
@@ -62,7 +57,7 @@ impl State {
             root,
             limits,
             question: "".into(),
-            memory: None,
+            setup: Setup::default(),
             frames: Vec::new(),
             refused: BTreeSet::new(),
             unknown_agent_replies: 0,
@@ -77,9 +72,6 @@ impl State {
             rounds: 0,
             usage: Usage::default(),
             cost_micros: Some(0),
-            price: None,
-            context_tokens: None,
-            models: BTreeMap::new(),
             limit_hit: None,
             outcome: None,
             active_ms: 0,
@@ -93,18 +85,6 @@ impl State {
         self.frames.iter().find(|frame| frame.id == *id)
     }
 
-    /// What the tokens of this agent's model cost, if that is known.
-    pub fn price_of(&self, agent: &AgentName) -> Option<Price> {
-        let own = self.models.get(agent).map(|own| own.price);
-        own.unwrap_or(self.price)
-    }
-
-    /// How many tokens this agent's model takes at once, if that is known.
-    pub fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
-        let own = self.models.get(agent).map(|own| own.context_tokens);
-        own.unwrap_or(self.context_tokens)
-    }
-
     /// The only way in which the state changes. It looks at the event and at nothing else.
     pub fn evolve(&mut self, event: &Event) {
         self.events += 1;
@@ -113,9 +93,12 @@ impl State {
             self.resumes_in_a_row = 0;
         }
         match &event.body {
-            EventBody::UserMessage { text, settings, .. } => {
-                self.begin(text, settings.as_ref(), event.body.trust());
-            }
+            EventBody::UserMessage {
+                text,
+                settings,
+                attachments,
+                ..
+            } => self.begin(text, attachments, settings.as_ref(), event.body.trust()),
             EventBody::AgentMessage { model: None, .. } => {}
             EventBody::AgentMessage {
                 text,
@@ -124,12 +107,16 @@ impl State {
                 usage,
                 cost_micros,
                 opaque,
+                stop,
                 trust,
                 ..
             } => {
                 self.spend(*usage, *cost_micros);
                 self.lower_trust(&event.frame, *trust);
                 self.reply(&event.frame, text, calls, opaque.as_ref());
+                if *stop == StopReason::OutputLimit {
+                    self.change(&event.frame, |frame| frame.raise_output_limit = true);
+                }
                 if *is_final {
                     self.end(&event.frame, FrameEnd::Answered(Arc::clone(text)));
                 }
@@ -140,6 +127,7 @@ impl State {
                 task,
                 round,
                 finish,
+                attachments,
             } => {
                 self.rounds = self.rounds.max(*round);
                 // The delegating agent wrote the task, from all that it was shown.
@@ -147,6 +135,7 @@ impl State {
                 let id = FrameId::from(call);
                 let mut frame = Frame::new(id, agent.clone(), Arc::clone(task), trust);
                 frame.finish = *finish;
+                frame.attachments.clone_from(attachments);
                 frame.waiting_since = self.events;
                 self.frames.push(frame);
                 self.set_slot(&event.frame, call, SlotState::Delegated);
@@ -183,13 +172,15 @@ impl State {
                 status,
                 output,
                 trust,
+                attachments,
             } => {
                 let failed = *status != CallStatus::Ok;
                 self.deeds.end(call, *status);
                 if *status == CallStatus::Denied {
                     self.count_faulty_reply(&event.frame);
                 }
-                self.answer(&event.frame, call, Arc::clone(output), failed);
+                let output = Arc::clone(output);
+                self.answer(&event.frame, call, output, failed, attachments.clone());
                 self.lower_trust(&event.frame, *trust);
             }
             EventBody::ApprovalRequested(request) => {
@@ -232,36 +223,27 @@ impl State {
                 output,
                 is_final,
                 thread,
+                attachments,
             } => {
-                self.change(&event.frame, |frame| frame.thread.clone_from(thread));
+                self.change(&event.frame, |frame| {
+                    frame.thread.clone_from(thread);
+                    frame.returned.clone_from(attachments);
+                });
                 self.remote_returned(&event.frame, *status, output, *is_final);
             }
             EventBody::TurnCorrected {
                 fault,
                 call,
                 detail,
+                context_tokens,
             } => {
+                if context_tokens.is_some() {
+                    self.change(&event.frame, |frame| frame.context_tokens = *context_tokens);
+                }
                 self.correct(&event.frame, *fault, call.as_ref(), detail);
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
         }
-    }
-
-    fn remote_returned(
-        &mut self,
-        frame: &FrameId,
-        status: CallStatus,
-        output: &Text,
-        is_final: bool,
-    ) {
-        let end = match status {
-            _ if is_final => FrameEnd::Answered(Arc::clone(output)),
-            // The refusal itself is the event that follows.
-            CallStatus::Ok if rejection::reason(output).is_some() => return,
-            CallStatus::Ok => FrameEnd::Failed("it answered nothing".into()),
-            _ => FrameEnd::Failed(Arc::clone(output)),
-        };
-        self.end(frame, end);
     }
 
     fn spend(&mut self, usage: Usage, cost_micros: Option<u64>) {
@@ -282,10 +264,13 @@ impl State {
             state: SlotState::Open,
         };
         let now = self.events;
+        // An answer that may have to be corrected is shown with what is wrong with it.
+        let is_structured = frame.is_root() && self.setup.answer_schema.is_some();
+        let is_kept = !calls.is_empty() || (is_structured && !text.trim().is_empty());
         self.change(frame, |frame| {
             frame.reply_is_faulty = false;
             frame.waiting_since = now;
-            if !calls.is_empty() {
+            if is_kept {
                 frame.entries.push(Entry::Reply {
                     text: Arc::clone(text),
                     slots: calls.iter().map(open).collect(),
@@ -311,13 +296,16 @@ impl State {
 
     fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<&CallId>, detail: &Text) {
         if let Some(call) = call {
-            self.answer(frame, call, Arc::clone(detail), true);
+            self.answer(frame, call, Arc::clone(detail), true, Vec::new());
             self.count_fault(frame, fault);
             return;
         }
         match fault {
-            Fault::EmptyReply => self.ask_again(frame, Notice::EmptyReply, detail),
-            Fault::StrayRejection => self.ask_again(frame, Notice::StrayRejection, detail),
+            Fault::EmptyReply => self.ask_again(frame, Some(Notice::EmptyReply), detail),
+            // The model did nothing wrong: the same request goes out with a higher limit.
+            Fault::OutputLimit => self.ask_again(frame, None, detail),
+            Fault::StrayRejection => self.ask_again(frame, Some(Notice::StrayRejection), detail),
+            Fault::InvalidAnswer => self.ask_for_valid_answer(frame, detail),
             Fault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
             Fault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
             Fault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
@@ -394,81 +382,28 @@ impl State {
                 .all(|frame| !frame.remote && !frame.awaits_model() && frame.startable().is_empty())
     }
 
-    fn ask_again(&mut self, frame: &FrameId, notice: Notice, detail: &Text) {
+    fn ask_again(&mut self, frame: &FrameId, notice: Option<Notice>, detail: &Text) {
         let asked = self.frame(frame).is_some_and(|frame| frame.asked_again);
         if asked {
             self.end(frame, FrameEnd::Failed(Arc::clone(detail)));
         } else {
             self.change(frame, |frame| {
                 frame.asked_again = true;
-                frame.entries.push(Entry::Notice(notice));
+                frame.entries.extend(notice.map(Entry::Notice));
             });
         }
     }
 
-    /// Puts a result to its call, in the frame that made it.
-    fn answer(&mut self, frame: &FrameId, call: &CallId, text: Text, failed: bool) {
-        let now = self.events;
-        self.change(frame, |frame| {
-            let Some(slot) = frame.slot_mut(call) else {
-                return;
-            };
-            let answered = SlotState::Answered {
-                text: Arc::clone(&text),
-                failed,
-            };
-            match std::mem::replace(&mut slot.state, answered) {
-                SlotState::Running {
-                    tool, arguments, ..
-                } => {
-                    frame.repetition.push(tool, arguments, text);
-                    frame.faulty_replies = 0;
-                }
-                SlotState::Delegated => frame.faulty_replies = 0,
-                SlotState::Open | SlotState::Asked { .. } | SlotState::Answered { .. } => {}
-            }
-            frame.waiting_since = now;
-        });
-    }
-
-    fn end_at(&mut self, frame: &FrameId, limit: Limit) {
-        self.limit_hit = Some(limit);
-        self.end(frame, FrameEnd::Limited(limit));
-    }
-
-    /// Ends a frame; a sub-agent's end answers the call that opened it.
-    fn end(&mut self, frame: &FrameId, end: FrameEnd) {
-        if !frame.is_root() {
-            let ended = self.frame(frame);
-            let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
-            let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
-            let is_remote = ended.is_some_and(|frame| frame.remote);
-            let asks = asks.is_some();
-            let (text, failed): (Text, bool) = match &end {
-                FrameEnd::Answered(text) => (Arc::clone(text), false),
-                FrameEnd::Rejected(reason) => {
-                    (format!("{agent} rejected the task: {reason}").into(), true)
-                }
-                FrameEnd::Limited(limit) => (
-                    format!(
-                        "{agent} was stopped by a limit of this turn ({})",
-                        limit.key()
-                    )
-                    .into(),
-                    true,
-                ),
-                FrameEnd::Failed(detail) => {
-                    (format!("{agent} gave no answer: {detail}").into(), true)
-                }
-            };
-            let text = match is_remote {
-                true => instruction::from_outside(&agent, &text, asks && !failed),
-                false => text,
-            };
-            self.answer(&FrameId::root(), &CallId::from(frame), text, failed);
-            self.lower_trust(&FrameId::root(), self.trust_of(frame));
+    fn ask_for_valid_answer(&mut self, frame: &FrameId, problem: &Text) {
+        if self.frame(frame).is_some_and(|frame| frame.answer_retried) {
+            return self.end(frame, FrameEnd::Failed(Arc::clone(problem)));
         }
-        self.change(frame, |frame| frame.end = Some(end));
+        self.change(frame, |frame| {
+            frame.answer_retried = true;
+            frame
+                .entries
+                .push(Entry::InvalidAnswer(Arc::clone(problem)));
+        });
     }
 
     pub fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {

@@ -4,8 +4,9 @@ use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, CallId, CallStatus, Effect, FrameId, Inspection,
-    ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName, Trust,
+    AgentName, Answer, AnsweredBy, ApprovalId, Attachment, CallId, CallStatus, Effect, FrameId,
+    Inspection, ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
+    Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub struct RemoteStep {
     pub agent: AgentName,
     /// What it is to do.
     pub task: Text,
+    /// The files that it is given with that.
+    pub attachments: Vec<Attachment>,
     /// Whether the words may become the person's answer, so that they can be shown as they come.
     pub shown: bool,
     /// The names under which it took the task, if it did: it is asked what became of it, and not given it again.
@@ -109,6 +112,8 @@ pub enum Input {
         output: Text,
         /// The trust label of the output.
         trust: Trust,
+        /// The files that came with it, stored.
+        attachments: Vec<Attachment>,
     },
     /// Somebody, or the lack of anybody, decided about a call that waits.
     Answered {
@@ -132,6 +137,8 @@ pub enum Input {
         step: RemoteStep,
         /// What it said, or why it said nothing.
         result: Result<RemoteAnswer, RemoteError>,
+        /// The files that came with it, stored.
+        attachments: Vec<Attachment>,
     },
     /// The person stopped the turn.
     Cancelled,
@@ -166,7 +173,8 @@ impl Turn {
                 Step::CallModel(ModelStep {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
-                    shown: frame.id.is_root() || frame.finish,
+                    // An answer by a schema is shown when it is known to satisfy it.
+                    shown: (frame.id.is_root() || frame.finish) && !self.has_answer_schema(),
                     offer,
                 })
             }));
@@ -183,6 +191,7 @@ impl Turn {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
                     task: Arc::clone(&frame.task),
+                    attachments: frame.attachments.clone(),
                     shown: frame.finish,
                     accepted: frame.thread.clone(),
                 }));

@@ -10,24 +10,28 @@
 use super::Turn;
 use super::frame::Frame;
 use super::state::State;
-use lango_core::{AgentName, FrameId, Text, Trust, TurnSettings};
+use lango_core::{AgentName, Attachment, FrameId, Text, Trust, TurnSettings};
 use std::sync::Arc;
 
 impl State {
     /// Opens the root's frame over a message with this label.
-    pub fn begin(&mut self, question: &Text, settings: Option<&TurnSettings>, message: Trust) {
+    pub fn begin(
+        &mut self,
+        question: &Text,
+        attachments: &[Attachment],
+        settings: Option<&TurnSettings>,
+        message: Trust,
+    ) {
         if let Some(settings) = settings {
             self.limits = settings.limits;
-            self.price = settings.price;
-            self.context_tokens = settings.context_tokens;
-            self.memory.clone_from(&settings.memory);
-            self.models.clone_from(&settings.models);
+            self.setup = settings.into();
         }
         self.question = Arc::clone(question);
         let history = settings.map_or(Trust::Untrusted, |settings| settings.history_trust);
         let (id, agent, task) = (FrameId::root(), self.root.clone(), Arc::clone(question));
-        self.frames
-            .push(Frame::new(id, agent, task, message.and(history)));
+        let mut frame = Frame::new(id, agent, task, message.and(history));
+        frame.attachments = attachments.to_vec();
+        self.frames.push(frame);
     }
 
     /// The label of a frame; one that does not exist is untrusted.

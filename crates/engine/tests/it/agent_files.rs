@@ -1,6 +1,6 @@
 //! Agents as markdown files: what a file says, what may be wrong with it, and where its agent stands in a topology.
 
-use lango_core::{AgentName, ToolSpec};
+use lango_core::{AgentName, ReasoningEffort, ToolSpec};
 use lango_engine::{
     AgentFile, AgentSpec, GENERAL_ACTIONS, PrefixSpec, Topology, Tree, TreeSettings, partition,
 };
@@ -41,6 +41,10 @@ accepts: a question
 returns: an answer with its source
 cannot: anything else
 model: openai/gpt-5-mini
+temperature: 0.2
+reasoning_effort: low
+max_output_tokens: 4000
+project_instructions: true
 ---
 
 # How
@@ -67,6 +71,10 @@ fn t15_a_file_says_everything_that_a_spec_has() {
         always_include: false,
         instruction: "# How\n\nName *every* source.".to_owned(),
         model: Some("openai/gpt-5-mini".to_owned()),
+        temperature: Some(0.2),
+        reasoning_effort: Some(ReasoningEffort::Low),
+        max_output_tokens: Some(4000),
+        project_instructions: true,
         trust: lango_core::Trust::Trusted,
     };
     assert_eq!(file.spec, expected);
@@ -126,7 +134,31 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("colour: red"),
-            "3: unknown field `colour`; there are name, description, prefixes, keywords, accepts, returns, cannot, always_include, model",
+            "3: unknown field `colour`; there are name, description, prefixes, keywords, accepts, returns, cannot, always_include, model, temperature, reasoning_effort, max_output_tokens, project_instructions",
+        ),
+        (
+            with("temperature: warm"),
+            "3: `temperature` must be a number from 0 to 2, found `warm`",
+        ),
+        (
+            with("temperature: 2.5"),
+            "3: `temperature` is 2.5; it must be from 0 to 2",
+        ),
+        (
+            with("max_output_tokens: 0"),
+            "3: `max_output_tokens` is 0; it must be from 1 to 1000000",
+        ),
+        (
+            with("max_output_tokens: 1e3"),
+            "3: `max_output_tokens` must be a whole number from 1 to 1000000, found `1e3`",
+        ),
+        (
+            with("reasoning_effort: huge"),
+            "3: `reasoning_effort` must be `none`, `minimal`, `low`, `medium` or `high`, found `huge`",
+        ),
+        (
+            with("reasoning_effort: [low]"),
+            "3: `reasoning_effort` must be `none`, `minimal`, `low`, `medium` or `high`, found a list",
         ),
         (
             with("keywords: a, b"),
@@ -178,7 +210,7 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("model:"),
-            "3: `model` must be a provider and a model, such as `openai/gpt-5-mini`, found ``",
+            "3: `model` must be a provider and a model, such as `openai/gpt-6.1-terra`, found ``",
         ),
         (
             with("cannot: a\n\ncannot: b"),
@@ -411,7 +443,7 @@ fn the_example_of_the_documentation_is_an_agent() {
     let spec = parse("researcher", example).spec;
     assert_eq!(spec.role, "Looks things up and names its sources");
     assert_eq!(spec.prefixes.len(), 2);
-    assert_eq!(spec.model.as_deref(), Some("openai/gpt-5-mini"));
+    assert_eq!(spec.model.as_deref(), Some("openai/gpt-6.1-terra"));
     assert!(!spec.cannot.is_empty() && spec.instruction.starts_with("Look in"));
 }
 

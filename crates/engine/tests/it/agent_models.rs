@@ -13,7 +13,9 @@ use std::sync::Arc;
 const PRICE: Price = Price {
     input: 1.0,
     cached: 1.0,
+    cache_write: None,
     output: 1.0,
+    tier: None,
 };
 
 #[tokio::test]

@@ -88,17 +88,12 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
     let classic = Topology::built_in("classic").unwrap();
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
-            tools: vec![Arc::new(CountingTool::new("fs_read"))],
-            models: Default::default(),
-            remotes: Vec::new(),
             store: Arc::clone(&bench.store),
             limits: bench.limits,
-            rules: Default::default(),
             folder: bench.folder,
             clock: Arc::clone(&bench.clock),
             topology,
-            homes: Default::default(),
-            recollection: None,
+            ..Bench::new(vec![Arc::new(CountingTool::new("fs_read"))])
         };
         let model = ScriptedModel::new(|request| {
             let offered = request
@@ -134,6 +129,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
         turn: turn.into(),
         question: format!("question of {turn}").into(),
         origin: None,
+        attachments: Vec::new(),
         answer: Some(ExchangeAnswer {
             author: AgentName::from(author),
             text: text.into(),
@@ -164,7 +160,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
     assert!(matches!(&root[4], Message::Result { text, .. } if text.starts_with("the operator's")));
     let brief = &played.requests[1].1.messages;
     assert_eq!(brief.len(), 1, "the conversation is data in one message");
-    let Message::User { text } = &brief[0] else {
+    let Message::User { text, .. } = &brief[0] else {
         panic!("{brief:?}")
     };
     let (data, task) = text.split_once("\n\n## Task\n").unwrap();
@@ -189,6 +185,7 @@ fn a_request_that_was_stopped_is_not_read_as_part_of_the_next() {
         turn: "t_a".into(),
         question: "delete the old backups".into(),
         origin: None,
+        attachments: Vec::new(),
         answer: None,
     }];
     let played = play.run("hello");

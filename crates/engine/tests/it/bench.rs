@@ -1,8 +1,9 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, Clock, Event, Ids, Limits, Model, Page, Recollection, RemoteAgent, SessionId,
-    SessionStore, Tool, UserId, UserInput,
+    AgentName, AttachmentStore, BoxStream, Clock, Environment, Event, Ids, Limits, Model,
+    ModelError, ModelEvent, ModelRequest, ModelSettings, ModelTerms, Page, Recollection,
+    RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
     Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
@@ -10,6 +11,7 @@ use lango_engine::{
 };
 use lango_store::MemoryStore;
 use lango_testkit::ambient::{CountingIds, SetClock};
+use lango_testkit::model::ScriptedModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -18,8 +20,11 @@ use tokio::sync::mpsc;
 pub struct Bench {
     pub tools: Vec<Arc<dyn Tool>>,
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
+    pub model_settings: ModelSettings,
+    pub environment: Option<Arc<dyn Environment>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
+    pub attachments: Arc<dyn AttachmentStore>,
     pub limits: Limits,
     pub rules: Rules,
     pub folder: &'static str,
@@ -34,8 +39,11 @@ impl Bench {
         Self {
             tools,
             models: BTreeMap::new(),
+            model_settings: ModelSettings::default(),
+            environment: None,
             remotes: Vec::new(),
             store: Arc::new(MemoryStore::new()),
+            attachments: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
             rules: Rules::default(),
             folder: "/work",
@@ -67,8 +75,11 @@ impl Bench {
             tree,
             model: Arc::new(model),
             models: self.models.clone(),
+            model_settings: self.model_settings,
+            environment: self.environment.clone(),
             remotes: self.remotes.clone(),
             store: Arc::clone(&self.store),
+            attachments: Arc::clone(&self.attachments),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: self.limits,
@@ -76,6 +87,23 @@ impl Bench {
             recollection: self.recollection.clone(),
             patience: lango_core::Patience::Wait { most: 16 },
         })
+    }
+}
+
+/// A model that the test keeps too, to see what it was asked.
+pub struct Shared(pub Arc<ScriptedModel>);
+
+impl Model for Shared {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn terms(&self) -> ModelTerms {
+        self.0.terms()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        self.0.call(request)
     }
 }
 

@@ -23,7 +23,9 @@ fn costing(reply: ModelReply, input_tokens: u64, output_tokens: u64) -> ModelRep
 const PRICE: Price = Price {
     input: 3.0,
     cached: 0.3,
+    cache_write: None,
     output: 15.0,
+    tier: None,
 };
 
 fn spent(played: &Played) -> (u64, Option<u64>) {
@@ -146,6 +148,7 @@ fn long_exchange(number: usize) -> Exchange {
         turn: format!("t_{number}").as_str().into(),
         question: format!("question {number} {}", "x".repeat(900)).into(),
         origin: None,
+        attachments: Vec::new(),
         answer: Some(ExchangeAnswer {
             author: "operator".into(),
             text: "y".repeat(900).into(),
@@ -168,7 +171,7 @@ fn earlier_turns_that_do_not_fit_are_left_out_whole_and_from_the_oldest() {
         .messages
         .iter()
         .filter_map(|message| match message {
-            Message::User { text } => text.split(" x").next(),
+            Message::User { text, .. } => text.split(" x").next(),
             _ => None,
         })
         .collect();

@@ -126,7 +126,9 @@ fn arguments_that_do_not_fit_the_schema_name_the_field() {
         parameters: Arc::new(schema),
         ..lango_testkit::tool::spec("fs_read")
     };
-    let tree = Arc::new(Tree::single(vec![Arc::new(spec)]).unwrap());
+    let tree = Arc::new(
+        Tree::single(vec![Arc::new(spec)], &lango_engine::TreeSettings::default()).unwrap(),
+    );
     for (arguments, named) in [
         (json!({}), "path"),
         (json!({"path": 1}), "path"),
@@ -394,7 +396,7 @@ fn an_absurd_number_of_calls_is_cut() {
 fn calls_of_a_reply_that_was_cut_off_never_run() {
     for shape in SHAPES {
         let cut = ModelReply {
-            is_cut: true,
+            stop: lango_core::StopReason::OutputLimit,
             ..raw("fs_read", "")
         };
         let played = at_the_file_agent(shape, vec![cut, say("I could not.")]);
@@ -407,7 +409,7 @@ fn calls_of_a_reply_that_was_cut_off_never_run() {
 #[test]
 fn an_answer_that_was_cut_off_says_so() {
     let cut = ModelReply {
-        is_cut: true,
+        stop: lango_core::StopReason::OutputLimit,
         ..say("The first half")
     };
     let played = Play::scripted(tree(Shape::Single), vec![cut]).run("x");

@@ -30,7 +30,7 @@ fn tokens_of(request: &ModelRequest) -> usize {
             + tokens(&function.parameters.to_string())
     });
     let messages = request.messages.iter().map(|message| match message {
-        Message::User { text } | Message::Notice { text } => tokens(text),
+        Message::User { text, .. } | Message::Notice { text } => tokens(text),
         Message::Assistant { text, calls, .. } => {
             let calls = calls
                 .iter()

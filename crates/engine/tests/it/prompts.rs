@@ -4,7 +4,7 @@ use crate::trees::{
     ALL_TOOLS, CLASSIC, SPECIALISTS, UNKNOWN_TOOLS, built_in, classic_without_direct_tools,
     every_tree, first_request, occurrences, remotes, told, tree, with_remotes,
 };
-use lango_engine::Tree;
+use lango_engine::{Tree, TreeSettings};
 use lango_testkit::tool::specs;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Every prompt that any tree renders, with what it was rendered for and whether that agent holds tools.
 fn every_prompt() -> Vec<(String, Arc<Tree>, Arc<str>, bool)> {
     let singles = [
-        Tree::single(specs(&[])).unwrap(),
-        Tree::single(specs(&ALL_TOOLS)).unwrap(),
+        Tree::single(specs(&[]), &TreeSettings::default()).unwrap(),
+        Tree::single(specs(&ALL_TOOLS), &TreeSettings::default()).unwrap(),
     ];
     let singles = singles.into_iter().map(|tree| ("single".to_owned(), tree));
     let mut prompts = Vec::new();
@@ -175,7 +175,7 @@ fn instructions_read_as_in_their_snapshots() {
     for (name, tools) in single {
         insta::assert_snapshot!(
             format!("single_agent_{name}"),
-            told(Tree::single(specs(tools)).unwrap())
+            told(Tree::single(specs(tools), &TreeSettings::default()).unwrap())
         );
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::approval_laws::{answer, check_approvals, rules};
 use crate::crash_laws::{crash, retries};
+use crate::schema_laws::{array_schema, check_answer};
 use crate::support::{SHAPES, Shape, check_request, function_names, start, tree_with};
 use lango_core::{
     AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelFault, ModelReply,
@@ -70,7 +71,9 @@ const IDS: [&str; 5] = ["", "a", "b", "call_1", "x"];
 const PRICE: Price = Price {
     input: 3.0,
     cached: 0.3,
+    cache_write: None,
     output: 15.0,
+    tier: None,
 };
 
 /// Decisions from bytes.
@@ -178,12 +181,12 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
         limits,
         model: "test/random".into(),
         topology: Text::clone(&tree.digest),
-        folder: None,
         price: [Some(PRICE), None][choices.next(2)],
         context_tokens: [None, Some(3000), Some(500)][choices.next(3)],
-        memory: None,
         history_trust: [Trust::Trusted, Trust::Untrusted][choices.next(2)],
         models: own_models(choices),
+        answer_schema: [None, Some(array_schema())][choices.next(2)].clone(),
+        ..TurnSettings::default()
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),
@@ -259,7 +262,13 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
     match one.step {
         Step::CallModel(step) if choices.next(30) == 29 => Input::ModelFailed {
             step,
-            error: failure(ModelFault::CutOff),
+            error: failure(match choices.next(2) {
+                0 => ModelFault::CutOff,
+                _ => ModelFault::ContextTooLong {
+                    detail: "too long".to_owned(),
+                    limit_tokens: None,
+                },
+            }),
         },
         Step::CallModel(step) => {
             let mut reply = choices.reply();
@@ -287,6 +296,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 status,
                 output,
                 trust: [Trust::Trusted, Trust::Untrusted][choices.next(2)],
+                attachments: vec![crate::attachments::image("a.png"); choices.next(3) / 2],
             }
         }
         Step::CallRemote(step) => {
@@ -308,9 +318,16 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 Err(error)
             } else {
                 let thread = asks.then_some(thread);
-                Ok(RemoteAnswer { text, thread })
+                Ok(RemoteAnswer {
+                    thread,
+                    ..RemoteAnswer::from(text)
+                })
             };
-            Input::RemoteReturned { step, result }
+            Input::RemoteReturned {
+                step,
+                result,
+                attachments: Vec::new(),
+            }
         }
     }
 }
@@ -382,6 +399,7 @@ fn check_invariants(tree: &Tree, lived: &Lived) -> Result<(), TestCaseError> {
             _ => {}
         }
     }
+    check_answer(tree, events)?;
     check_end(tree, events, turn, limits)
 }
 

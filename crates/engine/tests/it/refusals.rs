@@ -133,7 +133,10 @@ fn two_tools_of_one_name_are_refused() {
         assert_eq!(error, expected);
         assert!(error.to_string().contains("`fs_read`"));
     }
-    assert_eq!(Tree::single(specs(&tools)).unwrap_err(), expected);
+    assert_eq!(
+        Tree::single(specs(&tools), &TreeSettings::default()).unwrap_err(),
+        expected
+    );
     // Two that nobody holds are no better.
     let error = try_tree(
         &built_in("specialists"),
@@ -166,16 +169,25 @@ fn a_tool_cannot_take_the_name_of_the_control_function_or_one_that_no_model_can_
             assert_eq!(error, expected);
             assert!(error.to_string().contains("`delegate`"));
         }
-        assert_eq!(Tree::single(specs(&[name])).unwrap_err(), expected);
+        assert_eq!(
+            Tree::single(specs(&[name]), &TreeSettings::default()).unwrap_err(),
+            expected
+        );
     }
-    assert!(Tree::single(specs(&["delegate_x", "a.b", "Delegate"])).is_ok());
+    assert!(
+        Tree::single(
+            specs(&["delegate_x", "a.b", "Delegate"]),
+            &TreeSettings::default()
+        )
+        .is_ok()
+    );
 }
 
 #[test]
 fn a_schema_that_is_no_object_is_refused() {
     let mut tool = spec("fs_read");
     tool.parameters = Arc::new(json!(["not", "a", "schema"]));
-    let error = Tree::single(vec![Arc::new(tool)]).unwrap_err();
+    let error = Tree::single(vec![Arc::new(tool)], &TreeSettings::default()).unwrap_err();
     assert!(
         matches!(&error, TreeError::BadSchema { name, .. } if *name == "fs_read"),
         "{error}"

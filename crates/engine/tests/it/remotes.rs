@@ -23,8 +23,10 @@ fn thread(context: &str, task: Option<&str>) -> RemoteThread {
 }
 
 fn answer(text: &str, thread: Option<RemoteThread>) -> Result<RemoteEvent, RemoteError> {
-    let text = text.to_owned();
-    Ok(RemoteEvent::Answer(RemoteAnswer { text, thread }))
+    Ok(RemoteEvent::Answer(RemoteAnswer {
+        thread,
+        ..RemoteAnswer::from(text.to_owned())
+    }))
 }
 
 fn took(context: &str, task: &str) -> Result<RemoteEvent, RemoteError> {
@@ -86,6 +88,7 @@ async fn r03_a_conversation_with_a_remote_agent_goes_on_from_turn_to_turn() {
             key,
             text,
             thread: None,
+            ..
         },
         RemoteCall::Send {
             key: other,

@@ -1,6 +1,6 @@
 //! The runner with a real store: append, then show; drafts; stopping; time; tools that misbehave; sessions that go on.
 
-use crate::bench::{Bench, finished, local, log, turn};
+use crate::bench::{Bench, Shared, finished, local, log, turn};
 use lango_core::{
     CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome,
     StoreError, Tool, ToolError,
@@ -351,21 +351,6 @@ async fn input_that_is_empty_or_too_long_starts_no_turn() {
 async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns() {
     let bench = Bench::new(file_tool());
     let model = Arc::new(ScriptedModel::from_fn(|_| say("ok")));
-    struct Shared(Arc<ScriptedModel>);
-    impl Model for Shared {
-        fn name(&self) -> &str {
-            self.0.name()
-        }
-        fn terms(&self) -> lango_core::ModelTerms {
-            self.0.terms()
-        }
-        fn call<'a>(
-            &'a self,
-            request: lango_core::ModelRequest,
-        ) -> lango_core::BoxStream<'a, Result<lango_core::ModelEvent, ModelError>> {
-            self.0.call(request)
-        }
-    }
     let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
     for number in 0..95 {
         turn(&mut conversation, &format!("message {number}")).await;

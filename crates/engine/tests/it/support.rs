@@ -55,7 +55,9 @@ pub fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) ->
         ..TreeSettings::default()
     };
     let name = match shape {
-        Shape::Single => return Arc::new(Tree::single(specs(tools)).unwrap()),
+        Shape::Single => {
+            return Arc::new(Tree::single(specs(tools), &TreeSettings::default()).unwrap());
+        }
         Shape::Specialists => "specialists",
         Shape::Classic => "classic",
         Shape::ClassicToolLess => {
@@ -93,9 +95,13 @@ pub struct Play<'a> {
     pub tree: Arc<Tree>,
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
+    /// The files of the question.
+    pub attachments: Vec<lango_core::Attachment>,
     pub price: Option<lango_core::Price>,
     pub context_tokens: Option<u64>,
     pub agent_models: BTreeMap<AgentName, AgentModel>,
+    /// What else the turn's first event stores.
+    settings: TurnSettings,
     models: Models<'a>,
     tools: Tools<'a>,
     remote: Remotes<'a>,
@@ -111,9 +117,11 @@ impl<'a> Play<'a> {
             tree,
             limits: Limits::default(),
             exchanges: Vec::new(),
+            attachments: Vec::new(),
             price: None,
             context_tokens: None,
             agent_models: BTreeMap::new(),
+            settings: TurnSettings::default(),
             models: Box::new(models),
             tools: Box::new(|step| (CallStatus::Ok, format!("{} ran", step.tool))),
             remote: Box::new(|_| Ok("bonjour".to_owned())),
@@ -128,6 +136,12 @@ impl<'a> Play<'a> {
                 .pop_front()
                 .unwrap_or_else(|| lango_testkit::model::say("done"))
         })
+    }
+
+    /// The same with more in the turn's first event.
+    pub fn settings(mut self, settings: TurnSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
@@ -158,17 +172,18 @@ impl<'a> Play<'a> {
             limits: self.limits,
             model: "test/scripted".into(),
             topology: Text::clone(&self.tree.digest),
-            folder: None,
             price: self.price,
             context_tokens: self.context_tokens,
-            memory: None,
             history_trust: self.look_back_trust(),
             models: self.agent_models.clone(),
+            ..self.settings.clone()
         };
+        let mut question = lango_core::UserInput::from(question);
+        question.attachments.clone_from(&self.attachments);
         Turn::begin(
             Arc::clone(&self.tree),
             start(self.exchanges.clone()),
-            question.into(),
+            question,
             settings,
             Timestamp(1),
         )
@@ -206,6 +221,7 @@ impl<'a> Play<'a> {
                         status,
                         output: output.into(),
                         trust: Trust::Untrusted,
+                        attachments: Vec::new(),
                     }
                 }
                 Step::CallRemote(step) => {
@@ -214,8 +230,12 @@ impl<'a> Play<'a> {
                         detail,
                         is_unknown: false,
                     });
-                    let result = result.map(|text| lango_core::RemoteAnswer { text, thread: None });
-                    Input::RemoteReturned { step, result }
+                    let result = result.map(lango_core::RemoteAnswer::from);
+                    Input::RemoteReturned {
+                        step,
+                        result,
+                        attachments: Vec::new(),
+                    }
                 }
             };
             events.extend(turn.accept(input, Timestamp(2)));
@@ -275,6 +295,11 @@ impl Played {
             other => panic!("{other:?} is no answer"),
         };
         (event.author.to_string(), text)
+    }
+
+    /// The name of the agent that owns the turn.
+    pub fn turn_root(&self) -> String {
+        self.requests[0].0.agent.to_string()
     }
 
     pub fn answered(&self) -> bool {
@@ -364,7 +389,9 @@ pub fn check_request(request: &ModelRequest) {
                     waiting.push(call.id.as_str());
                 }
             }
-            Message::User { text } | Message::Notice { text } => assert!(!text.trim().is_empty()),
+            Message::User { text, .. } | Message::Notice { text } => {
+                assert!(!text.trim().is_empty())
+            }
             Message::Result { .. } => {}
         }
     }

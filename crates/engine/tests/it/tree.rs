@@ -86,7 +86,7 @@ fn t02_each_tool_is_adapted_exactly_once() {
 #[test]
 fn t03_single_agent_mode_is_one_flat_agent_with_every_tool() {
     let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
-    let tree = Tree::single(specs(&everything)).unwrap();
+    let tree = Tree::single(specs(&everything), &TreeSettings::default()).unwrap();
     assert_eq!(tree.mode, Mode::Single);
     assert_eq!(tree.root.name, "lango-agent");
     assert_eq!(names(&tree), Vec::<&str>::new());
@@ -199,6 +199,10 @@ fn t08_one_more_spec_is_one_more_agent_everywhere() {
         always_include: false,
         instruction: String::new(),
         model: None,
+        temperature: None,
+        reasoning_effort: None,
+        max_output_tokens: None,
+        project_instructions: false,
         trust: lango_core::Trust::Trusted,
     };
     for name in Topology::BUILT_IN {
@@ -468,7 +472,9 @@ fn the_digest_tells_trees_apart_and_is_the_same_for_the_same_tree() {
         tree("specialists", &ALL_TOOLS[1..]).digest,
         tree("classic", &ALL_TOOLS).digest,
         with_remotes(&built_in("specialists"), &ALL_TOOLS, remotes()).digest,
-        Tree::single(specs(&ALL_TOOLS)).unwrap().digest,
+        Tree::single(specs(&ALL_TOOLS), &TreeSettings::default())
+            .unwrap()
+            .digest,
     ];
     assert!(others.iter().all(|other| *other != first));
 }

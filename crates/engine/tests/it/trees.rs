@@ -258,12 +258,7 @@ impl Driven {
             limits: Limits::default(),
             model: "test/scripted".into(),
             topology: Arc::clone(&tree.digest),
-            folder: None,
-            price: None,
-            context_tokens: None,
-            memory: None,
-            history_trust: Default::default(),
-            models: Default::default(),
+            ..TurnSettings::default()
         };
         let (turn, events) = Turn::begin(
             Arc::clone(tree),

@@ -23,9 +23,8 @@ const FEW_WORDS: usize = 60;
 /// How many words are said again.
 const OVERLAP_WORDS: usize = 30;
 
-/// The length to which a heading or a title is cut, and all headings above a chunk together, in characters. A title is often
-/// the first heading too; cut alike, the two are recognised as one.
-pub(super) const LONGEST_HEADING: usize = 200;
+/// How much of a heading is kept, in characters, and how much of all those above a chunk.
+const LONGEST_HEADING: usize = 120;
 const LONGEST_PATH: usize = 300;
 
 /// How a text is built.
@@ -142,8 +141,6 @@ impl Cutter {
         if let Some((_, bare)) = self.path.last().cloned().filter(|_| self.is_bare) {
             if self.new_text().is_empty() {
                 self.begin_anew();
-                // Words that are both heading and text would count twice.
-                self.path.pop();
                 self.heading = self.path_text();
             }
             if !self.text.ends_with(&bare) {

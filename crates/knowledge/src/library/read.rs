@@ -2,11 +2,8 @@
 //!
 //! What cannot be read is reported with a reason and is never fatal; nothing here panics out.
 
-mod html;
-mod pdf;
-mod text;
-
-use super::chunk::{Chunk, LONGEST_HEADING, Structure, chunks};
+use super::chunk::{Chunk, Structure, chunks};
+use lango_documents::{decode_text, is_pdf, read_html, read_pdf};
 use std::path::Path;
 
 /// Changes when the same bytes begin to give other chunks, so that what is stored counts as changed.
@@ -29,13 +26,13 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Content, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let extension = extension.to_lowercase();
-    let content = if bytes.starts_with(b"%PDF-") {
-        pdf::read(bytes)?
+    let content = if is_pdf(bytes) {
+        titled(None, pdf_chunks(bytes)?)
     } else {
-        let text = text::decode(bytes)?;
+        let text = decode_text(bytes)?;
         match extension.as_str() {
             "html" | "htm" | "xhtml" => {
-                let page = html::read(&text);
+                let page = read_html(&text);
                 titled(page.title, chunks(&page.text, Structure::Markdown))
             }
             "md" | "markdown" | "mdx" => {
@@ -53,7 +50,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Content, String> {
     let title = if content.title.is_empty() {
         name.into_owned()
     } else {
-        content.title.chars().take(LONGEST_HEADING).collect()
+        content.title.chars().take(200).collect()
     };
     Ok(Content { title, ..content })
 }
@@ -64,6 +61,19 @@ const CODE: [&str; 38] = [
     "kt", "scala", "swift", "rb", "php", "pl", "lua", "sh", "bash", "zsh", "fish", "sql", "r",
     "jl", "hs", "ml", "ex", "exs", "erl", "clj", "zig", "dart", "vue",
 ];
+
+/// The chunks of a PDF; where one begins is its page.
+fn pdf_chunks(bytes: &[u8]) -> Result<Vec<Chunk>, String> {
+    let mut found = Vec::new();
+    for page in read_pdf(bytes)? {
+        let on_page = chunks(&page.text, Structure::Plain).into_iter();
+        found.extend(on_page.map(|chunk| Chunk {
+            line: u64::from(page.number),
+            ..chunk
+        }));
+    }
+    Ok(found)
+}
 
 fn titled(title: Option<String>, chunks: Vec<Chunk>) -> Content {
     Content {

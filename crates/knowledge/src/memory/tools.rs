@@ -373,7 +373,10 @@ fn shown(entries: Vec<Entry>, limit: Option<usize>, if_none: &str) -> ToolOutput
         (false, true) => text.push_str("(there are more)"),
         (false, false) => text.truncate(text.trim_end().len()),
     }
-    ToolOutput { text, trust }
+    ToolOutput {
+        trust,
+        ..ToolOutput::from(text)
+    }
 }
 
 fn names(ids: &[MemoryId]) -> String {

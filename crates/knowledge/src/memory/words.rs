@@ -72,8 +72,8 @@ fn by_rules(text: Option<String>, most_bytes: usize) -> Words {
 async fn ask(model: &dyn Model, instruction: String, data: String) -> Result<String, String> {
     let request = ModelRequest {
         instruction: instruction.into(),
-        messages: vec![Message::User { text: data.into() }],
-        functions: Vec::new().into(),
+        messages: vec![Message::user(data)],
+        ..ModelRequest::default()
     };
     let mut stream = model.call(request);
     while let Some(item) = stream.next().await {

@@ -179,7 +179,7 @@ async fn run_as(
 /// The data a model was sent.
 fn data(request: &ModelRequest) -> String {
     match request.messages.as_slice() {
-        [Message::User { text }] => text.as_ref().to_owned(),
+        [Message::User { text, .. }] => text.as_ref().to_owned(),
         other => panic!("{other:?}"),
     }
 }

@@ -317,3 +317,43 @@ async fn an_error_of_the_protocol_and_an_answer_that_is_none_become_errors_of_th
     );
     servers.close().await;
 }
+
+#[tokio::test]
+async fn images_of_a_result_are_attached_under_the_type_that_their_bytes_say() {
+    let bench = Bench::new();
+    let servers = bench.opened(&[]).await;
+    let photo = tool(&servers, "s_photo");
+    let output = photo.run(&caller(), Arc::new(json!({}))).await.unwrap();
+    let attached: Vec<_> = output
+        .files
+        .iter()
+        .map(|file| (&*file.name, &*file.media_type, &file.bytes[8..]))
+        .collect();
+    assert_eq!(
+        attached,
+        [
+            ("image.png", "image/png", &b"pixels"[..]),
+            ("one.png", "image/png", b"pixels"),
+        ]
+    );
+    assert!(
+        output
+            .text
+            .contains("[image, image/png, 14 bytes: attached]"),
+        "{}",
+        output.text
+    );
+    let kept = || {
+        bench
+            .own("attachments")
+            .read_dir()
+            .map_or(0, Iterator::count)
+    };
+    assert_eq!(kept(), 0);
+    // An error has no attachments: its images are kept as other files are.
+    let failing = Arc::new(json!({ "fails": true }));
+    let error = photo.run(&caller(), failing).await.unwrap_err();
+    assert_eq!(error.message.matches("kept in ").count(), 2, "{error}");
+    assert_eq!(kept(), 2);
+    servers.close().await;
+}

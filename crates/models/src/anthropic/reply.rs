@@ -4,7 +4,9 @@ use super::KIND;
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
-use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
+use lango_core::{
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ pub(super) struct Reader {
     room: Room,
     blocks: Vec<Block>,
     usage: Usage,
-    stop_reason: Option<String>,
+    stop: Option<StopReason>,
     has_stopped: bool,
 }
 
@@ -33,7 +35,7 @@ impl Reader {
             room: Room::new(),
             blocks: Vec::new(),
             usage: Usage::default(),
-            stop_reason: None,
+            stop: None,
             has_stopped: false,
         }
     }
@@ -75,18 +77,40 @@ impl Reader {
         Ok(None)
     }
 
+    /// Reads why the reply ended, from its last delta or the whole message.
+    fn stop(&mut self, message: &Value) {
+        self.stop = match message["stop_reason"].as_str() {
+            None => return,
+            Some("max_tokens" | "model_context_window_exceeded") => Some(StopReason::OutputLimit),
+            Some("refusal") => {
+                let explanation = message["stop_details"]["explanation"].as_str();
+                let detail = match explanation.filter(|text| !text.is_empty()) {
+                    Some(text) => format!("it refused: {}", wire::beginning(text)),
+                    None => "it refused to answer".to_owned(),
+                };
+                let detail = detail.trim_end_matches('.').into();
+                Some(StopReason::Filtered { detail })
+            }
+            Some(_) => Some(StopReason::Finished),
+        };
+    }
+
     /// Counts are cumulative: the last word holds.
     fn usage(&mut self, usage: &Value) {
         let number = |name: &str| usage[name].as_u64();
         if let Some(fresh) = number("input_tokens") {
             let cached = number("cache_read_input_tokens").unwrap_or(0);
             self.usage.cached_tokens = cached;
-            self.usage.input_tokens = fresh
-                .saturating_add(cached)
-                .saturating_add(number("cache_creation_input_tokens").unwrap_or(0));
+            let written = number("cache_creation_input_tokens").unwrap_or(0);
+            self.usage.cache_write_tokens = written;
+            self.usage.input_tokens = fresh.saturating_add(cached).saturating_add(written);
         }
         if let Some(output) = number("output_tokens") {
             self.usage.output_tokens = output;
+        }
+        let thinking = &usage["output_tokens_details"]["thinking_tokens"];
+        if let Some(thinking) = thinking.as_u64() {
+            self.usage.reasoning_tokens = thinking;
         }
     }
 }
@@ -101,9 +125,7 @@ impl ReplyReader for Reader {
             Some("content_block_delta") => return self.delta(index, &event["delta"]),
             Some("message_delta") => {
                 self.usage(&event["usage"]);
-                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
-                    self.stop_reason = Some(reason.to_owned());
-                }
+                self.stop(&event["delta"]);
             }
             Some("message_stop") => self.has_stopped = true,
             Some("error") => return Err(fault::inside(&event["error"])),
@@ -126,12 +148,8 @@ impl ReplyReader for Reader {
             self.begin_block(index as u64, block)?;
         }
         self.usage(&body["usage"]);
-        self.stop_reason = Some(
-            body["stop_reason"]
-                .as_str()
-                .unwrap_or("end_turn")
-                .to_owned(),
-        );
+        self.stop(&body);
+        self.stop.get_or_insert_default();
         Ok(())
     }
 
@@ -139,16 +157,17 @@ impl ReplyReader for Reader {
         self.has_stopped
     }
 
+    fn has_ended(&self) -> bool {
+        self.stop.is_some()
+    }
+
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
-        let Some(stop_reason) = self.stop_reason else {
+        let Some(stop) = self.stop else {
             return Err(ModelFault::CutOff);
         };
         let mut reply = ModelReply {
             usage: self.usage,
-            is_cut: matches!(
-                stop_reason.as_str(),
-                "max_tokens" | "refusal" | "model_context_window_exceeded"
-            ),
+            stop,
             ..ModelReply::default()
         };
         let mut blocks = Vec::new();
@@ -178,16 +197,15 @@ impl ReplyReader for Reader {
                 blocks.push(value);
             }
         }
-        if stop_reason == "refusal" && reply.text.trim().is_empty() && reply.calls.is_empty() {
-            return Err(ModelFault::Refused {
-                detail: "it stopped with a refusal".to_owned(),
-            });
+        if reply.text.trim().is_empty() && reply.calls.is_empty() {
+            wire::refusal(&reply.stop, "")?;
         }
         let thinks = blocks
             .iter()
             .any(|block| !matches!(block["type"].as_str(), Some("text" | "tool_use")));
         reply.opaque = thinks.then(|| Opaque {
             kind: KIND.into(),
+            model: None,
             data: Arc::new(Value::Array(blocks)),
         });
         Ok(reply)

@@ -2,27 +2,26 @@
 //! and the conversation so far.
 
 use super::KIND;
+use super::settings::{add_settings, output_tokens};
+use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
-use crate::wire::object_schema;
-use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
+use crate::wire::{Target, object_schema};
+use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The provider wants a bound on the answer; this is what all its models of the last years take. A longer answer is cut,
-/// and says so.
-const ANSWER_TOKENS: u32 = 8192;
-
-pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
     let names = Names::of(request);
-    let mut messages = messages(request, &names);
+    let mut messages = messages(target, request, &names);
     mark_last(&mut messages);
     let mut body = json!({
-        "model": model,
-        "max_tokens": ANSWER_TOKENS,
+        "model": target.model,
+        "max_tokens": output_tokens(target, request),
         "system": [{ "type": "text", "text": &*request.instruction, "cache_control": { "type": "ephemeral" } }],
         "messages": messages,
-        "stream": streaming,
+        "stream": target.streaming,
     });
+    add_settings(&mut body, target, request);
     if !request.functions.is_empty() {
         body["tools"] = request
             .functions
@@ -40,16 +39,18 @@ pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Valu
     body
 }
 
-fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
+fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
     let mut messages = Vec::new();
     for message in &request.messages {
         match message {
-            Message::User { text } | Message::Notice { text } => {
-                push(
-                    &mut messages,
-                    "user",
-                    vec![json!({ "type": "text", "text": &**text })],
-                );
+            Message::User { text, attachments } => {
+                let mut blocks = attached(target, request, attachments);
+                blocks.push(json!({ "type": "text", "text": &**text }));
+                push(&mut messages, "user", blocks);
+            }
+            Message::Notice { text } => {
+                let block = json!({ "type": "text", "text": &**text });
+                push(&mut messages, "user", vec![block]);
             }
             Message::Assistant {
                 text,
@@ -59,23 +60,44 @@ fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
                 push(
                     &mut messages,
                     "assistant",
-                    assistant(text, calls, opaque.as_ref(), names),
+                    assistant(text, calls, target.own(opaque.as_ref(), KIND), names),
                 );
             }
             Message::Result {
-                call, text, failed, ..
+                call,
+                text,
+                failed,
+                attachments,
+                ..
             } => {
-                let result = json!({
+                let mut result = json!({
                     "type": "tool_result",
                     "tool_use_id": plain_id(call),
                     "content": &**text,
                     "is_error": failed,
                 });
+                if !attachments.is_empty() {
+                    let mut blocks = vec![json!({ "type": "text", "text": &**text })];
+                    blocks.extend(attached(target, request, attachments));
+                    result["content"] = Value::from(blocks);
+                }
                 push(&mut messages, "user", vec![result]);
             }
         }
     }
     messages
+}
+
+fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachment]) -> Vec<Value> {
+    let parts = attachment_parts(attachments, &request.contents, target);
+    let block = |part| match part {
+        AttachmentPart::Text(text) => json!({ "type": "text", "text": text }),
+        AttachmentPart::Image { media_type, data } => json!({
+            "type": "image",
+            "source": { "type": "base64", "media_type": media_type, "data": data },
+        }),
+    };
+    parts.into_iter().map(block).collect()
 }
 
 /// Roles must take turns: all results of a step, and a word after them, go into one message. There are no empty ones.
@@ -93,8 +115,8 @@ fn push(messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
     messages.push(json!({ "role": role, "content": blocks }));
 }
 
-fn assistant(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names) -> Vec<Value> {
-    if let Some(blocks) = opaque.and_then(|opaque| as_it_came(opaque, calls)) {
+fn assistant(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> Vec<Value> {
+    if let Some(blocks) = own.and_then(|own| as_it_came(own, calls)) {
         return blocks;
     }
     let text = (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }));
@@ -106,12 +128,8 @@ fn assistant(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names)
 }
 
 /// The blocks exactly as the provider sent them, under the ids that the log gave the calls.
-fn as_it_came(opaque: &Opaque, calls: &[Call]) -> Option<Vec<Value>> {
-    let mut blocks = opaque
-        .data
-        .as_array()
-        .filter(|_| *opaque.kind == *KIND)?
-        .clone();
+fn as_it_came(own: &Value, calls: &[Call]) -> Option<Vec<Value>> {
+    let mut blocks = own.as_array()?.clone();
     let mut ids = calls.iter().map(|call| plain_id(&call.id));
     for block in blocks
         .iter_mut()

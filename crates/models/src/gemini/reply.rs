@@ -4,7 +4,9 @@ use super::KIND;
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
-use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
+use lango_core::{
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -16,7 +18,34 @@ pub(super) struct Reader {
     /// Every part as it came.
     parts: Vec<Value>,
     usage: Usage,
-    finish_reason: Option<String>,
+    finish: Option<Finish>,
+}
+
+/// Why the provider says that the reply ended.
+struct Finish {
+    reason: String,
+    message: Option<String>,
+}
+
+impl Finish {
+    /// The reason in one sentence, for people.
+    fn sentence(&self) -> String {
+        let reason = &self.reason;
+        match &self.message {
+            Some(message) => format!("it ended with {reason}: {message}"),
+            None => format!("it ended with {reason}"),
+        }
+    }
+
+    fn stop(&self) -> StopReason {
+        match self.reason.as_str() {
+            "STOP" | "FINISH_REASON_UNSPECIFIED" | "OTHER" => StopReason::Finished,
+            "MAX_TOKENS" => StopReason::OutputLimit,
+            _ => StopReason::Filtered {
+                detail: self.sentence().trim_end_matches('.').into(),
+            },
+        }
+    }
 }
 
 impl Reader {
@@ -28,7 +57,7 @@ impl Reader {
             calls: Vec::new(),
             parts: Vec::new(),
             usage: Usage::default(),
-            finish_reason: None,
+            finish: None,
         }
     }
 
@@ -72,6 +101,7 @@ impl Reader {
                 cached_tokens: number("cachedContentTokenCount"),
                 output_tokens: number("candidatesTokenCount").saturating_add(thoughts),
                 reasoning_tokens: thoughts,
+                ..Usage::default()
             };
         }
     }
@@ -83,9 +113,19 @@ impl ReplyReader for Reader {
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             return Err(fault::inside(error));
         }
-        if let Some(reason) = chunk["promptFeedback"]["blockReason"].as_str() {
+        let feedback = &chunk["promptFeedback"];
+        if let Some(reason) = feedback["blockReason"].as_str() {
+            let message = feedback["blockReasonMessage"].as_str();
             return Err(ModelFault::Refused {
-                detail: format!("the request was blocked: {reason}"),
+                detail: match message {
+                    Some(message) => {
+                        format!(
+                            "the request was blocked ({reason}): {}",
+                            wire::beginning(message)
+                        )
+                    }
+                    None => format!("the request was blocked: {reason}"),
+                },
             });
         }
         self.usage(&chunk["usageMetadata"]);
@@ -99,7 +139,11 @@ impl ReplyReader for Reader {
             text.push_str(&self.part(part)?);
         }
         if let Some(reason) = candidate["finishReason"].as_str() {
-            self.finish_reason = Some(reason.to_owned());
+            let message = candidate["finishMessage"].as_str();
+            self.finish = Some(Finish {
+                reason: reason.to_owned(),
+                message: message.map(wire::beginning),
+            });
         }
         Ok((!text.is_empty()).then_some(ModelEvent::Text(text)))
     }
@@ -123,28 +167,29 @@ impl ReplyReader for Reader {
         }
     }
 
+    /// Text, usage and errors may follow the first reason: the stream ends where the connection does.
     fn is_whole(&self) -> bool {
-        self.finish_reason.is_some()
+        false
+    }
+
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
     }
 
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let reader = *self;
-        let Some(reason) = reader.finish_reason else {
+        let Some(finish) = reader.finish else {
             return Err(ModelFault::CutOff);
         };
+        let stop = finish.stop();
         if reader.text.trim().is_empty() && reader.calls.is_empty() {
-            match reason.as_str() {
-                "STOP" | "MAX_TOKENS" | "FINISH_REASON_UNSPECIFIED" | "OTHER" => {}
+            match finish.reason.as_str() {
                 "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
                     return Err(ModelFault::Malformed {
-                        detail: format!("it ended with {reason}"),
+                        detail: finish.sentence(),
                     });
                 }
-                _ => {
-                    return Err(ModelFault::Refused {
-                        detail: format!("it ended with {reason}"),
-                    });
-                }
+                _ => wire::refusal(&stop, "")?,
             }
         }
         let is_signed = reader
@@ -153,16 +198,14 @@ impl ReplyReader for Reader {
             .any(|part| part.get("thoughtSignature").is_some());
         let opaque = is_signed.then(|| Opaque {
             kind: KIND.into(),
+            model: None,
             data: Arc::new(Value::Array(reader.parts)),
         });
         Ok(ModelReply {
             text: reader.text,
             calls: reader.calls,
             usage: reader.usage,
-            is_cut: !matches!(
-                reason.as_str(),
-                "STOP" | "FINISH_REASON_UNSPECIFIED" | "OTHER"
-            ),
+            stop,
             opaque,
             ..ModelReply::default()
         })

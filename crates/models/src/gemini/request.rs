@@ -1,19 +1,22 @@
 //! What is sent.
 
-use super::KIND;
+use super::settings::generation_config;
+use super::{KIND, generation};
+use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
-use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
+use crate::wire::Target;
+use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// In place of a signature that there cannot be. Other projects report that the provider takes it; lango has not tried.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-pub(super) fn body(model: &str, request: &ModelRequest) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
     let names = Names::of(request);
     let mut body = json!({
         "systemInstruction": { "parts": [{ "text": &*request.instruction }] },
-        "contents": contents(request, &names, wants_signatures(model)),
+        "contents": contents(target, request, &names),
     });
     if !request.functions.is_empty() {
         let declarations: Vec<Value> = request
@@ -23,24 +26,27 @@ pub(super) fn body(model: &str, request: &ModelRequest) -> Value {
             .collect();
         body["tools"] = json!([{ "functionDeclarations": declarations }]);
     }
+    if let Some(config) = generation_config(target, request) {
+        body["generationConfig"] = config;
+    }
     body
 }
 
-/// From the third generation on a call of the present turn must be signed.
-fn wants_signatures(model: &str) -> bool {
-    let generation = model.strip_prefix("gemini-").unwrap_or_default();
-    let digits = generation.split(|c: char| !c.is_ascii_digit()).next();
-    digits.is_some_and(|digits| digits.parse().is_ok_and(|number: u32| number >= 3))
-}
-
-fn contents(request: &ModelRequest, names: &Names, signed: bool) -> Vec<Value> {
+fn contents(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
+    // From the third generation on a call of the present turn must be signed.
+    let signed = generation(target.model) >= 3;
     let mut contents = Vec::new();
     let mut ids = BTreeMap::new();
     let is_user = |message: &Message| matches!(message, Message::User { .. });
     let turn = request.messages.iter().rposition(is_user).unwrap_or(0);
     for (at, message) in request.messages.iter().enumerate() {
         match message {
-            Message::User { text } | Message::Notice { text } => {
+            Message::User { text, attachments } => {
+                let mut parts = attached(target, request, attachments);
+                parts.push(json!({ "text": &**text }));
+                push(&mut contents, "user", parts);
+            }
+            Message::Notice { text } => {
                 push(&mut contents, "user", vec![json!({ "text": &**text })]);
             }
             Message::Assistant {
@@ -48,7 +54,7 @@ fn contents(request: &ModelRequest, names: &Names, signed: bool) -> Vec<Value> {
                 calls,
                 opaque,
             } => {
-                let mut parts = model_parts(text, calls, opaque.as_ref(), names);
+                let mut parts = model_parts(text, calls, target.own(opaque.as_ref(), KIND), names);
                 if signed && at > turn {
                     sign(&mut parts);
                 }
@@ -60,14 +66,31 @@ fn contents(request: &ModelRequest, names: &Names, signed: bool) -> Vec<Value> {
                 name,
                 text,
                 failed,
+                attachments,
             } => {
                 let id = ids.get(call).map(String::as_str);
                 let response = response(names.sent(name), id, text, *failed);
                 push(&mut contents, "user", vec![response]);
+                push(
+                    &mut contents,
+                    "user",
+                    attached(target, request, attachments),
+                );
             }
         }
     }
     contents
+}
+
+fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachment]) -> Vec<Value> {
+    let parts = attachment_parts(attachments, &request.contents, target);
+    let part = |part| match part {
+        AttachmentPart::Text(text) => json!({ "text": text }),
+        AttachmentPart::Image { media_type, data } => {
+            json!({ "inlineData": { "mimeType": media_type, "data": data } })
+        }
+    };
+    parts.into_iter().map(part).collect()
 }
 
 fn response(name: &str, id: Option<&str>, text: &str, failed: bool) -> Value {
@@ -117,11 +140,9 @@ fn push(contents: &mut Vec<Value>, role: &str, parts: Vec<Value>) {
     contents.push(json!({ "role": role, "parts": parts }));
 }
 
-fn model_parts(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names) -> Vec<Value> {
+fn model_parts(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> Vec<Value> {
     // Signatures hold only for the parts exactly as they came.
-    let kept = opaque
-        .filter(|opaque| *opaque.kind == *KIND)
-        .and_then(|opaque| opaque.data.as_array());
+    let kept = own.and_then(Value::as_array);
     let calls_in = |parts: &[Value]| {
         parts
             .iter()

@@ -30,7 +30,7 @@ impl<'a> Request<'a> {
             .rposition(|message| matches!(message, Message::User { .. }))
             .unwrap_or(0);
         let (task, may_reject) = match request.messages.get(asked) {
-            Some(Message::User { text }) => match text.split_once("\n## Task\n") {
+            Some(Message::User { text, .. }) => match text.split_once("\n## Task\n") {
                 Some((_, task)) => (task, true),
                 None => (words_of_the_person(text), false),
             },
@@ -69,10 +69,17 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Without what is remembered, which stands below the words of the person.
+/// What the runner adds below the words of the person, the last one first.
+const ADDED: [&str; 3] = [
+    "\n\n<answer-schema>\n",
+    "\n\n<environment>\n",
+    "\n\n<memory>\n",
+];
+
 fn words_of_the_person(text: &str) -> &str {
-    text.rsplit_once("\n\n<memory>\n")
-        .map_or(text, |(words, _)| words)
+    ADDED.iter().fold(text, |words, added| {
+        words.rsplit_once(added).map_or(words, |(words, _)| words)
+    })
 }
 
 fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>> {
@@ -81,6 +88,7 @@ fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>
         name,
         text,
         failed,
+        ..
     } = message
     else {
         return None;

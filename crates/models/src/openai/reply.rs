@@ -1,12 +1,15 @@
 //! Reading a reply, streamed or whole.
 
-use super::KIND;
+use super::reasoning::Reasoning;
 use super::think::Thinking;
+use super::{KIND, stop, usage};
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, CALLS, ReplyReader, Room};
-use lango_core::{Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Usage};
-use serde_json::{Value, json};
+use lango_core::{
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+};
+use serde_json::Value;
 use std::sync::Arc;
 
 pub(super) struct Reader {
@@ -16,10 +19,9 @@ pub(super) struct Reader {
     thinking: Thinking,
     calls: Vec<PartialCall>,
     usage: Usage,
-    /// What has to come back with the conversation.
-    thoughts: Vec<Value>,
+    reasoning: Reasoning,
     refusal: String,
-    finish_reason: Option<String>,
+    stop: Option<StopReason>,
     is_done: bool,
 }
 
@@ -41,9 +43,9 @@ impl Reader {
             thinking: Thinking::new(),
             calls: Vec::new(),
             usage: Usage::default(),
-            thoughts: Vec::new(),
+            reasoning: Reasoning::default(),
             refusal: String::new(),
-            finish_reason: None,
+            stop: None,
             is_done: false,
         }
     }
@@ -52,12 +54,7 @@ impl Reader {
     fn message(&mut self, message: &Value) -> Result<Option<ModelEvent>, ModelFault> {
         let refusal = message["refusal"].as_str().unwrap_or_default();
         self.room.add(&mut self.refusal, refusal)?;
-        // OpenRouter's form of signed thoughts; it wants the list back as it was.
-        if let Some(details) = message["reasoning_details"].as_array() {
-            for detail in details {
-                self.thoughts.push(self.room.keep(detail)?);
-            }
-        }
+        self.reasoning.add(message, &mut self.room)?;
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.tool_call(call)?;
         }
@@ -105,16 +102,23 @@ impl Reader {
         }
     }
 
-    fn usage(&mut self, usage: &Value) {
-        let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        if usage.is_object() {
-            self.usage = Usage {
-                input_tokens: number("/prompt_tokens"),
-                cached_tokens: number("/prompt_tokens_details/cached_tokens"),
-                output_tokens: number("/completion_tokens"),
-                reasoning_tokens: number("/completion_tokens_details/reasoning_tokens"),
-            };
+    /// Reads what surrounds the message: an error, the usage, the reason of the end.
+    fn envelope(&mut self, body: &Value) -> Result<(), ModelFault> {
+        let choice = first_choice(body);
+        for error in [&body["error"], &choice["error"]] {
+            if !error.is_null() {
+                return Err(fault::inside(error));
+            }
         }
+        // Beside the choices, in Groq's own object, or in the choice (Moonshot).
+        let places = [&body["usage"], &body["x_groq"]["usage"], &choice["usage"]];
+        if let Some(usage) = places.into_iter().find(|usage| usage.is_object()) {
+            self.usage = usage::read(usage);
+        }
+        if let Some(stop) = stop::reason(choice) {
+            self.stop = Some(stop);
+        }
+        Ok(())
     }
 }
 
@@ -125,76 +129,74 @@ impl ReplyReader for Reader {
             return Ok(None);
         }
         let chunk = wire::parse(data)?;
-        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(fault::inside(error));
-        }
-        self.usage(&chunk["usage"]);
-        let choice = &chunk["choices"][0];
-        if let Some(reason) = choice["finish_reason"].as_str() {
-            self.finish_reason = Some(reason.to_owned());
-        }
-        self.message(&choice["delta"])
+        self.envelope(&chunk)?;
+        let choice = first_choice(&chunk);
+        // Some servers close a stream with the whole message in place of the last piece.
+        let delta = choice.get("delta").or_else(|| choice.get("message"));
+        self.message(delta.unwrap_or(&Value::Null))
     }
 
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
         let body = wire::parse(body)?;
-        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-            return Err(fault::inside(error));
-        }
-        let choice = &body["choices"][0];
-        if !choice["message"].is_object() {
+        self.envelope(&body)?;
+        let message = &first_choice(&body)["message"];
+        // A content filter may leave nothing but its reason.
+        let is_filtered = matches!(self.stop, Some(StopReason::Filtered { .. }));
+        if !message.is_object() && !is_filtered {
             return Err(ModelFault::Malformed {
                 detail: "there is no choice in it".to_owned(),
             });
         }
-        self.usage(&body["usage"]);
-        self.finish_reason = choice["finish_reason"].as_str().map(str::to_owned);
         self.is_done = true;
-        self.message(&choice["message"]).map(|_| ())
+        self.message(message).map(|_| ())
     }
 
     fn is_whole(&self) -> bool {
         self.is_done
     }
 
+    fn has_ended(&self) -> bool {
+        self.stop.is_some()
+    }
+
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let mut reader = *self;
         reader.text.push_str(&reader.thinking.rest());
-        if !reader.is_done && reader.finish_reason.is_none() {
+        if !reader.is_done && reader.stop.is_none() {
             return Err(ModelFault::CutOff);
         }
+        let stop = reader.stop.unwrap_or_default();
         let says_nothing = reader.text.trim().is_empty() && reader.calls.is_empty();
-        if says_nothing
-            && (reader.finish_reason.as_deref() == Some("content_filter")
-                || !reader.refusal.is_empty())
-        {
-            return Err(ModelFault::Refused {
-                detail: wire::beginning(&reader.refusal),
-            });
+        if says_nothing {
+            wire::refusal(&stop, &reader.refusal)?;
         }
-        let is_cut = matches!(
-            reader.finish_reason.as_deref(),
-            Some("length" | "content_filter")
-        );
         let names = reader.names;
         let call = |call: PartialCall| Call {
             id: CallId::new(call.id),
             name: names.own(&call.name).into(),
-            arguments: call.arguments.into(),
+            arguments: wire::arguments(call.arguments),
         };
-        let opaque = (!reader.thoughts.is_empty()).then(|| Opaque {
+        let opaque = reader.reasoning.fields().map(|fields| Opaque {
             kind: KIND.into(),
-            data: Arc::new(json!({ "reasoning_details": reader.thoughts })),
+            model: None,
+            data: Arc::new(fields),
         });
         Ok(ModelReply {
             text: reader.text,
             calls: reader.calls.into_iter().map(call).collect(),
             usage: reader.usage,
-            is_cut,
+            stop,
             opaque,
             ..ModelReply::default()
         })
     }
+}
+
+/// The choice that counts. One chunk of a stream may hold nothing but another.
+fn first_choice(body: &Value) -> &Value {
+    let mut choices = body["choices"].as_array().into_iter().flatten();
+    let is_first = |choice: &&Value| choice["index"].as_u64().unwrap_or(0) == 0;
+    choices.find(is_first).unwrap_or(&Value::Null)
 }
 
 /// Text, or a list of parts of which some are text.

@@ -1,16 +1,19 @@
 //! What is sent: the stable part first, so that caches can keep it.
 
-use super::KIND;
+use super::call_id::call_id;
+use super::{KIND, is_mistral};
+use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
-use crate::wire::object_schema;
-use lango_core::{Call, CallId, Function, Message, ModelRequest, Opaque};
+use crate::schema::is_strict;
+use crate::wire::{Target, object_schema};
+use lango_core::{Attachment, Call, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 
-pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
     let names = Names::of(request);
-    let mut body =
-        json!({ "model": model, "messages": messages(request, &names), "stream": streaming });
-    if streaming {
+    let mut body = json!({ "model": target.model, "messages": messages(target, request, &names), "stream": target.streaming });
+    // Mistral refuses the field, and counts without being asked.
+    if target.streaming && !is_mistral(target) {
         body["stream_options"] = json!({ "include_usage": true });
     }
     if !request.functions.is_empty() {
@@ -20,42 +23,148 @@ pub(super) fn body(model: &str, request: &ModelRequest, streaming: bool) -> Valu
             .map(|function| tool(function, &names))
             .collect();
     }
+    add_settings(&mut body, target, request);
     body
 }
 
-fn messages(request: &ModelRequest, names: &Names) -> Vec<Value> {
+fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
+    let is_openai = is_openai(target.host);
+    if let Some(tokens) = target.output_limit(request) {
+        // OpenAI's reasoning models refuse the old name, most other servers know no other.
+        let name = if is_openai {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        };
+        body[name] = Value::from(tokens);
+    }
+    if let Some(temperature) = request
+        .settings
+        .temperature
+        .filter(|_| target.takes_temperature)
+    {
+        body["temperature"] = Value::from(temperature);
+    }
+    if let Some(effort) = request
+        .settings
+        .reasoning_effort
+        .filter(|_| target.takes_effort)
+    {
+        body["reasoning_effort"] = Value::from(effort.word());
+    }
+    // Some servers refuse a schema together with tools.
+    let has_tools = !request.functions.is_empty();
+    if let Some(schema) = target
+        .native_schema(request)
+        .filter(|_| is_openai || !has_tools)
+    {
+        let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+    }
+}
+
+/// Whether a host is OpenAI's, or Azure's, which speaks the same.
+fn is_openai(host: &str) -> bool {
+    host == "api.openai.com" || host.ends_with(".api.openai.com") || host.ends_with(".azure.com")
+}
+
+fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
     let mut messages = vec![json!({ "role": "system", "content": &*request.instruction })];
+    // The results of a step stay together, so their images follow the last of them.
+    let mut of_results = Vec::new();
     for message in &request.messages {
+        if !matches!(message, Message::Result { .. }) {
+            push_parts(&mut messages, std::mem::take(&mut of_results));
+        }
         match message {
-            Message::User { text } | Message::Notice { text } => push_user(&mut messages, text),
+            Message::User { text, attachments } => {
+                push_parts(&mut messages, attached(target, request, attachments));
+                push_text(&mut messages, text);
+            }
+            Message::Notice { text } => push_text(&mut messages, text),
             Message::Assistant {
                 text,
                 calls,
                 opaque,
-            } => messages.push(assistant(text, calls, opaque.as_ref(), names)),
-            Message::Result { call, text, .. } => {
+            } => {
+                let own = target.own(opaque.as_ref(), KIND);
+                messages.push(assistant(target, text, calls, own, names));
+            }
+            Message::Result {
+                call,
+                text,
+                attachments,
+                ..
+            } => {
                 messages.push(
-                    json!({ "role": "tool", "tool_call_id": short_id(call), "content": &**text }),
+                    json!({ "role": "tool", "tool_call_id": call_id(target, call), "content": &**text }),
                 );
+                of_results.extend(attached(target, request, attachments));
             }
         }
     }
+    push_parts(&mut messages, of_results);
     messages
 }
 
 /// Neighbouring messages of the user's side become one: many chat templates refuse two in a row.
-fn push_user(messages: &mut Vec<Value>, text: &str) {
+fn push_text(messages: &mut Vec<Value>, text: &str) {
     if let Some(last) = messages.last_mut()
         && last["role"] == "user"
-        && let Some(before) = last["content"].as_str()
     {
-        last["content"] = Value::from(format!("{before}\n\n{text}"));
+        match &mut last["content"] {
+            Value::String(before) => {
+                before.push_str("\n\n");
+                before.push_str(text);
+            }
+            Value::Array(parts) => parts.push(json!({ "type": "text", "text": text })),
+            _ => {}
+        }
         return;
     }
     messages.push(json!({ "role": "user", "content": text }));
 }
 
-fn assistant(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names) -> Value {
+/// Adds parts to the user's side. Servers without images take only a string as content, so text alone stays one.
+fn push_parts(messages: &mut Vec<Value>, parts: Vec<Value>) {
+    for part in parts {
+        if let Some(text) = part["text"].as_str() {
+            push_text(messages, text);
+            continue;
+        }
+        match messages.last_mut() {
+            Some(last) if last["role"] == "user" => {
+                if let Some(text) = last["content"].as_str() {
+                    last["content"] = json!([{ "type": "text", "text": text }]);
+                }
+                if let Some(content) = last["content"].as_array_mut() {
+                    content.push(part);
+                }
+            }
+            _ => messages.push(json!({ "role": "user", "content": [part] })),
+        }
+    }
+}
+
+fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachment]) -> Vec<Value> {
+    let parts = attachment_parts(attachments, &request.contents, target);
+    let part = |part| match part {
+        AttachmentPart::Text(text) => json!({ "type": "text", "text": text }),
+        AttachmentPart::Image { media_type, data } => {
+            let url = AttachmentPart::data_url(media_type, &data);
+            json!({ "type": "image_url", "image_url": { "url": url } })
+        }
+    };
+    parts.into_iter().map(part).collect()
+}
+
+fn assistant(
+    target: &Target<'_>,
+    text: &str,
+    calls: &[Call],
+    own: Option<&Value>,
+    names: &Names,
+) -> Value {
     let mut message = json!({ "role": "assistant" });
     message["content"] = if text.is_empty() && !calls.is_empty() {
         Value::Null
@@ -63,41 +172,28 @@ fn assistant(text: &str, calls: &[Call], opaque: Option<&Opaque>, names: &Names)
         Value::from(text)
     };
     if !calls.is_empty() {
-        message["tool_calls"] = calls.iter().map(|call| tool_call(call, names)).collect();
+        message["tool_calls"] = calls
+            .iter()
+            .map(|call| tool_call(target, call, names))
+            .collect();
     }
-    // What the provider gave us to bring back goes back under the fields it came in.
-    let fields = opaque
-        .filter(|opaque| *opaque.kind == *KIND)
-        .and_then(|opaque| opaque.data.as_object());
+    // Reasoning goes back under the fields it came in, with the calls that it led to: servers that want it want it there.
+    let fields = own.filter(|_| !calls.is_empty()).and_then(Value::as_object);
     for (field, value) in fields.into_iter().flatten() {
         message[field] = value.clone();
     }
     message
 }
 
-fn tool_call(call: &Call, names: &Names) -> Value {
+fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
     // Servers parse what they once sent; arguments that were broken would make them refuse the whole request.
     let is_whole = serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
     let arguments = if is_whole { &*call.arguments } else { "{}" };
     json!({
-        "id": short_id(&call.id),
+        "id": call_id(target, &call.id),
         "type": "function",
         "function": { "name": names.sent(&call.name), "arguments": arguments },
     })
-}
-
-/// Ids may come from another provider's reply; this one takes 40 characters.
-fn short_id(id: &CallId) -> String {
-    const HALF: usize = 20;
-    let characters: Vec<char> = id.as_str().chars().collect();
-    if characters.len() <= 2 * HALF {
-        return id.as_str().to_owned();
-    }
-    let end = characters.len() - HALF;
-    characters[..HALF]
-        .iter()
-        .chain(&characters[end..])
-        .collect()
 }
 
 fn tool(function: &Function, names: &Names) -> Value {

@@ -1,8 +1,8 @@
 //! Replies in Anthropic's form.
 
+use crate::support::Kind::Anthropic;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelFault, Usage};
-use lango_models::Kind::Anthropic;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 
@@ -59,8 +59,10 @@ async fn usage_is_cumulative_and_counts_the_cache() {
     let expected = Usage {
         input_tokens: 240,
         cached_tokens: 200,
+        cache_write_tokens: 30,
         output_tokens: 15,
         reasoning_tokens: 0,
+        ..Usage::default()
     };
     assert_eq!(
         reply(Anthropic, Answer::frames(frames)).await.usage,

@@ -1,8 +1,8 @@
 //! Everything that is kept of a reply is bounded, whatever a server sends.
 
+use crate::support::Kind;
 use crate::support::{BOTH, call, fault, model, request};
 use lango_core::ModelFault;
-use lango_models::Kind;
 use lango_testkit::wire_server::{Answer, Fault, WireServer};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -66,6 +66,11 @@ async fn the_bound_holds_for_all_calls_together() {
         json!({ "choices": [{ "delta": { "tool_calls": [call] } }] })
     });
     is_malformed(Kind::OpenAi, openai).await;
+    let responses = mebibytes(
+        6,
+        |at, much| json!({ "type": "response.function_call_arguments.delta", "output_index": at, "delta": much }),
+    );
+    is_malformed(Kind::Responses, responses).await;
     let anthropic = mebibytes(6, |at, much| {
         let block = json!({ "type": "tool_use", "id": at.to_string(), "name": "f", "input": { "x": much } });
         json!({ "type": "content_block_start", "index": at, "content_block": block })
@@ -85,6 +90,12 @@ async fn the_bound_holds_for_thoughts_too() {
         |_, much| json!({ "choices": [{ "delta": { "reasoning_details": [{ "data": much }] } }] }),
     );
     is_malformed(Kind::OpenAi, openai).await;
+    let responses = mebibytes(6, |at, much| {
+        let item =
+            json!({ "id": format!("rs_{at}"), "type": "reasoning", "encrypted_content": much });
+        json!({ "type": "response.output_item.done", "output_index": at, "item": item })
+    });
+    is_malformed(Kind::Responses, responses).await;
     let anthropic = mebibytes(6, |at, much| match at {
         0 => {
             json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking" } })
@@ -108,6 +119,13 @@ async fn more_calls_than_any_honest_reply_holds_are_given_up() {
         json!({ "choices": [{ "delta": { "tool_calls": [call] } }] })
     });
     is_malformed(Kind::OpenAi, Answer::frames(openai)).await;
+    for kind in ["function_call", "message"] {
+        let responses = (0..1100).map(|at| {
+            let item = json!({ "id": format!("i_{at}"), "type": kind, "name": "f" });
+            json!({ "type": "response.output_item.added", "output_index": at, "item": item })
+        });
+        is_malformed(Kind::Responses, Answer::frames(responses)).await;
+    }
     let anthropic = (0..1100).map(|at| {
         json!({ "type": "content_block_start", "index": at, "content_block": { "type": "tool_use", "name": "f" } })
     });

@@ -5,9 +5,9 @@
 
 use crate::rows::{Row, Script, rows};
 use crate::support::BOTH;
+use crate::support::Kind;
 use crate::turns::{House, PATIENT, Screen, resilient, turn};
 use lango_core::{EventBody, Limit, Outcome};
-use lango_models::Kind;
 use lango_store::MemoryStore;
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, WireServer};

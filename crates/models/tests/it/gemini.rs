@@ -1,8 +1,8 @@
 //! Replies in Gemini's form.
 
+use crate::support::Kind::Gemini;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelFault, Usage};
-use lango_models::Kind::Gemini;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 
@@ -79,6 +79,7 @@ async fn thinking_counts_as_output_and_absurd_counts_do_not_overflow() {
         cached_tokens: 60,
         output_tokens: 12,
         reasoning_tokens: 5,
+        ..Usage::default()
     };
     assert_eq!(reply(Gemini, counts(7)).await.usage, expected);
     assert_eq!(

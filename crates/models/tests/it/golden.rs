@@ -1,8 +1,8 @@
 //! Exactly what each wire sends: one history of three agents, streamed and not.
 
+use crate::support::Kind;
 use crate::support::{assistant, opaque, result, sent, user};
 use lango_core::{Function, Message, ModelRequest};
-use lango_models::Kind;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -57,6 +57,7 @@ fn history(kind: Kind) -> ModelRequest {
             name: "delegate".into(),
             text: "`librarian` rejected the task: it is not about knowledge".into(),
             failed: true,
+            attachments: Vec::new(),
         },
         assistant("", &[("call_3", "fs.read", "{\"path\": \"a.t")], None),
         Message::Result {
@@ -64,6 +65,7 @@ fn history(kind: Kind) -> ModelRequest {
             name: "fs.read".into(),
             text: "the arguments do not parse: EOF at line 1 column 13".into(),
             failed: true,
+            attachments: Vec::new(),
         },
         crate::support::notice("Answer now with what you have."),
     ];
@@ -71,6 +73,7 @@ fn history(kind: Kind) -> ModelRequest {
         instruction: "Route each task to the agent that owns it.".into(),
         messages,
         functions: functions(),
+        ..ModelRequest::default()
     }
 }
 
@@ -84,6 +87,21 @@ fn blob(kind: Kind) -> Value {
         Kind::OpenAi => {
             json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "ZW5j" }] })
         }
+        Kind::Responses => json!([
+            { "id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "ZW5j" },
+            {
+                "id": "msg_1_r", "type": "message", "status": "completed", "role": "assistant", "phase": "commentary",
+                "content": [{ "type": "output_text", "annotations": [], "logprobs": [], "text": "Both at once." }],
+            },
+            {
+                "id": "fc_1", "type": "function_call", "status": "completed", "call_id": "call_1",
+                "name": "delegate", "arguments": first.to_string(),
+            },
+            {
+                "id": "fc_2", "type": "function_call", "status": "completed", "call_id": "call_2",
+                "name": "delegate", "arguments": second.to_string(),
+            },
+        ]),
         Kind::Anthropic => json!([
             { "type": "thinking", "thinking": "Two tasks.", "signature": "c2ln" },
             { "type": "text", "text": "Both at once." },
@@ -98,9 +116,13 @@ fn blob(kind: Kind) -> Value {
     }
 }
 
-/// A request as text: where it goes, its headers without those of the connection, and its body.
 async fn picture(kind: Kind, streaming: bool) -> String {
-    let recorded = sent(kind, history(kind), streaming).await;
+    picture_of(kind, history(kind), streaming).await
+}
+
+/// A request as text: where it goes, its headers without those of the connection, and its body.
+pub async fn picture_of(kind: Kind, request: ModelRequest, streaming: bool) -> String {
+    let recorded = sent(kind, request, streaming).await;
     let is_ours = |name: &str| !matches!(name, "host" | "content-length" | "accept" | "user-agent");
     let headers = recorded.headers.iter().filter(|(name, _)| is_ours(name));
     let mut headers: Vec<String> = headers
@@ -136,6 +158,12 @@ fn sorted(value: &Value) -> Value {
 async fn what_openai_is_sent() {
     insta::assert_snapshot!("openai", picture(Kind::OpenAi, true).await);
     insta::assert_snapshot!("openai_whole", picture(Kind::OpenAi, false).await);
+}
+
+#[tokio::test]
+async fn what_responses_are_sent() {
+    insta::assert_snapshot!("responses", picture(Kind::Responses, true).await);
+    insta::assert_snapshot!("responses_whole", picture(Kind::Responses, false).await);
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Names that a provider forbids, in both directions.
 
+use crate::support::Kind;
 use crate::support::{assistant, calls_of, function, model, read_for, request, result, sent, user};
 use lango_core::ModelRequest;
-use lango_models::Kind;
 use lango_testkit::model::calls;
 use lango_testkit::wire_server::{Answer, WireServer};
 use serde_json::json;
@@ -75,8 +75,15 @@ async fn names_that_were_called_but_are_not_offered_are_made_plain_too() {
 
 /// The names of the calls in the assistant's message.
 fn names_in(kind: Kind, body: &serde_json::Value) -> Vec<String> {
+    if kind == Kind::Responses {
+        let items = body["input"].as_array().unwrap().iter();
+        let calls = items.filter(|item| item["type"] == "function_call");
+        return calls
+            .map(|call| call["name"].as_str().unwrap().to_owned())
+            .collect();
+    }
     let (list, name) = match kind {
-        Kind::OpenAi => ("/messages/2/tool_calls", "/function/name"),
+        Kind::OpenAi | Kind::Responses => ("/messages/2/tool_calls", "/function/name"),
         Kind::Anthropic => ("/messages/1/content", "/name"),
         Kind::Gemini => ("/contents/1/parts", "/functionCall/name"),
     };
@@ -165,6 +172,11 @@ async fn the_models_of_a_provider_are_listed_by_the_ids_that_they_are_asked_unde
     let lists = [
         (
             Kind::OpenAi,
+            "/v1/models",
+            json!({ "data": [{ "id": "m1" }, { "id": "m2" }] }),
+        ),
+        (
+            Kind::Responses,
             "/v1/models",
             json!({ "data": [{ "id": "m1" }, { "id": "m2" }] }),
         ),

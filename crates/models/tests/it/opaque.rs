@@ -1,9 +1,9 @@
 //! What a provider wants back goes through the log on disk and comes back exactly as it was.
 
 use crate::support::BOTH;
+use crate::support::Kind;
 use crate::turns::{House, PATIENT, resilient, turn};
 use lango_core::{EventBody, ModelReply, Opaque};
-use lango_models::Kind;
 use lango_store::SqliteStore;
 use lango_testkit::model::{delegate_and_finish, raw_call, say};
 use lango_testkit::wire_server::WireServer;
@@ -20,6 +20,23 @@ fn signed_step(kind: Kind) -> Value {
         Kind::OpenAi => {
             json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "ZW5j", "index": 0 }] })
         }
+        Kind::Responses => json!([
+            { "id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "ZW5j+/==" },
+            { "id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": "ZW5k" },
+            {
+                "id": "msg_1_r", "type": "message", "status": "completed", "role": "assistant", "phase": "commentary",
+                "content": [{ "type": "output_text", "annotations": [], "text": "I read both." }],
+            },
+            {
+                "id": "fc_1_r", "type": "function_call", "status": "completed", "name": "fs_read",
+                "call_id": "toolu_1", "arguments": "{\"path\":\"a é \u{1f980}\"}",
+            },
+            { "id": "x_1", "type": "something_new", "data": { "kept": [1, null] } },
+            {
+                "id": "fc_2_r", "type": "function_call", "status": "completed", "name": "fs_read",
+                "call_id": "toolu_2", "arguments": "{\"path\":\"b\",\"lines\":[1,2.5,null]}",
+            },
+        ]),
         Kind::Anthropic => json!([
             { "type": "thinking", "thinking": "Two files, é.\n", "signature": "c2ln+/==" },
             { "type": "redacted_thinking", "data": "ZW5j" },
@@ -45,6 +62,7 @@ fn step(kind: Kind, data: &Value) -> ModelReply {
         ],
         opaque: Some(Opaque {
             kind: kind.name().into(),
+            model: None,
             data: Arc::new(data.clone()),
         }),
         ..say("")
@@ -55,6 +73,7 @@ fn step(kind: Kind, data: &Value) -> ModelReply {
 fn came_back(kind: Kind, body: &Value) -> Value {
     match kind {
         Kind::OpenAi => json!({ "reasoning_details": body["messages"][2]["reasoning_details"] }),
+        Kind::Responses => body["input"].as_array().unwrap()[1..7].into(),
         Kind::Anthropic => body["messages"][1]["content"].clone(),
         Kind::Gemini => body["contents"][1]["parts"].clone(),
     }

@@ -1,8 +1,8 @@
 //! Replies of OpenAI and of the many that half speak its form.
 
+use crate::support::Kind::OpenAi;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelEvent, ModelFault, ModelReply, Usage};
-use lango_models::Kind::OpenAi;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 
@@ -40,6 +40,7 @@ async fn usage_is_read_from_a_last_chunk_without_choices() {
         cached_tokens: 64,
         output_tokens: 20,
         reasoning_tokens: 8,
+        ..Usage::default()
     };
     assert_eq!((reply.text.as_str(), reply.usage), ("Hi", expected));
 }

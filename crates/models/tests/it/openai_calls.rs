@@ -1,8 +1,8 @@
 //! Calls in OpenAI's form, as its servers really send them.
 
 use crate::openai::{chunk, done, end};
+use crate::support::Kind::OpenAi;
 use crate::support::{calls_of, read, reply};
-use lango_models::Kind::OpenAi;
 use lango_testkit::wire_server::Answer;
 use serde_json::{Value, json};
 

@@ -1,11 +1,12 @@
 //! What each wire makes of a request, beyond the snapshots: the traps that providers answer with status 400.
 
+use crate::support::Kind;
 use crate::support::{
     assistant, body, notice, opaque, request, result, sent, settings, user, with_functions,
     with_messages,
 };
 use lango_core::{EventBody, Function, Message, ModelRequest, Opaque};
-use lango_models::{Kind, Provider, ProviderSettings};
+use lango_models::{Provider, ProviderSettings};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::WireServer;
 use serde_json::{Value, json};
@@ -311,6 +312,7 @@ async fn any_schema_becomes_one_of_an_object() {
 async fn each_provider_gets_its_key_in_its_own_header() {
     let table = [
         (Kind::OpenAi, "authorization", "Bearer the-key"),
+        (Kind::Responses, "authorization", "Bearer the-key"),
         (Kind::Anthropic, "x-api-key", "the-key"),
         (Kind::Gemini, "x-goog-api-key", "the-key"),
     ];
@@ -347,6 +349,7 @@ async fn a_provider_without_a_key_is_sent_none() {
 async fn an_address_without_a_path_gets_the_version_and_one_with_a_path_is_kept() {
     let table = [
         (Kind::OpenAi, "/v1/chat/completions", "/chat/completions"),
+        (Kind::Responses, "/v1/responses", "/responses"),
         (Kind::Anthropic, "/v1/messages", "/messages"),
         (
             Kind::Gemini,

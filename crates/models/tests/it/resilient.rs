@@ -1,8 +1,9 @@
 //! A model that is asked again, and then others in its place.
 
+use crate::support::Kind;
 use crate::support::{BOTH, call, model, request};
 use lango_core::{Model, ModelError, ModelEvent, ModelFault, ModelReply};
-use lango_models::{Kind, Resilient};
+use lango_models::Resilient;
 use lango_testkit::model::{ScriptedModel, failure, say};
 use lango_testkit::wire_server::{Answer, Fault, WireServer};
 use std::sync::{Arc, Mutex};
@@ -113,7 +114,10 @@ async fn faults_that_will_not_pass_are_not_waited_out() {
     let lasting = [
         ModelFault::BadKey { detail: text("x") },
         ModelFault::UnknownModel { detail: text("x") },
-        ModelFault::ContextTooLong { detail: text("x") },
+        ModelFault::ContextTooLong {
+            detail: text("x"),
+            limit_tokens: None,
+        },
         ModelFault::Refused { detail: text("x") },
     ];
     for fault in lasting {

@@ -229,6 +229,10 @@ fn misbehaving_providers() -> Vec<Row> {
             says,
         )
     };
+    // Both models refuse a request before it is shortened.
+    let too_long = |times| vec![Answer::from(Fault::ContextTooLong); times];
+    let mut shortened = too_long(2);
+    shortened.push(say("It fits.").into());
     let server_error = || Answer::from(Fault::status(500, "oops"));
     let six: Vec<Answer> = (0..6).map(|_| server_error()).collect();
     let mut at_the_agent = six.clone();
@@ -267,7 +271,8 @@ fn misbehaving_providers() -> Vec<Row> {
         row("500 thrice, understudy", four, "answered", "I step in."),
         fails("bad key", Fault::BadKey, "key is not accepted"),
         fails("unknown model", Fault::UnknownModel, "no such model"),
-        fails("context too long", Fault::ContextTooLong, "too long"),
+        row("context too long", too_long(4), "failed", "too long"),
+        row("too long, shorter ok", shortened, "answered", "It fits."),
         fails(
             "told to wait an hour",
             Fault::rate_limited("3600"),

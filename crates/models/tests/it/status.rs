@@ -1,8 +1,9 @@
 //! What becomes of status codes and of answers that are none.
 
+use crate::support::Kind;
 use crate::support::{call, fault, faults, model, request, settings};
 use lango_core::{ModelError, ModelFault};
-use lango_models::{Kind, Provider, ProviderSettings};
+use lango_models::{Provider, ProviderSettings};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, ClosedPort, Fault, WireServer};
 use serde_json::json;

@@ -4,12 +4,53 @@ use futures_util::StreamExt;
 use lango_core::{
     Call, Function, Message, Model, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque,
 };
-use lango_models::{Kind, Patience, Provider, ProviderModel, ProviderSettings};
+use lango_models::{Api, Patience, Provider, ProviderModel, ProviderSettings};
 use lango_testkit::model::raw_call;
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The wires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Chat completions of OpenAI's kind.
+    OpenAi,
+    /// Responses of OpenAI's kind.
+    Responses,
+    Anthropic,
+    Gemini,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
+
+    /// What a wire calls its opaque parts; here also the id of its provider.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    fn api(self) -> Option<Api> {
+        match self {
+            Self::OpenAi => Some(Api::Chat),
+            Self::Responses => Some(Api::Responses),
+            Self::Anthropic | Self::Gemini => None,
+        }
+    }
+
+    fn of_provider(self) -> lango_models::Kind {
+        match self {
+            Self::OpenAi | Self::Responses => lango_models::Kind::OpenAi,
+            Self::Anthropic => lango_models::Kind::Anthropic,
+            Self::Gemini => lango_models::Kind::Gemini,
+        }
+    }
+}
 
 /// How replies are asked for.
 pub const BOTH: [bool; 2] = [true, false];
@@ -17,12 +58,14 @@ pub const BOTH: [bool; 2] = [true, false];
 pub fn settings(kind: Kind, url: &str) -> ProviderSettings {
     ProviderSettings {
         id: kind.name().to_owned(),
-        kind,
+        kind: kind.of_provider(),
+        api: kind.api(),
         base_url: url.to_owned(),
         api_key: Some("the-key".to_owned()),
         key_source: "environment variable `THE_KEY`".to_owned(),
         stream: true,
         context_tokens: None,
+        default_context_tokens: None,
         patience: Patience {
             connect: Duration::from_secs(5),
             idle: Duration::from_secs(20),
@@ -111,6 +154,7 @@ pub fn request() -> ModelRequest {
         instruction: "Be brief.".into(),
         messages: vec![user("hello")],
         functions: Arc::from([]),
+        ..ModelRequest::default()
     }
 }
 
@@ -138,7 +182,7 @@ pub fn function(name: &str) -> Function {
 }
 
 pub fn user(text: &str) -> Message {
-    Message::User { text: text.into() }
+    Message::user(text)
 }
 
 pub fn notice(text: &str) -> Message {
@@ -164,12 +208,14 @@ pub fn result(call: &str, name: &str, text: &str) -> Message {
         name: name.into(),
         text: text.into(),
         failed: false,
+        attachments: Vec::new(),
     }
 }
 
 pub fn opaque(kind: Kind, data: Value) -> Opaque {
     Opaque {
         kind: kind.name().into(),
+        model: None,
         data: Arc::new(data),
     }
 }

@@ -1,8 +1,9 @@
 //! Silence is ended, slowness is not. The idle time-out is the only clock over a reply.
 
+use crate::support::Kind;
 use crate::support::{BOTH, call, request, settings};
 use lango_core::ModelFault;
-use lango_models::{Kind, Patience, Provider, ProviderModel, ProviderSettings};
+use lango_models::{Patience, Provider, ProviderModel, ProviderSettings};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, Fault, WireServer};
 use std::time::{Duration, Instant};

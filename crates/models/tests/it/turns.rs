@@ -1,11 +1,12 @@
 //! Whole turns over real HTTP: runner, resilient model, provider, wire server.
 
+use crate::support::Kind;
 use crate::support::settings;
 use lango_core::{Clock, Event, EventBody, Ids, Limits, Model, Page, SessionStore, Tool, UserId};
 use lango_engine::{
     Conversation, Gate, Runner, RunnerParts, Shown, Stop, Topology, Tree, TreeSettings, TurnReport,
 };
-use lango_models::{Kind, Patience, Provider, ProviderSettings, Resilient};
+use lango_models::{Patience, Provider, ProviderSettings, Resilient};
 use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::tool::CountingTool;
 use std::sync::Arc;
@@ -36,8 +37,11 @@ impl House {
             tree,
             model,
             models: Default::default(),
+            model_settings: Default::default(),
+            environment: None,
             remotes: vec![],
             store: Arc::clone(&store),
+            attachments: Arc::new(lango_store::MemoryStore::new()),
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: Limits::default(),

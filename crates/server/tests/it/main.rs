@@ -4,6 +4,7 @@
 
 mod desk;
 mod door;
+mod files;
 mod listen;
 mod recovery;
 mod support;

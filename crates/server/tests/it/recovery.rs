@@ -3,7 +3,7 @@
 use crate::support::{TestServer, message};
 use lango_core::{
     BoxStream, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest, ModelTerms, Page,
-    Patience, Tool, UserId,
+    Patience, SessionStore, Tool, UserId,
 };
 use lango_server::Desk;
 use lango_store::{PostgresOptions, PostgresStore};
@@ -67,7 +67,9 @@ async fn kinds(server: &TestServer, context: &str) -> Vec<&'static str> {
         from: 1,
         limit: 1000,
     };
-    let events = server.store.read(&session, all).await.unwrap();
+    let events = SessionStore::read(&*server.store, &session, all)
+        .await
+        .unwrap();
     events.iter().map(|event| event.body.kind()).collect()
 }
 
@@ -265,7 +267,9 @@ async fn a_turn_of_one_server_is_followed_and_cancelled_through_another() {
         from: 1,
         limit: 100,
     };
-    let events = one.store.read(&session, all).await.unwrap();
+    let events = SessionStore::read(&*one.store, &session, all)
+        .await
+        .unwrap();
     let is_end = |body: &EventBody| matches!(body, EventBody::TurnFinished { .. });
     assert_eq!(events.iter().filter(|event| is_end(&event.body)).count(), 1);
     one.stop().await;

@@ -4,8 +4,8 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    BoxFuture, Clock, Ids, Limits, Model, SessionId, SessionStore, StoreError, TaskStore, Tool,
-    UserId,
+    AttachmentStore, BoxFuture, Clock, Ids, Limits, Model, SessionId, SessionStore, StoreError,
+    TaskStore, Tool, UserId,
 };
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
@@ -85,8 +85,11 @@ impl TestServer {
             tree,
             model: Arc::new(model),
             models: Default::default(),
+            model_settings: Default::default(),
+            environment: None,
             remotes: vec![],
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
+            attachments: Arc::clone(&store) as Arc<dyn AttachmentStore>,
             clock: Arc::new(SystemClock) as Arc<dyn Clock>,
             ids: Arc::new(RandomIds) as Arc<dyn Ids>,
             limits: Limits::default(),
@@ -106,7 +109,7 @@ impl TestServer {
             "0.0.0",
             &format!("http://{address}"),
         );
-        settings.input_modes.push("application/json".to_owned());
+        settings.input_modes = lango_server::INPUT_MODES.map(str::to_owned).to_vec();
         settings.skills = vec![AgentSkill {
             id: "all".to_owned(),
             name: "all".to_owned(),

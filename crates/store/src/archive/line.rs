@@ -1,4 +1,4 @@
-//! A session as lines of JSON: one for the session, then one for each event of its log.
+//! A session as lines of JSON: one for the session, then one for each event of its log, and one for each attachment.
 //!
 //! The line of an event is the JSON that `run --jsonl` prints, with the event's hash at its end, so that the file alone
 //! tells whether it is whole and unchanged. The hash covers the stored text of the event to the byte, so that text is
@@ -6,9 +6,11 @@
 //! on a line or would move a terminal's cursor, the text is there a second time, as a string. The first line of a session
 //! has a seal over its own bytes.
 
+mod attachment;
 mod words;
 
 use super::{LogRow, SessionRecord};
+pub use attachment::{AttachmentLine, of_attachment};
 use lango_core::{SessionId, Text, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,6 +20,9 @@ use words::Holds;
 
 /// The version of the form.
 pub const FORM: u32 = 1;
+
+/// The version of the form of a session with attachments, which a lango that does not know them cannot import.
+const FORM_WITH_ATTACHMENTS: u32 = 2;
 
 /// The longest line that is written or read, in bytes.
 pub const LONGEST: usize = 64 << 20;
@@ -32,6 +37,8 @@ pub enum Line {
     Session(SessionRecord),
     /// An event of it.
     Event(LogRow),
+    /// The bytes of an attachment of it.
+    Attachment(AttachmentLine),
 }
 
 /// What the first line of a session says.
@@ -45,6 +52,16 @@ pub struct Heading {
     title: String,
     events: u64,
     hash: String,
+}
+
+impl Heading {
+    /// Says that lines of attachments follow.
+    pub fn with_attachments(self) -> Self {
+        Self {
+            lango_session: FORM_WITH_ATTACHMENTS,
+            ..self
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -158,6 +175,8 @@ pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
 pub fn read(line: &str) -> Result<Line, String> {
     if line.starts_with("{\"lango_session\":") {
         read_session(line).map(Line::Session)
+    } else if line.starts_with(attachment::BEGINNING) {
+        attachment::read(line).map(Line::Attachment)
     } else {
         read_event(line).map(Line::Event)
     }
@@ -174,9 +193,9 @@ fn read_session(line: &str) -> Result<SessionRecord, String> {
     let heading: Heading = serde_json::from_str(&heading).map_err(|error| {
         words::unread(&heading, &error, "the line of a session", &SESSION_FIELDS)
     })?;
-    if heading.lango_session != FORM {
+    if !(FORM..=FORM_WITH_ATTACHMENTS).contains(&heading.lango_session) {
         return Err(format!(
-            "it has form {}, this lango reads form {FORM}",
+            "it has form {}, this lango reads forms {FORM} to {FORM_WITH_ATTACHMENTS}",
             heading.lango_session
         ));
     }

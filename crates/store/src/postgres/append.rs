@@ -11,7 +11,7 @@ use super::end::{End, Ends};
 use super::failure::Failure;
 use super::keeper::EVENTS;
 use super::leases::{Lease, Leases};
-use super::statements::append::{APPEND_FREE, APPEND_HELD, APPEND_HIDDEN};
+use super::statements::append::{APPEND_FREE, APPEND_HELD, APPEND_HIDDEN, Append};
 use super::statements::holds::SUCCEEDED;
 use super::statements::{LOG_END, REQUESTS};
 use super::text::{Words, words};
@@ -29,7 +29,7 @@ use tokio_postgres::types::ToSql;
 const FRESH_STARTS: usize = 3;
 
 /// The statement that appends, and who does.
-type Way<'a> = (&'static str, &'a (dyn ToSql + Sync));
+type Way<'a> = (Append, &'a (dyn ToSql + Sync));
 
 /// What appending needs.
 #[derive(Clone)]
@@ -252,12 +252,12 @@ impl Appender {
         session: &SessionId,
         first_seq: u64,
         batch: &Chained<'_>,
-        (statement, who): Way<'_>,
+        (append, who): Way<'_>,
     ) -> Result<FoundThere, Failure> {
         let name = Words(session.as_str());
         let first = stored(first_seq)?;
         let (rows, effects) = (batch.rows, &batch.rows.effects);
-        let values: [&(dyn ToSql + Sync); 38] = [
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![
             &name,
             who,
             &first,
@@ -297,6 +297,12 @@ impl Appender {
             &effects.called.task,
             &effects.returned,
         ];
+        let statement = if effects.attachments.is_empty() {
+            append.plain
+        } else {
+            values.push(&effects.attachments);
+            append.with_attachments
+        };
         let answer = self.database.try_once(statement, &values, self.limit());
         match answer.await?.first() {
             Some(row) => FoundThere::of(row),

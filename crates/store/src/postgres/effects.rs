@@ -32,6 +32,8 @@ pub(super) struct Effects<'a> {
     pub called: Called<'a>,
     /// Remote agents whose earlier task is over.
     pub returned: Vec<Words<'a>>,
+    /// The digests that events refer to, each once.
+    pub attachments: Vec<Words<'a>>,
 }
 
 /// Rows of `turns`.
@@ -115,6 +117,15 @@ impl<'a> Effects<'a> {
 
     fn note(&mut self, event: &'a Event) -> Result<(), Failure> {
         let (seq, time) = (stored(event.seq)?, stored(event.time.0)?);
+        for attachment in event.body.attachments() {
+            if !self
+                .attachments
+                .iter()
+                .any(|known| known.0 == &*attachment.digest)
+            {
+                self.attachments.push(Words(&attachment.digest));
+            }
+        }
         match &event.body {
             EventBody::UserMessage { text, .. } => {
                 if self.began.turn.is_empty() {

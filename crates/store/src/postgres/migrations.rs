@@ -27,6 +27,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0003_sessions_that_go",
         include_str!("../../migrations/postgres/0003_sessions_that_go.sql"),
     ),
+    (
+        "0004_attachments",
+        include_str!("../../migrations/postgres/0004_attachments.sql"),
+    ),
 ];
 
 /// The oldest PostgreSQL that has all that is used.

@@ -4,6 +4,7 @@
 //! `"user"` is a word of PostgreSQL's own, hence the quotes.
 
 pub(super) mod append;
+pub(super) mod attachments;
 pub(super) mod holds;
 #[cfg(test)]
 pub(in crate::postgres) mod plans;

@@ -4,6 +4,7 @@
 
 use super::approvals;
 use super::archive::statements::HIDDEN_USER;
+use super::attachments;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
@@ -111,7 +112,7 @@ impl<'a> Log<'a> {
         };
         let hash = row.hash(&self.hash);
         self.insert(&row, &hash)?;
-        self.note_turn(event, &row)
+        self.note_effects(event, &row)
     }
 
     /// Adds a row as it was stored elsewhere.
@@ -123,7 +124,7 @@ impl<'a> Log<'a> {
         stored(row.time.0)?;
         let event = row.event(body);
         self.insert(&row.stored(), &row.hash)?;
-        self.note_turn(&event, &row.stored())
+        self.note_effects(&event, &row.stored())
     }
 
     fn insert(&mut self, row: &StoredEvent<'_>, hash: &[u8]) -> Result<(), Failure> {
@@ -145,8 +146,9 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Keeps the turn's row in step with the log.
-    fn note_turn(&self, event: &Event, row: &StoredEvent<'_>) -> Result<(), Failure> {
+    /// Keeps the turn's row and the references to attachments in step with the log.
+    fn note_effects(&self, event: &Event, row: &StoredEvent<'_>) -> Result<(), Failure> {
+        attachments::note(self.connection, event)?;
         match &event.body {
             EventBody::UserMessage { text, .. } => {
                 let ordinal: i64 = self

@@ -2,6 +2,7 @@
 //!
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
+pub(super) mod attachments;
 pub(super) mod tasks;
 
 /// A new session.

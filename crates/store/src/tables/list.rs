@@ -297,4 +297,22 @@ pub const TABLES: &[Table] = &[
         ],
         order: Ascending,
     },
+    Table {
+        name: "attachments",
+        key: 2,
+        columns: &[("user", Text), ("digest", Text), ("bytes", Bytes)],
+        order: Ascending,
+    },
+    Table {
+        name: "attachment_references",
+        key: 2,
+        columns: &[("session", Text), ("digest", Text), ("user", Text)],
+        order: Ascending,
+    },
+    Table {
+        name: "attachment_puts",
+        key: 3,
+        columns: &[("user", Text), ("digest", Text), ("time", Integer)],
+        order: Ascending,
+    },
 ];

@@ -2,8 +2,8 @@
 
 use crate::ROOT;
 use lango_core::{
-    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, Source,
-    StoreError, TaskRecord, Timestamp, Trust, TurnId, UserId,
+    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore,
+    Source, StoreError, TaskRecord, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{Expired, LogRow, SessionRecord, next_rows, remove, verify};
@@ -387,7 +387,8 @@ async fn only_what_is_old_and_ended_expires(store: &Arc<dyn Database>) {
     assert_eq!(store.remove_tasks(&user(), before, 9).await.unwrap(), 0);
     assert!(store.get(&user(), "old").await.unwrap().is_none());
     assert!(store.get(&user(), "new").await.unwrap().is_some());
-    let first = store.read(&new, Page { from: 1, limit: 1 }).await.unwrap();
+    let page = Page { from: 1, limit: 1 };
+    let first = SessionStore::read(&**store, &new, page).await.unwrap();
     assert!(matches!(first[0].body, EventBody::UserMessage { .. }));
 }
 

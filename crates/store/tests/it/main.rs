@@ -7,6 +7,7 @@
 )]
 
 mod archive;
+mod attachments;
 mod contract;
 mod damage;
 mod durability;

@@ -45,6 +45,9 @@ const THE_REST: &str = "
     INSERT INTO knowledge VALUES ('local', 'k', 1, 'c', 'text', '[]', 'here', 'trusted', 5, NULL),
         ('local', 'k', 2, 'c', 'text', '[]', 'here', 'untrusted', 6, 1);
     INSERT INTO learnings VALUES ('local', 'o', 'f', '', 0.5, 'here', 'trusted', 5, NULL), ('local', 'o', 'g', '', 0, 'here', 'trusted', 5, 2);
+    INSERT INTO attachments VALUES ('local', 'd', zeroblob(6000000)), ('local', 'e', x'00ff'), ('other', 'd', zeroblob(6000000));
+    INSERT INTO attachment_references VALUES ('s_0', 'd', 'local');
+    INSERT INTO attachment_puts VALUES ('local', 'e', 5), ('other', 'd', 6);
 ";
 
 async fn moved(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Result<Moved, MoveError> {

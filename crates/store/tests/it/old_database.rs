@@ -40,7 +40,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
     let events = log(&store, &old).await;
     assert_eq!(events.len(), 12);
     assert!(
-        matches!(&events[10].body, EventBody::UserMessage { text, origin: None, settings: None } if &**text == "never mind ä\0")
+        matches!(&events[10].body, EventBody::UserMessage { text, origin: None, settings: None, .. } if &**text == "never mind ä\0")
     );
 
     let head = store.open(&old).await.unwrap();
@@ -115,7 +115,7 @@ async fn a_migrated_database_has_the_schema_of_a_new_one() {
     assert_eq!(texts(&path, schema), texts(&new, schema));
     assert_eq!(
         texts(&path, "SELECT user_version || '' FROM pragma_user_version"),
-        ["12"]
+        ["13"]
     );
 }
 

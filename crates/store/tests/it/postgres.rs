@@ -1,5 +1,6 @@
 //! What only a database that many copies share can promise.
 
+mod attachments;
 mod contest;
 mod copies;
 mod faults;
@@ -104,7 +105,7 @@ async fn cut(address: &str, name: &str) {
 }
 
 /// Runs statements on the server at an address.
-async fn execute(address: &str, statements: &str) {
+pub async fn execute(address: &str, statements: &str) {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     client.batch_execute(statements).await.unwrap();

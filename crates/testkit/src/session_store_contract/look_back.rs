@@ -94,6 +94,7 @@ pub async fn an_unfinished_turn_that_is_finished_later_is_shown(subject: Subject
         fault: Fault::Interrupted,
         call: None,
         detail,
+        context_tokens: None,
     };
     sketch = sketch.add(ROOT, "", corrected).say(ROOT, "", "1").finish();
     store(&subject, &mut sketch).await;
@@ -154,6 +155,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         output: "12 °C".into(),
         is_final: true,
         thread: None,
+        attachments: Vec::new(),
     };
     let mut sketch = Sketch::of(&session)
         .ask("how warm is it?")
@@ -207,6 +209,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
         status: CallStatus::Ok,
         output: "x".into(),
         trust: Trust::Untrusted,
+        attachments: Vec::new(),
     };
     let mut sketch = Sketch::of(&session)
         .ask("one")

@@ -47,6 +47,7 @@ fn returned(thread: Option<RemoteThread>) -> EventBody {
         output: "12 °C".into(),
         is_final: true,
         thread,
+        attachments: Vec::new(),
     }
 }
 

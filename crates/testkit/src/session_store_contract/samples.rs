@@ -1,16 +1,26 @@
 //! Logs to store: a small sketch of a conversation, and one event of every kind.
 
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Batch, Call,
-    CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits, MessageOrigin,
-    Opaque, Outcome, Price, RemoteThread, Risk, SessionId, Text, Timestamp, ToolName, Trust,
-    TurnId, TurnSettings, Usage,
+    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Attachment,
+    Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits,
+    MessageOrigin, Opaque, Outcome, Price, PriceTier, RemoteThread, Risk, SessionId, StopReason,
+    Text, Timestamp, ToolName, Trust, TurnId, TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
 
 /// The root agent of the sketches.
 pub const ROOT: &str = "sketch-root";
+
+/// A reference to a file of this size.
+pub fn attachment(name: &str, digest: &str, size: usize) -> Attachment {
+    Attachment {
+        name: name.into(),
+        media_type: "text/plain".into(),
+        digest: digest.into(),
+        size: size as u64,
+    }
+}
 
 /// A log in the making: numbers the events, keeps turn and time.
 #[derive(Debug, Clone)]
@@ -68,8 +78,23 @@ impl Sketch {
                 text: text.into(),
                 origin,
                 settings: None,
+                attachments: Vec::new(),
             },
         )
+    }
+
+    /// The last event refers to a file.
+    pub fn attach(mut self, file: &Attachment) -> Self {
+        if let Some(
+            EventBody::UserMessage { attachments, .. }
+            | EventBody::AgentDelegated { attachments, .. }
+            | EventBody::ToolReturned { attachments, .. }
+            | EventBody::RemoteReturned { attachments, .. },
+        ) = self.events.last_mut().map(|event| &mut event.body)
+        {
+            attachments.push(file.clone());
+        }
+        self
     }
 
     /// An agent says something that ends its frame.
@@ -94,6 +119,7 @@ impl Sketch {
                 task: task.into(),
                 round: 1,
                 finish,
+                attachments: Vec::new(),
             },
         )
     }
@@ -173,7 +199,15 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         price: Some(Price {
             input: 0.1,
             cached: 1e-3,
+            cache_write: Some(0.125),
             output: 75.0,
+            tier: Some(PriceTier {
+                above_tokens: 200_000,
+                input: 0.2,
+                cached: 2e-3,
+                cache_write: None,
+                output: 112.5,
+            }),
         }),
         context_tokens: Some(200_000),
         memory: Some(text("- likes ä\n")),
@@ -187,10 +221,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
             },
         )]
         .into(),
+        ..TurnSettings::default()
     };
     let usage = Usage {
         input_tokens: u64::MAX,
         cached_tokens: 2,
+        cache_write_tokens: u64::MAX,
         output_tokens: 1,
         reasoning_tokens: 3,
     };
@@ -204,6 +240,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 text: text(""),
                 origin: Some(MessageOrigin::Pipe { typed_bytes: 7 }),
                 settings: Some(settings),
+                attachments: Vec::new(),
             },
         )
         .add(ROOT, "", message("let me see", Trust::Untrusted))
@@ -225,8 +262,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 cost_micros: Some(u64::MAX),
                 opaque: Some(Opaque {
                     kind: text("anthropic"),
+                    model: Some(text("anthropic/claude")),
                     data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
                 }),
+                stop: StopReason::Filtered {
+                    detail: text("it refused"),
+                },
                 trust: Trust::Trusted,
             },
         )
@@ -267,6 +308,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     context: text("context-1"),
                     task: None,
                 }),
+                attachments: Vec::new(),
             },
         )
         .add(
@@ -297,6 +339,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                     CallStatus::Ok => Trust::Trusted,
                     _ => Trust::Untrusted,
                 },
+                attachments: Vec::new(),
             },
         )
     });
@@ -364,6 +407,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 fault: Fault::UnknownAgent,
                 call,
                 detail: text("no such agent"),
+                context_tokens: Some(1000),
             },
         )
     });
@@ -396,6 +440,7 @@ fn message(text: &str, trust: Trust) -> EventBody {
         usage: Usage::default(),
         cost_micros: None,
         opaque: None,
+        stop: StopReason::Finished,
         trust,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, error_body, error_frame, own_words};
 use super::request::{Dialect, Recorded};
-use super::{Answer, Content, anthropic, gemini, openai};
+use super::{Answer, Content, anthropic, gemini, openai, responses};
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;
@@ -57,6 +57,7 @@ fn meant(asked: &Recorded, content: Content) -> Response {
         Content::Reply(reply) if asked.is_streaming() => {
             let frames = match asked.dialect() {
                 Dialect::OpenAi => openai::stream(&reply, asked.number),
+                Dialect::Responses => responses::stream(&reply, asked.number),
                 Dialect::Anthropic => anthropic::stream(&reply, asked.number),
                 Dialect::Gemini => gemini::stream(&reply),
             };
@@ -66,6 +67,7 @@ fn meant(asked: &Recorded, content: Content) -> Response {
         Content::Reply(reply) => {
             let body = match asked.dialect() {
                 Dialect::OpenAi => openai::whole(&reply, asked.number),
+                Dialect::Responses => responses::whole(&reply, asked.number),
                 Dialect::Anthropic => anthropic::whole(&reply, asked.number),
                 Dialect::Gemini => gemini::whole(&reply),
             };
@@ -156,6 +158,7 @@ fn endless(dialect: Dialect) -> String {
     let words = "and so on and on ".repeat(64);
     let data = match dialect {
         Dialect::OpenAi => openai::text_chunk(&words),
+        Dialect::Responses => responses::text_chunk(&words),
         Dialect::Anthropic => anthropic::text_chunk(&words),
         Dialect::Gemini => gemini::text_chunk(&words),
     };

@@ -92,7 +92,7 @@ impl Fault {
 /// An error as a provider writes it in the body of a status.
 pub(super) fn error_body(dialect: Dialect, status: u16, message: &str) -> Value {
     match dialect {
-        Dialect::OpenAi => {
+        Dialect::OpenAi | Dialect::Responses => {
             let (kind, code) = match status {
                 401 => ("invalid_request_error", json!("invalid_api_key")),
                 404 => ("invalid_request_error", json!("model_not_found")),
@@ -134,7 +134,7 @@ pub(super) fn error_body(dialect: Dialect, status: u16, message: &str) -> Value 
 /// The status and body of the faults that each provider has its own words for.
 pub(super) fn own_words(dialect: Dialect, fault: &Fault) -> Option<(u16, Value)> {
     let (status, message) = match (fault, dialect) {
-        (Fault::ContextTooLong, Dialect::OpenAi) => {
+        (Fault::ContextTooLong, Dialect::OpenAi | Dialect::Responses) => {
             let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
                            150000 tokens. Please reduce the length of the messages.";
             let mut body = error_body(dialect, 400, message);
@@ -148,12 +148,16 @@ pub(super) fn own_words(dialect: Dialect, fault: &Fault) -> Option<(u16, Value)>
             400,
             "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
         ),
-        (Fault::BadKey, Dialect::OpenAi) => (401, "Incorrect API key provided: sk-****."),
+        (Fault::BadKey, Dialect::OpenAi | Dialect::Responses) => {
+            (401, "Incorrect API key provided: sk-****.")
+        }
         (Fault::BadKey, Dialect::Anthropic) => (401, "invalid x-api-key"),
         (Fault::BadKey, Dialect::Gemini) => {
             (400, "API key not valid. Please pass a valid API key.")
         }
-        (Fault::UnknownModel, Dialect::OpenAi) => (404, "The model `m` does not exist"),
+        (Fault::UnknownModel, Dialect::OpenAi | Dialect::Responses) => {
+            (404, "The model `m` does not exist")
+        }
         (Fault::UnknownModel, Dialect::Anthropic) => (404, "model: m"),
         (Fault::UnknownModel, Dialect::Gemini) => (
             404,
@@ -170,6 +174,13 @@ pub(super) fn error_frame(dialect: Dialect) -> String {
         Dialect::OpenAi => {
             let error = error_body(dialect, 500, "The server had an error");
             format!("data: {error}\n\n")
+        }
+        Dialect::Responses => {
+            let error = json!({
+                "type": "error", "code": "server_error", "message": "The server had an error",
+                "param": null, "sequence_number": 4,
+            });
+            super::responses::frame(&error)
         }
         Dialect::Anthropic => {
             let error = error_body(dialect, 529, "Overloaded");

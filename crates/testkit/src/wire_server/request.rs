@@ -11,6 +11,8 @@ use tokio::time::Instant;
 pub enum Dialect {
     /// OpenAI's chat completions.
     OpenAi,
+    /// OpenAI's Responses.
+    Responses,
     /// Anthropic's messages.
     Anthropic,
     /// Gemini.
@@ -52,6 +54,13 @@ impl Recorded {
             Dialect::Gemini
         } else if self.path.ends_with("/messages") {
             Dialect::Anthropic
+        } else if self
+            .path
+            .split('?')
+            .next()
+            .is_some_and(|path| path.ends_with("/responses"))
+        {
+            Dialect::Responses
         } else {
             Dialect::OpenAi
         }
@@ -90,7 +99,7 @@ impl Recorded {
     /// The names of the functions that it speaks of.
     pub(super) fn declared(&self) -> Vec<String> {
         let list = match self.dialect() {
-            Dialect::OpenAi | Dialect::Anthropic => &self.body["tools"],
+            Dialect::OpenAi | Dialect::Responses | Dialect::Anthropic => &self.body["tools"],
             Dialect::Gemini => &self.body["tools"][0]["functionDeclarations"],
         };
         let name = |function: &Value| {

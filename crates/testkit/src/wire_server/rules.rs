@@ -1,6 +1,8 @@
 //! What the providers refuse with status 400. The server holds requests against these rules, as the real ones do, so that
 //! every test that sends one also tests its form.
 
+mod responses;
+
 use super::request::{Dialect, Recorded};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -26,6 +28,7 @@ pub(super) fn broken_by(request: &Recorded) -> Result<(), String> {
     }
     match request.dialect() {
         Dialect::OpenAi => openai(list(&request.body["messages"])?),
+        Dialect::Responses => responses::broken_by(&request.body),
         Dialect::Anthropic => anthropic(&request.body, list(&request.body["messages"])?),
         Dialect::Gemini => gemini(list(&request.body["contents"])?),
     }
@@ -64,7 +67,17 @@ fn openai(messages: &[Value]) -> Result<(), String> {
             .as_array()
             .map_or(&[][..], Vec::as_slice);
         if role != "assistant" || calls.is_empty() {
-            ensure(message["content"].is_string(), || {
+            let content = &message["content"];
+            let is_part = |part: &Value| match text(&part["type"]) {
+                "text" => part["text"].is_string(),
+                "image_url" => text(&part["image_url"]["url"]).starts_with("data:image/"),
+                _ => false,
+            };
+            let has_parts = || {
+                let parts = content.as_array().filter(|parts| !parts.is_empty());
+                role == "user" && parts.is_some_and(|parts| parts.iter().all(is_part))
+            };
+            ensure(content.is_string() || has_parts(), || {
                 "a message without content".to_owned()
             })?;
         }

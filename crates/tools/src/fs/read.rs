@@ -1,4 +1,4 @@
-//! `fs_read`: a text file, or one page of it.
+//! `fs_read`: a text file, or one page of it; an image comes back as it is.
 //!
 //! A small file comes back exactly as it is. A larger one comes in pages, each with a note of how to read on; the
 //! paging itself is in [`page`](super::page). Here are the arguments, the note and the refusals.
@@ -8,14 +8,16 @@ use super::{call_text, looking_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
 use crate::show;
-use lango_core::Tool;
+use lango_core::{AttachedFile, Tool, ToolOutput, image_type};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::io::{self, Cursor, Read};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
 const DESCRIPTION: &str = "Reads a UTF-8 text file of the workspace, up to 64 KiB a call. If there is more, a note \
-    in brackets at the end says with which arguments to read on; without a note the text reaches the end of the file.";
+    in brackets at the end says with which arguments to read on; without a note the text reaches the end of the file. \
+    A PNG, JPEG, GIF or WebP image is shown to you.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
     looking_tool(workspace, "fs_read", DESCRIPTION, read)
@@ -37,10 +39,25 @@ struct ReadArguments {
     lines: Option<NonZeroU64>,
 }
 
-fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<String, FileError> {
+fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, FileError> {
     let place = workspace.locate(&arguments.path)?;
     let spot = place.target()?;
-    let (file, size) = spot.open_file()?;
+    let (mut file, size) = spot.open_file()?;
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    file.by_ref()
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|cause| spot.explain(cause))?;
+    let file = Cursor::new(&head).chain(file);
+    if image_type(&head).is_some() {
+        return read_image(file, &place.shown(), size)
+            .map_err(|cause| spot.explain(cause))?
+            .ok_or_else(|| FileError::ImageTooLarge {
+                path: place.shown(),
+                size: show::size(size),
+                limit: show::size(AttachedFile::IMAGE_BYTES as u64),
+            });
+    }
     let start = Position {
         line: arguments.first_line.map_or(1, NonZeroU64::get),
         skip_bytes: arguments.skip_bytes.map_or(0, NonZeroU64::get),
@@ -69,7 +86,23 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<String, FileE
         },
         Stop::Failed(error) => spot.explain(error),
     })?;
-    Ok(page_with_note(page, start, size, &place.shown(), arguments))
+    Ok(page_with_note(page, start, size, &place.shown(), arguments).into())
+}
+
+/// Enough of a file to tell an image by.
+const HEAD_BYTES: usize = 16;
+
+/// The image, unless it is too large to be shown.
+fn read_image(file: impl Read, path: &str, size: u64) -> io::Result<Option<ToolOutput>> {
+    let most = AttachedFile::IMAGE_BYTES as u64;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Ok(None);
+    }
+    let mut output = ToolOutput::from(format!("[{path} is an image of {}]", show::size(size)));
+    output.files.extend(AttachedFile::image(path, bytes));
+    Ok(Some(output))
 }
 
 fn page_with_note(

@@ -163,13 +163,45 @@ fn a_start_inside_a_character_moves_to_the_next_one() {
 }
 
 #[test]
+fn an_image_comes_back_as_it_is_under_its_name() {
+    let bench = Bench::new();
+    let image = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    bench.write("shots/one.jpg", image);
+    let output = bench.output("fs_read", json!({"path": "shots/one.jpg"}));
+    let output = output.unwrap();
+    assert_eq!(output.text, "[shots/one.jpg is an image of 16 B]");
+    let [file] = &output.files[..] else {
+        panic!("{output:?}");
+    };
+    assert_eq!(
+        (&*file.name, &*file.media_type),
+        ("shots/one.jpg", "image/png")
+    );
+    assert_eq!(file.bytes[..], *image);
+    assert!(
+        bench
+            .output("fs_read", json!({"path": "../one.png"}))
+            .is_err()
+    );
+}
+
+#[test]
+fn an_image_that_is_too_large_to_be_shown_is_refused_with_the_limit() {
+    let bench = Bench::new();
+    let mut image = b"\x89PNG\r\n\x1a\n".to_vec();
+    image.resize(5_000_001, 0);
+    bench.write("one.png", image);
+    assert_eq!(
+        bench.error("fs_read", json!({"path": "one.png"})),
+        "`one.png` is an image of 5.0 MB; only images of up to 5.0 MB can be read"
+    );
+}
+
+#[test]
 fn what_is_not_text_is_refused_with_its_size_and_a_guess() {
     let bench = Bench::new();
     let cases: [(&[u8], &str); 5] = [
-        (
-            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-            "16 B, by the look of it a PNG image",
-        ),
+        (b"%PDF-1.5\n\0", "10 B, by the look of it a PDF document"),
         (
             b"caf\xe9\n",
             "5 B, by the look of it text in another encoding or binary data",

@@ -1,6 +1,6 @@
 //! A workspace in a folder of its own, beside a secret that no tool may reach.
 
-use lango_core::{Caller, Extent, Inspection, Tool, ToolError};
+use lango_core::{Caller, Extent, Inspection, Tool, ToolError, ToolOutput};
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
 use lango_tools::{Trash, TrashError, Trashed, Workspace, file_tools};
@@ -102,6 +102,12 @@ impl Bench {
     pub fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
         let inspection = self.inspect(tool, arguments.clone());
         self.call_inspected(tool, arguments, inspection)
+    }
+
+    /// All that a call gives back.
+    pub fn output(&self, tool: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let tool = self.tool(tool);
+        on_a_thread(move |runtime| runtime.block_on(tool.run(&caller(), Arc::new(arguments))))
     }
 
     /// What a call would touch.

@@ -5,8 +5,10 @@ use super::script::{
     text, thread, update,
 };
 use super::support::End;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lango_a2a::client::Binding;
-use lango_core::{RemoteAnswer, RemoteEvent};
+use lango_core::{AttachedFile, RemoteAnswer, RemoteCall, RemoteEvent};
 use serde_json::{Value, json};
 
 /// What is heard of a stream of these things; the task, if asked for, is the last of them.
@@ -150,8 +152,8 @@ async fn every_state_has_its_meaning() {
         assert_eq!(ends("COMPLETED").await.unwrap(), done("its\nwords"));
         assert_eq!(ends("REJECTED").await.unwrap(), done("[REJECT] its words"));
         let question = RemoteAnswer {
-            text: "its\nwords".to_owned(),
             thread: Some(thread(Some("t1"))),
+            ..RemoteAnswer::from("its\nwords".to_owned())
         };
         assert_eq!(ends("INPUT_REQUIRED").await.unwrap(), question);
         for (state, expected) in [
@@ -218,23 +220,83 @@ async fn words_are_looked_for_where_they_may_be() {
 }
 
 #[tokio::test]
-async fn data_and_files_are_told_of_and_escapes_are_not_passed_on() {
+async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
     let mut task = bare_task("COMPLETED", "", &[]);
     task["artifacts"] = json!([{ "artifactId": "a", "parts": [
         { "text": "See:\u{1b}[31m" },
         { "data": { "n": 1 }, "mediaType": "application/json" },
         { "raw": "aGVsbG8=", "filename": "../x\n.txt", "mediaType": "text/plain" },
         { "url": "https://a.example/y.png", "mediaType": "image/png" },
+        { "raw": "iVBORw0KGgpwaXhlbHM", "filename": "one.png" },
+        { "raw": "UEsDBAAA", "filename": "a.zip", "mediaType": "application/zip" },
+        { "raw": "*", "filename": "odd.png", "mediaType": "image/png" },
         { "thought": "unknown" },
     ] }]);
-    let expected = "See:[31m\n{\"n\":1}\n[file: ../x .txt, text/plain, 5 bytes, not fetched]\n[file: image/png, https://a.example/y.png]";
-    assert_eq!(of_task(task).await.1.unwrap(), done(expected));
+    task["status"]["message"] =
+        json!({ "role": "ROLE_AGENT", "parts": [{ "raw": "R0lGODlh", "filename": "two.gif" }] });
+    let expected = "See:[31m\n{\"n\":1}\n[file: ../x .txt, text/plain, 5 bytes]\n\
+        [file: image/png, https://a.example/y.png]\n[file: one.png, 14 bytes]\n\
+        [file: a.zip, application/zip, 6 bytes]\n\
+        [file: odd.png, image/png, left out: it is not base64]\n\
+        [`a.zip` cannot be attached: it is not a PNG, JPEG, GIF or WebP image, UTF-8 text, HTML or PDF]";
+    let answer = of_task(task).await.1.unwrap();
+    assert_eq!(answer.text, expected);
+    assert_eq!(
+        answer.files,
+        [
+            AttachedFile::text("../x .txt", "hello"),
+            AttachedFile::image("one.png", *b"\x89PNG\r\n\x1a\npixels").unwrap(),
+            AttachedFile::image("two.gif", *b"GIF89a").unwrap(),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_largest_file_comes_back_and_more_than_a_message_takes_is_cut() {
+    let largest = STANDARD.encode(vec![b'a'; AttachedFile::FILE_BYTES]);
+    let mut task = bare_task("COMPLETED", "done", &[]);
+    task["artifacts"] = json!([{ "artifactId": "a", "parts": [
+        { "raw": largest, "filename": "a.txt", "mediaType": "text/plain" },
+    ] }]);
+    let answer = of_task(task).await.1.unwrap();
+    assert_eq!(answer.files[0].bytes.len(), AttachedFile::FILE_BYTES);
+    let mut task = bare_task("COMPLETED", "done", &[]);
+    let part = json!({ "raw": "aGVsbG8=", "filename": "a.txt" });
+    task["artifacts"] = json!([{ "artifactId": "a", "parts": vec![part; 20] }]);
+    let answer = of_task(task).await.1.unwrap();
+    assert_eq!(answer.files.len(), 16);
+    assert!(answer.text.contains("too many artifacts or files"));
+}
+
+#[tokio::test]
+async fn files_are_sent_by_value_over_both_bindings() {
+    for binding in [Binding::JsonRpc, Binding::HttpJson] {
+        let scripted = Scripted::start(binding, false, |_| {
+            Said::Whole(bare_task("COMPLETED", "seen", &[]))
+        })
+        .await;
+        let mut call = send("look");
+        if let RemoteCall::Send { files, .. } = &mut call {
+            files.push(AttachedFile::image("one.png", *b"\x89PNG\r\n\x1a\npixels").unwrap());
+        }
+        hear(&*scripted.agent().await, call).await.1.unwrap();
+        let (Op::Send(sent) | Op::Stream(sent)) = &scripted.asked()[0] else {
+            panic!("{:?}", scripted.asked());
+        };
+        assert_eq!(
+            sent["message"]["parts"],
+            json!([
+                { "text": "look" },
+                { "raw": "iVBORw0KGgpwaXhlbHM=", "filename": "one.png", "mediaType": "image/png" },
+            ])
+        );
+    }
 }
 
 #[tokio::test]
 async fn an_answer_longer_than_its_bound_is_cut_with_a_note() {
     let most = 1024 * 1024;
-    let note = "\n[cut: the answer was longer than 1 MiB or had too many artifacts]";
+    let note = "\n[cut: the answer was longer than 1 MiB or had too many artifacts or files]";
     let long = "é".repeat(most / 2 + 9);
     for task in [
         bare_task("COMPLETED", "", &[("a", &long)]),
@@ -268,8 +330,8 @@ async fn odd_and_missing_things_do_not_fail_a_call() {
     assert_eq!(
         end.unwrap(),
         RemoteAnswer {
-            text: "ok".to_owned(),
-            thread: None
+            thread: None,
+            ..RemoteAnswer::from("ok".to_owned())
         }
     );
 }

@@ -165,8 +165,8 @@ async fn a_question_keeps_its_task_and_the_reply_goes_on_with_it() {
             assert_eq!(events, [accepted()]);
             let question = end.unwrap();
             let expected = RemoteAnswer {
-                text: "Which city?".to_owned(),
                 thread: Some(thread(Some("t1"))),
+                ..RemoteAnswer::from("Which city?".to_owned())
             };
             assert_eq!(question, expected, "{binding:?} {streams}");
             let (events, end) = hear(&agent, send_in("Rome", question.thread)).await;
@@ -224,8 +224,8 @@ async fn a_task_that_ended_meanwhile_or_asks_is_answered_at_once() {
             "INPUT_REQUIRED",
             "Which?",
             RemoteAnswer {
-                text: "Which?".to_owned(),
                 thread: Some(thread(Some("t1"))),
+                ..RemoteAnswer::from("Which?".to_owned())
             },
         ),
         ("REJECTED", "not mine", done("[REJECT] not mine")),

@@ -221,6 +221,7 @@ pub fn send_in(text: &str, thread: Option<RemoteThread>) -> RemoteCall {
     RemoteCall::Send {
         key: format!("key of {text}"),
         text: text.into(),
+        files: Vec::new(),
         thread,
     }
 }
@@ -249,8 +250,8 @@ pub fn text(text: &str) -> RemoteEvent {
 /// An answer that ends the task.
 pub fn done(text: &str) -> RemoteAnswer {
     RemoteAnswer {
-        text: text.to_owned(),
         thread: Some(thread(None)),
+        ..RemoteAnswer::from(text.to_owned())
     }
 }
 

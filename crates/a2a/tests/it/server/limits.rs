@@ -1,6 +1,7 @@
 //! The bounds: each is reached, said, and harms nobody else.
 
 use super::support::{TestServer, message, read, reason, reply, sent, settings};
+use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::json;
 use std::time::Duration;
@@ -45,6 +46,39 @@ async fn a_body_past_the_bound_is_refused_in_the_form_of_its_binding() {
             .0,
         200
     );
+}
+
+#[tokio::test]
+async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
+    let mut settings = settings();
+    settings.limits.small_body_bytes = 2_000;
+    settings.limits.large_bodies = 1;
+    settings.limits.body_wait = Duration::from_millis(2_000);
+    let server = TestServer::with(settings).await;
+    let large = json!({ "message": message(&"x".repeat(5_000)) });
+    let whole = |text: &serde_json::Value| text.to_string().into_bytes();
+    let bytes = whole(&large)[..3_000].to_vec();
+    // The first sends so much that it is large, and then no more.
+    let slow = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)])
+        .chain(futures_util::stream::pending());
+    let request = server.request(Method::POST, "/message:send");
+    let request = request.header("content-type", "application/json");
+    let slow = tokio::spawn(request.body(reqwest::Body::wrap_stream(slow)).send());
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (status, body) = server
+        .http(Method::POST, "/message:send", Some(large.clone()))
+        .await;
+    assert_eq!(status, 429, "{body}");
+    assert_eq!(
+        server.send("small").await["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    assert_eq!(slow.await.unwrap().unwrap().status(), 408);
+    // Its place is free again.
+    let (status, body) = server
+        .http(Method::POST, "/message:send", Some(large))
+        .await;
+    assert_eq!(status, 200, "{body}");
 }
 
 #[tokio::test]

@@ -9,7 +9,10 @@ use crate::screen::{self, Layout, Ticker, count};
 use lango_core::{SessionId, StoreError};
 use lango_store::Chain;
 use lango_store::archive::line::{self, LONGEST, Line};
-use lango_store::archive::{Archive, LogRow, SessionRecord, next_rows, verify_record};
+use lango_store::archive::{
+    Archive, LogContents, LogRow, SessionRecord, next_rows, read_attachment, verify_record,
+};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,7 +24,7 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
     let mut ids = Ids::of(app, &arguments.which).await?;
     let mut out = Output::open(arguments.output)?;
     let mut ticker = Ticker::new();
-    let (mut sessions, mut events) = (0, 0);
+    let (mut sessions, mut events, mut attachments) = (0, 0, 0);
     while let Some(id) = ids.next(&*store).await? {
         let mut seen = |done| {
             let line = format!(
@@ -31,7 +34,11 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
             ticker.show(|| line);
         };
         match one(&*store, &id, &mut out, &mut seen).await {
-            Ok(written) => (sessions, events) = (sessions + 1, events + written),
+            Ok(written) => {
+                sessions += 1;
+                events += written.events;
+                attachments += written.attachments;
+            }
             // One of all that was deleted before it was its turn.
             Err(Wrong::Gone) if arguments.which.all => {}
             Err(Wrong::Gone) => return Err(StoreError::NotFound { id }.into()),
@@ -47,10 +54,13 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
             .next("`lango sessions list` shows the sessions"));
     }
     let place = out.finish()?;
-    let (sessions, events) = (count(sessions, "session"), count(events, "event"));
+    let mut written = format!("{}, {}", count(sessions, "session"), count(events, "event"));
+    if attachments > 0 {
+        written = format!("{written}, {}", count(attachments, "attachment"));
+    }
     screen::say(&match place {
-        Some(path) => format!("exported {sessions}, {events}, to {}", path.display()),
-        None => format!("exported {sessions}, {events}"),
+        Some(path) => format!("exported {written}, to {}", path.display()),
+        None => format!("exported {written}"),
     });
     Ok(())
 }
@@ -67,27 +77,35 @@ impl<E: Into<Failure>> From<E> for Wrong {
     }
 }
 
-/// Writes one session as it is at this moment; what is said in it meanwhile is not in it. Gives the number of its events.
+/// Writes one session as it is at this moment; what is said in it meanwhile is not in it.
 async fn one(
     store: &dyn Archive,
     id: &SessionId,
     out: &mut Output,
     seen: &mut (dyn FnMut(u64) + Send),
-) -> Result<u64, Wrong> {
+) -> Result<LogContents, Wrong> {
     let record = match store.record(id).await {
         Err(StoreError::NotFound { .. }) => return Err(Wrong::Gone),
         record => record?,
     };
-    let heading = line_of_session(&record)?;
+    line_of_session(&record, 0)?;
     // Nothing of a log that is damaged is written, so it is read twice.
-    let whole = verify_record(store, &record, &mut |_| ()).await;
-    whole.map_err(damaged)?;
-    out.line(&heading)?;
+    let contents = verify_record(store, &record, &mut |_| ()).await;
+    let contents = contents.map_err(damaged)?;
+    out.line(&line_of_session(&record, contents.attachments)?)?;
     let mut chain = Chain::of(id);
+    let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
         let rows = next_rows(store, &record, &chain).await;
         for row in rows.map_err(damaged)? {
-            chain.take(&row).map_err(damaged)?;
+            let body = chain.take(&row).map_err(damaged)?;
+            for attachment in body.attachments() {
+                if attachments.insert(attachment.digest.clone()) {
+                    let bytes = read_attachment(store, &record, row.seq, attachment).await;
+                    let bytes = bytes.map_err(damaged)?;
+                    out.line(&line::of_attachment(id, &attachment.digest, &bytes)?)?;
+                }
+            }
             out.line(&line_of(&row)?)?;
         }
         seen(chain.count());
@@ -100,7 +118,7 @@ async fn one(
         })
         .into());
     }
-    Ok(record.events)
+    Ok(contents)
 }
 
 fn damaged(error: StoreError) -> Failure {
@@ -112,8 +130,12 @@ fn damaged(error: StoreError) -> Failure {
 }
 
 /// The first line of a session. One that nobody could import is not written.
-fn line_of_session(record: &SessionRecord) -> Result<String, Failure> {
-    let text = line::sealed(&screen::json(&line::heading(record), Layout::Line)?);
+fn line_of_session(record: &SessionRecord, attachments: u64) -> Result<String, Failure> {
+    let heading = match attachments {
+        0 => line::heading(record),
+        _ => line::heading(record).with_attachments(),
+    };
+    let text = line::sealed(&screen::json(&heading, Layout::Line)?);
     match line::read(&text) {
         Ok(Line::Session(read)) if read == *record => Ok(text),
         read => {

@@ -1,6 +1,7 @@
 //! Taking in sessions that were exported. The file is nobody's word: every line is checked before it is stored, and a session
 //! is seen when the last of its events is there. What a process that was killed left behind is replaced by the next try.
 
+mod attachments;
 mod closing;
 mod lines;
 
@@ -8,9 +9,10 @@ use crate::app::App;
 use crate::args::ImportArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
+use attachments::GivenAttachments;
 use lango_core::{Hold, NewSession, Page, Patience, SessionId, StoreError, UserId};
 use lango_store::Chain;
-use lango_store::archive::line::{self, Line};
+use lango_store::archive::line::{self, AttachmentLine, Line};
 use lango_store::archive::{Keeper, LogRow, ROWS_AT_ONCE, SessionRecord, remove};
 use lines::Lines;
 use std::collections::BTreeMap;
@@ -149,6 +151,7 @@ struct Incoming {
     kind: Kind,
     rows: Vec<LogRow>,
     bytes: usize,
+    attachments: GivenAttachments,
     _hold: Hold,
 }
 
@@ -182,6 +185,7 @@ impl Import<'_> {
                     self.begin(record).await?;
                 }
                 Line::Event(row) => self.take(row).await?,
+                Line::Attachment(attachment) => self.take_attachment(attachment).await?,
             }
             let (number, sessions) = (lines.number(), self.report.imported);
             self.ticker
@@ -216,6 +220,7 @@ impl Import<'_> {
             kind,
             rows: Vec::new(),
             bytes: 0,
+            attachments: GivenAttachments::default(),
             _hold: hold,
         });
         Ok(())
@@ -248,10 +253,11 @@ impl Import<'_> {
             let said = format!("session `{}` should end after {events}", current.record.id);
             return Err(Wrong::Line(said));
         }
-        current
+        let body = current
             .chain
             .take(&row)
             .map_err(|error| Wrong::Line(error.to_string()))?;
+        current.attachments.refer(&body).map_err(Wrong::Line)?;
         match current.kind {
             Kind::Left => {}
             // Where there are hashes, the last one stands for all before it.
@@ -278,11 +284,27 @@ impl Import<'_> {
         Ok(())
     }
 
+    /// Stores the bytes of an attachment before the event that refers to them. If none comes, they expire by themselves.
+    async fn take_attachment(&mut self, attachment: AttachmentLine) -> Result<(), Wrong> {
+        let Some(current) = &mut self.current else {
+            let said = "there is an attachment before the line of its session";
+            return Err(Wrong::Line(said.to_owned()));
+        };
+        let given = current.attachments.give(&current.record, &attachment);
+        given.map_err(Wrong::Line)?;
+        if matches!(current.kind, Kind::New) {
+            let user = &current.record.user;
+            self.store.put(user, attachment.bytes).await?;
+        }
+        Ok(())
+    }
+
     /// The session whose lines were read is whole, or it is not.
     async fn finish(&mut self) -> Result<(), Wrong> {
         let Some(current) = &mut self.current else {
             return Ok(());
         };
+        current.attachments.finish().map_err(Wrong::Line)?;
         let record = &current.record;
         let there = current.chain.count();
         if there != record.events {

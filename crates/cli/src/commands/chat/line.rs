@@ -1,5 +1,6 @@
 //! The line the person types, with history across chats. Editing waits for keys, so it runs on a thread of its own.
 
+use crate::attach::{mentioned_files, read_files};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::UserInput;
@@ -35,13 +36,14 @@ impl LineInput {
         })
     }
 
-    /// A line as a question: typed, unless standard input is no terminal.
-    pub fn as_question(&self, line: &str) -> UserInput {
-        if std::io::stdin().is_terminal() {
-            line.into()
-        } else {
-            UserInput::piped(line, 0)
+    /// A line as a question: typed, with the files that it names, unless standard input is no terminal.
+    pub fn as_question(&self, line: &str) -> Result<UserInput, Failure> {
+        if !std::io::stdin().is_terminal() {
+            return Ok(UserInput::piped(line, 0));
         }
+        let mut question = UserInput::from(line);
+        question.files = read_files(&mentioned_files(line))?;
+        Ok(question)
     }
 
     /// Waits for the next line.

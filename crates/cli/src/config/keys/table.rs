@@ -37,6 +37,28 @@ pub static KEYS: &[Key] = &[
         untrusted: Untrusted::Ignored,
     },
     Key {
+        name: "agent.temperature",
+        help: "sampling temperature of every model that takes one, from 0 to 2",
+        field: |settings, _| &mut settings.agent.temperature,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "agent.reasoningEffort",
+        help: "how much models think: `none`, `minimal`, `low`, `medium` or `high`; their default when not set",
+        field: |settings, _| &mut settings.agent.reasoning_effort,
+        // Less thinking costs less, and makes an agent easier to mislead by the very files of the project.
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "agent.maxOutputTokens",
+        help: "tokens of one reply, reasoning included; from 1 to 1000000",
+        field: |settings, _| &mut settings.agent.max_output_tokens,
+        untrusted: Untrusted::OnlyLower(|settings| {
+            let most = settings.agent.model_settings().max_output_tokens;
+            most.unwrap_or(u64::MAX)
+        }),
+    },
+    Key {
         name: "agent.maxDelegationRounds",
         help: "delegation rounds of a turn; zero means the default of 3",
         field: |settings, _| &mut settings.agent.max_delegation_rounds,
@@ -102,6 +124,12 @@ pub static KEYS: &[Key] = &[
         name: "providers.<id>.kind",
         help: "how a provider is spoken to: `openai` (very many servers), `anthropic` or `gemini`",
         field: |settings, id| &mut settings.provider(id).kind,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "providers.<id>.api",
+        help: "the API of a provider of the kind `openai`: `responses` or `chat`; by its address when not set",
+        field: |settings, id| &mut settings.provider(id).api,
         untrusted: Untrusted::Ignored,
     },
     Key {

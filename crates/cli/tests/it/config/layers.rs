@@ -68,6 +68,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         agentsDir = "/agents"
         [providers.mine]
         kind = "anthropic"
+        api = "chat"
         contextTokens = 9
         stream = false
         baseUrl = "http://127.0.0.1:1"
@@ -159,6 +160,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(agent.idle_timeout, std::time::Duration::from_secs(7));
     let provider = &loaded.settings.providers["mine"];
     assert_eq!(provider.kind, Some(lango_models::Kind::Anthropic));
+    assert_eq!(provider.api, Some(lango_models::Api::Chat));
     assert_eq!(provider.base_url.as_deref(), Some("http://127.0.0.1:1"));
     assert_eq!(provider.api_key_env.as_deref(), Some("MY_KEY"));
     assert_eq!((provider.context_tokens, provider.stream), (Some(9), false));

@@ -7,7 +7,7 @@
 use super::super::KIND;
 use super::{Echo, all, create, eager, echoing, end_of, marks, memory};
 use crate::place::{Place, open};
-use lango_core::{Event, EventBody, Model, Outcome, Page, Timestamp, Usage};
+use lango_core::{Event, EventBody, Model, Outcome, Page, SessionStore, Timestamp, Usage};
 use lango_knowledge::MemoryReport;
 use lango_store::{Database, Generation, MemoryOwner};
 use lango_testkit::model::ScriptedModel;
@@ -210,7 +210,10 @@ async fn close_what_was_left(store: &Arc<dyn Database>, owner: &MemoryOwner) {
     let head = store.open(&owner.session).await.unwrap();
     let Some(from) = head.unfinished else { return };
     let page = Page { from, limit: 1 };
-    let first = store.read(&owner.session, page).await.unwrap().remove(0);
+    let first = SessionStore::read(&**store, &owner.session, page)
+        .await
+        .unwrap()
+        .remove(0);
     let end = Event {
         seq: head.next_seq,
         time: Timestamp(0),

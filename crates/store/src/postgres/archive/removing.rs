@@ -8,6 +8,7 @@ use super::statements::{
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
 use crate::postgres::PostgresStore;
 use crate::postgres::asking::{execute, row, rows};
+use crate::postgres::attachments;
 use crate::postgres::database::Values;
 use crate::postgres::failure::Failure;
 use crate::postgres::library::remove_document;
@@ -46,8 +47,15 @@ impl Removing for PostgresStore {
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = Text::from(session.as_str());
-        self.repeatable_change(session, |transaction, session| {
+        let removed = self.repeatable_change(session, |transaction, session| {
             Box::pin(remove_some(transaction, session))
+        });
+        Box::pin(async move {
+            let is_removed = removed.await?;
+            if is_removed {
+                self.delete_expired_puts().await?;
+            }
+            Ok(is_removed)
         })
     }
 
@@ -99,6 +107,7 @@ impl Removing for PostgresStore {
     fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
         Box::pin(async {
             while self.remove_old_holds().await? > 0 {}
+            while self.delete_expired_puts().await? > 0 {}
             // The rest the server does by itself, while others go on.
             Ok(Wiped::LeftToServer)
         })
@@ -122,7 +131,10 @@ async fn remove_some(transaction: &Transaction<'_>, session: &str) -> Result<boo
         return Ok(true);
     };
     let user = words(&hidden, 0)?;
-    if remove_library(transaction, id).await? || remove_turns(transaction, &user, id).await? {
+    if remove_library(transaction, id).await?
+        || attachments::remove_some(transaction, &user, id).await?
+        || remove_turns(transaction, &user, id).await?
+    {
         return Ok(false);
     }
     for statement in DELETE_MANY {

@@ -113,7 +113,7 @@ mod tests {
     use crate::tables::TABLES;
 
     const ALL: [&str; 17] = [
-        APPEND_HIDDEN,
+        APPEND_HIDDEN.plain,
         IDS,
         RECORD,
         ROWS,

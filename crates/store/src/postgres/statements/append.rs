@@ -2,9 +2,29 @@
 //!
 //! It locks the row that says who holds the session, so that nobody can take the session over between its check and its
 //! commit, and writes only if the log ends where the batch begins. What it found is its answer. Its values are those of
-//! [`Effects`](crate::postgres::effects::Effects) in their order.
+//! [`Effects`](crate::postgres::effects::Effects) in their order. Only a batch with attachments refers to them, in a form of
+//! the statement with one more value, so that all others pay nothing for it.
 
-/// What both kinds of append do once the session is known to be ours.
+/// An append in its two forms.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::postgres) struct Append {
+    /// Of a batch without attachments.
+    pub plain: &'static str,
+    /// Of a batch whose events refer to the digests in `$39`.
+    pub with_attachments: &'static str,
+}
+
+/// Both forms of an append that begins with a guard.
+macro_rules! append {
+    ($guard:literal) => {
+        Append {
+            plain: concat!($guard, written!(), found!()),
+            with_attachments: concat!($guard, written!(), referred!(), found!()),
+        }
+    };
+}
+
+/// What every append writes once the session is known to be ours.
 macro_rules! written {
     () => {
         r#"
@@ -62,7 +82,33 @@ macro_rules! written {
             ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task),
      returned AS (
         UPDATE remote_threads SET task = NULL
-          FROM may WHERE remote_threads.session = $1 AND remote_threads.agent = ANY ($38::text[]))
+          FROM may WHERE remote_threads.session = $1 AND remote_threads.agent = ANY ($38::text[]))"#
+    };
+}
+
+/// What an append with attachments writes besides. The first event of a session that refers to bytes uses up their oldest put.
+macro_rules! referred {
+    () => {
+        r#",
+     referred AS (
+        INSERT INTO attachment_references (session, digest, "user")
+        SELECT $1, file.digest,
+               CASE WHEN starts_with(may.owner, chr(1) || '1') THEN substr(may.owner, 3) ELSE may.owner END
+          FROM may, unnest($39::text[]) AS file (digest)
+            ON CONFLICT (session, digest) DO NOTHING
+        RETURNING "user", digest),
+     used_up AS (
+        DELETE FROM attachment_puts AS put USING referred
+         WHERE put."user" = referred."user" AND put.digest = referred.digest
+           AND put.time = (SELECT min(time) FROM attachment_puts AS oldest
+                            WHERE oldest."user" = referred."user" AND oldest.digest = referred.digest))"#
+    };
+}
+
+/// What an append answers.
+macro_rules! found {
+    () => {
+        r#"
      SELECT EXISTS (SELECT FROM sessions WHERE id = $1),
             EXISTS (SELECT FROM guard),
             (SELECT seq FROM log_end),
@@ -72,30 +118,27 @@ macro_rules! written {
 }
 
 /// An append by the holder of the session: `$2` is the number of the hold.
-pub(in crate::postgres) const APPEND_HELD: &str = concat!(
+pub(in crate::postgres) const APPEND_HELD: Append = append!(
     r#"WITH guard AS MATERIALIZED (
         SELECT 1 FROM holds
          WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
            AND NOT EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1'))
-           FOR NO KEY UPDATE),"#,
-    written!()
+           FOR NO KEY UPDATE),"#
 );
 
 /// An append to a session that nobody else holds: `$2` is who we are.
-pub(in crate::postgres) const APPEND_FREE: &str = concat!(
+pub(in crate::postgres) const APPEND_FREE: Append = append!(
     r#"WITH guard AS (
         INSERT INTO holds (session, holder, fence, until)
         SELECT id, $2, 0, '-infinity' FROM sessions WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
             ON CONFLICT (session) DO UPDATE SET fence = holds.fence
          WHERE holds.until <= clock_timestamp() OR holds.holder = excluded.holder
-        RETURNING 1),"#,
-    written!()
+        RETURNING 1),"#
 );
 
 /// An append to a session that is hidden, by whoever brings it: `$2` says nothing.
-pub(in crate::postgres) const APPEND_HIDDEN: &str = concat!(
+pub(in crate::postgres) const APPEND_HIDDEN: Append = append!(
     r#"WITH guard AS MATERIALIZED (
         SELECT $2::bigint FROM sessions
-         WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#,
-    written!()
+         WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#
 );

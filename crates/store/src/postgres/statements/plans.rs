@@ -12,8 +12,8 @@ use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
 const ALL: [&str; 36] = [
-    APPEND_FREE,
-    APPEND_HELD,
+    APPEND_FREE.plain,
+    APPEND_HELD.plain,
     APPROVALS,
     ASK_TO_CANCEL,
     BY_CONTEXT,
@@ -152,7 +152,13 @@ SET plan_cache_mode = force_generic_plan"#;
 #[tokio::test]
 async fn a_turn_reads_events_and_turns_by_their_keys_even_where_there_is_but_one_session() {
     let client = rows(ONE_LONG_SESSION).await;
-    for statement in [APPEND_FREE, APPEND_HELD, HEAD, LOG_END, TURN_EVENTS] {
+    for statement in [
+        APPEND_FREE.plain,
+        APPEND_HELD.plain,
+        HEAD,
+        LOG_END,
+        TURN_EVENTS,
+    ] {
         let plan = plan_of(&client, statement).await;
         let scans = ["Seq Scan on events", "Seq Scan on turns"];
         assert!(

@@ -9,6 +9,7 @@ use super::statements::{
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
 use crate::sqlite::SqliteStore;
+use crate::sqlite::attachments;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::library::wipe_document;
 use crate::sqlite::rows::{bound, limit};
@@ -38,7 +39,11 @@ impl Removing for SqliteStore {
             connection.execute_batch(BEGIN_WIPING)?;
             let removed = remove_some(connection, session.as_str());
             connection.execute_batch(END_WIPING)?;
-            removed
+            let is_removed = removed?;
+            if is_removed {
+                attachments::delete_expired(connection)?;
+            }
+            Ok(is_removed)
         }))
     }
 
@@ -96,7 +101,10 @@ impl Removing for SqliteStore {
     }
 
     fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
-        Box::pin(self.compact())
+        Box::pin(async {
+            while self.writer.change(attachments::delete_expired).await? > 0 {}
+            self.compact().await
+        })
     }
 }
 
@@ -108,7 +116,10 @@ fn remove_some(connection: &Connection, session: &str) -> Result<bool, Failure> 
     let Some(user) = user else {
         return Ok(true);
     };
-    if remove_library(connection, session)? || remove_turns(connection, &user, session)? {
+    if remove_library(connection, session)?
+        || attachments::remove_some(connection, &user, session)?
+        || remove_turns(connection, &user, session)?
+    {
         return Ok(false);
     }
     for statement in DELETE_MANY {

@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::exit::Failure;
-use lango_core::{Clock, Page, SessionId};
+use lango_core::{Clock, Page, SessionId, SessionStore};
 use lango_engine::{Input, LookBack, Rules, SystemClock, Turn, TurnStart};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) async fn close(app: &App, session: &SessionId) -> Result<bool, Failur
         from: first_seq,
         limit: usize::try_from(head.next_seq - first_seq).unwrap_or(usize::MAX),
     };
-    let events = store.read(session, page).await?;
+    let events = SessionStore::read(&**store, session, page).await?;
     let Some(first) = events.first() else {
         return Ok(false);
     };

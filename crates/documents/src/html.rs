@@ -3,9 +3,9 @@
 //! It is no parser of documents: it walks over tags, breaks lines at those that stand alone, and leaves out what is not
 //! shown. Whatever the page holds, something sensible comes out.
 
-/// A page.
+/// The text of a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub struct HtmlText {
     /// What it calls itself.
     pub title: Option<String>,
     /// Its text.
@@ -51,8 +51,8 @@ const ALONE: [&str; 30] = [
     "caption",
 ];
 
-/// Reads a page.
-pub(super) fn read(html: &str) -> Page {
+/// Reads the text of a page.
+pub fn read_html(html: &str) -> HtmlText {
     let mut reader = Reader {
         text: String::with_capacity(html.len() / 2),
         title: None,
@@ -64,7 +64,7 @@ pub(super) fn read(html: &str) -> Page {
         rest = reader.markup(&rest[at..]);
     }
     reader.words(rest);
-    Page {
+    HtmlText {
         title: reader.title,
         text: reader.text,
     }

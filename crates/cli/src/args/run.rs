@@ -1,0 +1,45 @@
+//! The arguments of `lango run`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `lango run`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:\n  lango run \"what files are here?\"\n  \
+                        cat error.log | lango run \"what broke?\" > answer.md\n  \
+                        lango run --attach screen.png \"what is wrong here?\"\n  \
+                        lango run --json \"hello\"\n  \
+                        lango run --schema files.json \"which files are here?\" | jq .files\n  \
+                        lango run --session s_1k2m \"and then?\"")]
+pub struct RunArguments {
+    /// What to ask; `-`, or nothing, takes it from standard input. Piped input is added to it.
+    pub prompt: Vec<String>,
+
+    /// Attach a file: an image (PNG, JPEG, GIF, WebP; 5 MB), or text, HTML or PDF (10 MB); can be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
+
+    /// Print one JSON object with the answer, the outcome and the counts.
+    #[arg(long, conflicts_with = "jsonl")]
+    pub json: bool,
+
+    /// Print the events as they are stored, one JSON object a line.
+    #[arg(long)]
+    pub jsonl: bool,
+
+    /// Answer with JSON that satisfies the JSON schema in this file; exit 1 if the model cannot.
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+
+    /// Go on with a session; the beginning of its id is enough.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Store nothing.
+    #[arg(long, conflicts_with = "session")]
+    pub ephemeral: bool,
+
+    /// No progress on stderr.
+    #[arg(short, long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,138 @@
+//! Files that belong to a message. Events hold references; the bytes are stored once per user, under their digest.
+
+use crate::{BoxFuture, StoreError, Text, UserId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A reference to a stored file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// The name that people and models know it by, unique among those that a turn shows.
+    pub name: Text,
+    /// An image's media type, or `text/…` for everything that was attached as text.
+    pub media_type: Text,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub digest: Text,
+    /// The size in bytes.
+    pub size: u64,
+}
+
+impl Attachment {
+    /// Whether it is an image.
+    pub fn is_image(&self) -> bool {
+        self.media_type.starts_with("image/")
+    }
+
+    /// Whether it is text that every model can read.
+    pub fn is_text(&self) -> bool {
+        self.media_type.starts_with("text/")
+    }
+}
+
+/// A file with its bytes, on its way into a message or out of one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AttachedFile {
+    /// The name that its sender gave it. Whoever stores it makes it safe and unique.
+    pub name: String,
+    /// An image's media type, or `text/…`.
+    pub media_type: Text,
+    /// The content; UTF-8 if it is text.
+    pub bytes: Arc<[u8]>,
+}
+
+impl AttachedFile {
+    /// The largest image in bytes.
+    pub const IMAGE_BYTES: usize = 5_000_000;
+    /// The largest file in bytes.
+    pub const FILE_BYTES: usize = 10_000_000;
+    /// The most files of one message or one result.
+    pub const PER_MESSAGE: usize = 16;
+    /// The most bytes of all files of one message or one result. In base64 they fit into a provider's request.
+    pub const MESSAGE_BYTES: usize = 20_000_000;
+
+    /// An image, if the bytes are one of a type that models see: PNG, JPEG, GIF or WebP.
+    pub fn image(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Option<Self> {
+        let bytes = bytes.into();
+        let media_type = image_type(&bytes)?.into();
+        Some(Self {
+            name: name.into(),
+            media_type,
+            bytes,
+        })
+    }
+
+    /// A file that is shown as text.
+    pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            media_type: "text/plain".into(),
+            bytes: text.into().into_bytes().into(),
+        }
+    }
+
+    /// Returns the largest size that a file of its type may have, in bytes.
+    pub fn most_bytes(&self) -> usize {
+        if self.media_type.starts_with("image/") {
+            Self::IMAGE_BYTES
+        } else {
+            Self::FILE_BYTES
+        }
+    }
+}
+
+impl std::fmt::Debug for AttachedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AttachedFile")
+            .field("name", &self.name)
+            .field("media_type", &self.media_type)
+            .field("bytes", &self.bytes.len())
+            .finish()
+    }
+}
+
+/// Returns the media type of an image that models see, by its first bytes: names and senders may be wrong.
+pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Where the bytes of attachments are.
+pub trait AttachmentStore: Send + Sync {
+    /// Stores bytes of a user, once however often they are stored, and returns their digest. Bytes that no event refers
+    /// to are deleted after a day.
+    fn put<'a>(
+        &'a self,
+        user: &'a UserId,
+        bytes: Arc<[u8]>,
+    ) -> BoxFuture<'a, Result<Text, StoreError>>;
+
+    /// Reads bytes of a user by their digest.
+    fn read<'a>(
+        &'a self,
+        user: &'a UserId,
+        digest: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>>;
+}
+
+/// The bytes of the attachments of a request, by digest.
+pub type AttachmentContents = BTreeMap<Text, Arc<[u8]>>;

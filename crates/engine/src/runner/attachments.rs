@@ -1,0 +1,98 @@
+//! Storing the files of a message or a result before the event that refers to them, and reading them for whoever is sent them.
+
+use super::{RunnerError, RunnerParts};
+use crate::attachments::check_files;
+use lango_core::{
+    AttachedFile, Attachment, Message, ModelRequest, StoreError, Text, UserId, UserInput,
+};
+use std::sync::Arc;
+
+/// Stores the new files of a question. One that cannot be attached refuses the whole question.
+pub(super) async fn store_question(
+    parts: &RunnerParts,
+    user: &UserId,
+    question: &mut UserInput,
+) -> Result<(), RunnerError> {
+    if question.files.is_empty() {
+        return Ok(());
+    }
+    let stored = store_checked(parts, user, std::mem::take(&mut question.files)).await?;
+    question.attachments.extend(stored);
+    Ok(())
+}
+
+/// Checks files and stores them, all or none.
+pub(super) async fn store_checked(
+    parts: &RunnerParts,
+    user: &UserId,
+    files: Vec<AttachedFile>,
+) -> Result<Vec<Attachment>, RunnerError> {
+    let (files, refused) = check_files(files);
+    match refused.into_iter().next() {
+        Some(problem) => Err(RunnerError::NotAttached { problem }),
+        None => Ok(store_files(parts, user, files).await?),
+    }
+}
+
+/// Stores checked files, and returns references in their order.
+pub(super) async fn store_files(
+    parts: &RunnerParts,
+    user: &UserId,
+    files: Vec<AttachedFile>,
+) -> Result<Vec<Attachment>, StoreError> {
+    let mut stored = Vec::with_capacity(files.len());
+    for file in files {
+        let size = file.bytes.len() as u64;
+        stored.push(Attachment {
+            digest: parts.attachments.put(user, file.bytes).await?,
+            name: file.name.into(),
+            media_type: file.media_type,
+            size,
+        });
+    }
+    Ok(stored)
+}
+
+/// Reads the bytes that a request mentions.
+pub(super) async fn load_contents(
+    parts: &RunnerParts,
+    user: &UserId,
+    request: &mut ModelRequest,
+) -> Result<(), StoreError> {
+    for message in &request.messages {
+        let (Message::User { attachments, .. } | Message::Result { attachments, .. }) = message
+        else {
+            continue;
+        };
+        for attachment in attachments {
+            let digest = &attachment.digest;
+            if request.contents.contains_key(digest) {
+                continue;
+            }
+            if let Some(bytes) = parts.attachments.read(user, digest).await? {
+                request.contents.insert(Text::clone(digest), bytes);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads files for a remote agent, and names those whose content is gone.
+pub(super) async fn read_files(
+    parts: &RunnerParts,
+    user: &UserId,
+    attachments: &[Attachment],
+) -> Result<(Vec<AttachedFile>, Vec<Text>), StoreError> {
+    let (mut files, mut gone) = (Vec::new(), Vec::new());
+    for attachment in attachments {
+        match parts.attachments.read(user, &attachment.digest).await? {
+            Some(bytes) => files.push(AttachedFile {
+                name: attachment.name.to_string(),
+                media_type: Text::clone(&attachment.media_type),
+                bytes: Arc::clone(&bytes),
+            }),
+            None => gone.push(Text::clone(&attachment.name)),
+        }
+    }
+    Ok((files, gone))
+}

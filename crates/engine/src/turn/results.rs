@@ -1,0 +1,102 @@
+//! Putting results to calls, and ending frames: a sub-agent's end is the result of the call that opened it.
+
+use super::frame::{FrameEnd, SlotState};
+use super::state::State;
+use crate::instruction;
+use crate::rejection;
+use lango_core::{Attachment, CallId, CallStatus, FrameId, Limit, Text};
+use std::sync::Arc;
+
+impl State {
+    pub fn remote_returned(
+        &mut self,
+        frame: &FrameId,
+        status: CallStatus,
+        output: &Text,
+        is_final: bool,
+    ) {
+        let end = match status {
+            _ if is_final => FrameEnd::Answered(Arc::clone(output)),
+            // The refusal itself is the event that follows.
+            CallStatus::Ok if rejection::reason(output).is_some() => return,
+            CallStatus::Ok => FrameEnd::Failed("it answered nothing".into()),
+            _ => FrameEnd::Failed(Arc::clone(output)),
+        };
+        self.end(frame, end);
+    }
+
+    /// Puts a result to its call, in the frame that made it.
+    pub fn answer(
+        &mut self,
+        frame: &FrameId,
+        call: &CallId,
+        text: Text,
+        failed: bool,
+        attachments: Vec<Attachment>,
+    ) {
+        let now = self.events;
+        self.change(frame, |frame| {
+            let Some(slot) = frame.slot_mut(call) else {
+                return;
+            };
+            let answered = SlotState::Answered {
+                text: Arc::clone(&text),
+                failed,
+                attachments,
+            };
+            match std::mem::replace(&mut slot.state, answered) {
+                SlotState::Running {
+                    tool, arguments, ..
+                } => {
+                    frame.repetition.push(tool, arguments, text);
+                    frame.faulty_replies = 0;
+                }
+                SlotState::Delegated => frame.faulty_replies = 0,
+                SlotState::Open | SlotState::Asked { .. } | SlotState::Answered { .. } => {}
+            }
+            frame.waiting_since = now;
+        });
+    }
+
+    pub fn end_at(&mut self, frame: &FrameId, limit: Limit) {
+        self.limit_hit = Some(limit);
+        self.end(frame, FrameEnd::Limited(limit));
+    }
+
+    /// Ends a frame; a sub-agent's end answers the call that opened it.
+    pub fn end(&mut self, frame: &FrameId, end: FrameEnd) {
+        if !frame.is_root() {
+            let ended = self.frame(frame);
+            let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
+            let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
+            let is_remote = ended.is_some_and(|frame| frame.remote);
+            let asks = asks.is_some();
+            let (text, failed): (Text, bool) = match &end {
+                FrameEnd::Answered(text) => (Arc::clone(text), false),
+                FrameEnd::Rejected(reason) => {
+                    (format!("{agent} rejected the task: {reason}").into(), true)
+                }
+                FrameEnd::Limited(limit) => (
+                    format!(
+                        "{agent} was stopped by a limit of this turn ({})",
+                        limit.key()
+                    )
+                    .into(),
+                    true,
+                ),
+                FrameEnd::Failed(detail) => {
+                    (format!("{agent} gave no answer: {detail}").into(), true)
+                }
+            };
+            let text = match is_remote {
+                true => instruction::from_outside(&agent, &text, asks && !failed),
+                false => text,
+            };
+            let returned = ended.map_or_else(Vec::new, |frame| frame.returned.clone());
+            let call = CallId::from(frame);
+            self.answer(&FrameId::root(), &call, text, failed, returned);
+            self.lower_trust(&FrameId::root(), self.trust_of(frame));
+        }
+        self.change(frame, |frame| frame.end = Some(end));
+    }
+}

@@ -1,0 +1,121 @@
+//! The two APIs that providers of OpenAI's kind have, and which of them an address speaks when the configuration does not
+//! say. Azure is OpenAI's kind too, with a path and a header of its own.
+
+use crate::openai;
+use reqwest::Url;
+
+/// An API of OpenAI's kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Chat completions, which very many servers speak.
+    Chat,
+    /// OpenAI's Responses, the only API over which its newer models take tools.
+    Responses,
+}
+
+impl Api {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Chat, Self::Responses];
+
+    /// Its name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+        }
+    }
+
+    /// The API to use at an address: Responses at OpenAI and at Azure's `/openai/v1`, chat completions everywhere else.
+    pub fn at(base_url: &str) -> Self {
+        let Ok(url) = Url::parse(base_url) else {
+            return Self::Chat;
+        };
+        let host = url.host_str().unwrap_or_default();
+        let path = url.path().trim_end_matches('/');
+        let is_openai = host == "api.openai.com" || host.ends_with(".api.openai.com");
+        if is_openai || (is_azure(host) && ["", AZURE_PATH].contains(&path)) {
+            Self::Responses
+        } else {
+            Self::Chat
+        }
+    }
+}
+
+/// Where Azure has the API without dated versions.
+const AZURE_PATH: &str = "/openai/v1";
+
+fn is_azure(host: &str) -> bool {
+    [
+        ".openai.azure.com",
+        ".cognitiveservices.azure.com",
+        ".services.ai.azure.com",
+    ]
+    .iter()
+    .any(|domain| host.ends_with(domain))
+}
+
+fn is_at_azure(base_url: &str) -> bool {
+    Url::parse(base_url).is_ok_and(|url| url.host_str().is_some_and(is_azure))
+}
+
+/// The path that an address of OpenAI's kind gets if it has none.
+pub(crate) fn version(base_url: &str) -> &'static str {
+    if is_at_azure(base_url) {
+        AZURE_PATH
+    } else {
+        "/v1"
+    }
+}
+
+/// The headers with a key for an address of OpenAI's kind. Azure takes its keys in a header of their own, and the tokens
+/// of its directory, which are JSON web tokens, as everybody else.
+pub(crate) fn headers(base_url: &str, key: Option<&str>) -> Vec<(&'static str, String)> {
+    match key {
+        Some(key) if is_at_azure(base_url) && !key.starts_with("eyJ") => {
+            vec![("api-key", key.to_owned())]
+        }
+        key => openai::headers(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openai_and_azure_speak_responses_and_everybody_else_chat() {
+        for address in [
+            "https://api.openai.com/v1",
+            "https://eu.api.openai.com/v1",
+            "https://API.OpenAI.com",
+            "https://mine.openai.azure.com/openai/v1/",
+            "https://mine.openai.azure.com/openai/v1?api-version=preview",
+            "https://mine.cognitiveservices.azure.com/openai/v1",
+            "https://mine.services.ai.azure.com",
+        ] {
+            assert_eq!(Api::at(address), Api::Responses, "{address}");
+        }
+        for address in [
+            "http://127.0.0.1:11434/v1",
+            "https://openrouter.ai/api/v1",
+            "https://api.openai.com.example.org/v1",
+            "https://myapi.openai.com/v1",
+            "https://mine.services.ai.azure.com/models",
+            "https://mine.openai.azure.com/openai/deployments/mine?api-version=2024-10-21",
+            "nonsense",
+        ] {
+            assert_eq!(Api::at(address), Api::Chat, "{address}");
+        }
+    }
+
+    #[test]
+    fn azure_takes_a_key_in_its_own_header_and_a_token_as_everybody() {
+        let azure = "https://mine.openai.azure.com/openai/v1";
+        assert_eq!(headers(azure, Some("abc")), [("api-key", "abc".to_owned())]);
+        let token = headers(azure, Some("eyJhbGciOi.J9.x"));
+        assert_eq!(token[0].0, "authorization");
+        let openai = headers("https://api.openai.com/v1", Some("abc"));
+        assert_eq!(openai, [("authorization", "Bearer abc".to_owned())]);
+        assert!(headers(azure, None).is_empty());
+    }
+}

@@ -1,0 +1,65 @@
+//! Reasoning that a server wants back with the next request, in the two forms in which servers send it: `reasoning_content`, a
+//! text (DeepSeek, Moonshot and others, which refuse a tool call without it), and `reasoning_details`, a list whose signed
+//! entries are valid only whole (OpenRouter).
+
+use crate::wire::Room;
+use lango_core::ModelFault;
+use serde_json::{Map, Value, json};
+
+/// The reasoning of one reply.
+#[derive(Default)]
+pub(super) struct Reasoning {
+    content: String,
+    details: Vec<Value>,
+}
+
+impl Reasoning {
+    /// Adds what a `delta` or a `message` holds of it.
+    pub fn add(&mut self, message: &Value, room: &mut Room) -> Result<(), ModelFault> {
+        let content = message["reasoning_content"].as_str().unwrap_or_default();
+        room.add(&mut self.content, content)?;
+        for detail in message["reasoning_details"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            self.add_detail(room.keep(detail)?);
+        }
+        Ok(())
+    }
+
+    /// An entry may come in pieces: those with the same type and index are one.
+    fn add_detail(&mut self, piece: Value) {
+        let is_same = |entry: &&mut Value| {
+            entry["type"] == piece["type"]
+                && entry["index"] == piece["index"]
+                && piece["index"].is_u64()
+        };
+        match (self.details.iter_mut().rev().find(is_same), piece) {
+            (Some(entry), Value::Object(piece)) => merge(entry, piece),
+            (_, piece) => self.details.push(piece),
+        }
+    }
+
+    /// The fields to send back with the message.
+    pub fn fields(self) -> Option<Value> {
+        if !self.details.is_empty() {
+            return Some(json!({ "reasoning_details": self.details }));
+        }
+        (!self.content.is_empty()).then(|| json!({ "reasoning_content": self.content }))
+    }
+}
+
+/// Text grows, every other field is what came last.
+fn merge(entry: &mut Value, piece: Map<String, Value>) {
+    const GROWING: [&str; 3] = ["text", "summary", "data"];
+    for (field, value) in piece {
+        match (&mut entry[&field], value) {
+            (_, Value::Null) => {}
+            (Value::String(text), Value::String(more)) if GROWING.contains(&field.as_str()) => {
+                text.push_str(&more);
+            }
+            (old, value) => *old = value,
+        }
+    }
+}

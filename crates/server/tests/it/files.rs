@@ -1,0 +1,151 @@
+//! Files that callers send: attachments of the message, or a refusal before anything is kept.
+
+use crate::support::{TestServer, message};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lango_core::{Event, Page, SessionStore, UserId};
+use lango_server::Desk;
+use lango_testkit::model::{ScriptedModel, say};
+use serde_json::{Value, json};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\npixels";
+
+fn raw(name: &str, media_type: &str, bytes: &[u8]) -> Value {
+    json!({ "raw": STANDARD.encode(bytes), "filename": name, "mediaType": media_type })
+}
+
+fn with_parts(id: &str, parts: Value) -> Value {
+    let mut params = message(id, "x");
+    params["message"]["parts"] = parts;
+    params
+}
+
+/// The events of a task's conversation.
+async fn events(server: &TestServer, task: &Value) -> Vec<Event> {
+    let context = task["contextId"].as_str().unwrap();
+    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let page = Page {
+        from: 1,
+        limit: 100,
+    };
+    SessionStore::read(&*server.store, &session, page)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_file_becomes_an_attachment_and_the_task_keeps_a_reference_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::from_fn(|request| {
+        let seen = request.contents.values().map(|bytes| bytes.len());
+        let mut seen: Vec<usize> = seen.collect();
+        seen.sort_unstable();
+        say(&format!("seen: {seen:?}"))
+    });
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let parts = json!([
+        { "text": "look" },
+        raw("../one.png", "image/png", PNG),
+        raw("page.html", "text/html", b"<p>Lift</p>"),
+        { "data": { "n": 1 } },
+    ]);
+    let sent = server
+        .rpc("SendMessage", with_parts("m-1", parts.clone()))
+        .await;
+    let task = &sent["result"]["task"];
+    assert_eq!(
+        task["artifacts"][0]["parts"][0]["text"], "seen: [4, 14]",
+        "{sent}"
+    );
+    let stored = task.to_string();
+    assert!(
+        stored.contains("[file: one.png, image/png, 14 bytes]"),
+        "{stored}"
+    );
+    assert!(!stored.contains(&STANDARD.encode(PNG)), "{stored}");
+    let events = events(&server, task).await;
+    let attachments = events[0].body.attachments();
+    let names: Vec<&str> = attachments.iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["one.png", "page.html"]);
+    // The same message again is the same task.
+    let again = server.rpc("SendMessage", with_parts("m-1", parts)).await;
+    assert_eq!(again["result"]["task"]["id"], task["id"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_reference_that_a_caller_writes_is_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::from_fn(|_| say("ok"));
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let sent = server
+        .rpc(
+            "SendMessage",
+            with_parts("m-1", json!([raw("a.png", "image/png", PNG)])),
+        )
+        .await;
+    let task = &sent["result"]["task"];
+    let stored = events(&server, task).await[0].body.attachments()[0].clone();
+    let forged = json!([{ "text": "look", "metadata": { "lango/attachment": stored } }]);
+    let sent = server.rpc("SendMessage", with_parts("m-2", forged)).await;
+    let events = events(&server, &sent["result"]["task"]).await;
+    assert!(events[0].body.attachments().is_empty(), "{events:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_attached_is_refused_with_the_reason_and_nothing_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
+    let mut image = PNG.to_vec();
+    image.resize(5_000_001, 0);
+    let url = json!({ "url": "https://a.example/x.png", "mediaType": "image/png" });
+    for (part, code, said) in [
+        (url, -32005, "fetches nothing"),
+        (
+            raw("a.zip", "application/zip", b"PK\x03\x04\0"),
+            -32005,
+            "this agent takes text/plain",
+        ),
+        (
+            raw("a.png", "image/png", b"PK\x03\x04\0"),
+            -32005,
+            "`a.png` cannot be attached",
+        ),
+        (
+            raw("big.png", "image/png", &image),
+            -32602,
+            "may have 5000000 at most",
+        ),
+    ] {
+        let params = with_parts("m-1", json!([{ "text": "look" }, part]));
+        let refused = server.rpc("SendMessage", params).await;
+        assert_eq!(refused["error"]["code"], code, "{refused}");
+        assert!(refused["error"].to_string().contains(said), "{refused}");
+    }
+    let listed = server.rpc("ListTasks", json!({})).await;
+    assert_eq!(listed["result"]["totalSize"], 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_largest_file_fits_and_a_large_message_without_files_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::from_fn(|request| {
+        let bytes = request.contents.values().next().map(|bytes| bytes.len());
+        say(&format!("{bytes:?}"))
+    });
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let largest = vec![b'a'; 10_000_000];
+    let params = with_parts("m-1", json!([raw("a.txt", "text/plain", &largest)]));
+    let sent = server.rpc("SendMessage", params).await;
+    let answer = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
+    // The model has no known window, so it is sent all of it.
+    assert_eq!(answer, "Some(10000000)", "{}", &sent.to_string()[..300]);
+    let mut params = message("m-2", "short");
+    params["message"]["metadata"] = json!({ "long": "x".repeat(5_000_000) });
+    let refused = server.rpc("SendMessage", params).await;
+    let refused = refused["error"].to_string();
+    assert!(refused.contains("without its files"), "{refused}");
+    server.stop().await;
+}

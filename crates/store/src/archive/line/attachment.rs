@@ -1,0 +1,92 @@
+//! The line of an attachment: its digest and its bytes, in base64. It stands before the first event that refers to it.
+
+use super::words::{self, Holds};
+use crate::attachments::{LARGEST_ATTACHMENT, digest_of};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lango_core::{SessionId, Text};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What the line of an attachment begins with.
+pub(super) const BEGINNING: &str = "{\"lango_attachment\":";
+
+/// The version of the form.
+const FORM: u32 = 1;
+
+/// An attachment of a session, whose bytes match its digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachmentLine {
+    /// The session whose event refers to it.
+    pub session: SessionId,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub digest: Text,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Fields<'a> {
+    lango_attachment: u32,
+    session: SessionId,
+    digest: Text,
+    #[serde(borrow)]
+    bytes: &'a str,
+}
+
+const FIELDS: [(&str, Holds); 4] = [
+    ("lango_attachment", Holds::Number),
+    ("session", Holds::Text),
+    ("digest", Holds::Text),
+    ("bytes", Holds::Text),
+];
+
+/// Writes the line of an attachment.
+pub fn of_attachment(
+    session: &SessionId,
+    digest: &Text,
+    bytes: &[u8],
+) -> serde_json::Result<String> {
+    serde_json::to_string(&Fields {
+        lango_attachment: FORM,
+        session: session.clone(),
+        digest: digest.clone(),
+        bytes: &STANDARD.encode(bytes),
+    })
+}
+
+pub(super) fn read(line: &str) -> Result<AttachmentLine, String> {
+    let fields: Fields<'_> = serde_json::from_str(line)
+        .map_err(|error| words::unread(line, &error, "an attachment of an export", &FIELDS))?;
+    if fields.lango_attachment != FORM {
+        return Err(format!(
+            "the attachment has form {}, this lango reads form {FORM}",
+            fields.lango_attachment
+        ));
+    }
+    let digest = &fields.digest;
+    let bytes = STANDARD.decode(fields.bytes);
+    let bytes = bytes.map_err(|_| format!("the bytes of attachment `{digest}` are not base64"))?;
+    if bytes.len() > LARGEST_ATTACHMENT {
+        return Err(format!(
+            "attachment `{digest}` is larger than {LARGEST_ATTACHMENT} bytes"
+        ));
+    }
+    if digest_of(&bytes) != *digest {
+        return Err(format!(
+            "the bytes of attachment `{digest}` do not match its digest"
+        ));
+    }
+    if of_attachment(&fields.session, digest, &bytes)
+        .ok()
+        .as_deref()
+        != Some(line)
+    {
+        return Err("it is not written as lango writes it; bytes of it were changed".to_owned());
+    }
+    Ok(AttachmentLine {
+        session: fields.session,
+        digest: fields.digest,
+        bytes: bytes.into(),
+    })
+}

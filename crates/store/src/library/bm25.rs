@@ -5,14 +5,14 @@
 //! once for each time the question has it.
 //!
 //! A text that is longer than a chunk may answer a question in several of them. So the best chunk of each document is
-//! scored half by itself and half together with the chunks around it.
+//! scored half by itself and half together with the other candidates of its document, as one text.
 
 mod selection;
 
 pub(crate) use selection::{SelectedTerm, Term, TermSelection};
 
 use super::Ranked;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// How fast repetitions of a term saturate, and how much the length of a text matters. The usual values.
 const K1: f64 = 1.5;
@@ -21,14 +21,8 @@ const B: f64 = 0.75;
 /// The number of chunks that are scored with their lengths, at least.
 const MIN_CANDIDATES: usize = 300;
 
-/// The number of documents whose best chunk is scored together with the chunks around it, at most.
-const MAX_PASSAGES: usize = 100;
-
-/// The number of chunks on either side that belong to the passage around a chunk.
-const PASSAGE_REACH: i64 = 3;
-
-/// The share of the passage in the score of a chunk.
-const PASSAGE_SHARE: f64 = 0.5;
+/// The share of the document in the score of its best chunk.
+const DOCUMENT_SHARE: f64 = 0.5;
 
 /// The chunks of the searched collections that hold a term, in the order of their keys, with how often they do.
 pub(crate) type Posting = Vec<(i64, u32)>;
@@ -73,9 +67,12 @@ struct WeightedPosting {
     chunks: Posting,
 }
 
-/// Chunks with their own scores, the best first.
-#[derive(Debug)]
-pub(crate) struct Candidates(Vec<(ChunkLength, f64)>);
+/// A text to score: a chunk, or all candidates of a document.
+struct Candidate {
+    words: i64,
+    /// How often it has each term, in the order of the postings.
+    times: Vec<u32>,
+}
 
 impl Scorer {
     /// Takes one posting for each selected term, in the order of [`TermSelection::terms`].
@@ -121,112 +118,69 @@ impl Scorer {
         best.into_iter().map(|(chunk, _)| chunk).collect()
     }
 
-    /// Scores the selected chunks, each by itself.
-    pub(crate) fn score(&self, selected: Vec<ChunkLength>) -> Candidates {
-        let score = |chunk: ChunkLength| {
-            let length = chunk.words as f64 / self.mean_words;
-            (chunk, self.score_of(&[chunk.id], length))
-        };
-        let mut scored: Vec<_> = selected.into_iter().map(score).collect();
-        scored.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.id.cmp(&b.id)));
-        Candidates(scored)
-    }
-
-    /// Ranks the candidates, given the chunks that [`Candidates::neighbours`] names as far as they exist.
-    pub(crate) fn rank(
-        &self,
-        candidates: &Candidates,
-        neighbours: &[ChunkLength],
-        limit: usize,
-    ) -> Ranked {
-        let mut scores: HashMap<i64, f64> = HashMap::new();
-        scores.extend(candidates.0.iter().map(|(chunk, score)| (chunk.id, *score)));
-        let passages = candidates.passages(neighbours);
-        let words: i64 = passages.iter().map(|passage| passage.words).sum();
-        let mean_words = words as f64 / passages.len().max(1) as f64;
-        for passage in &passages {
-            let length = passage.words as f64 / mean_words.max(1.0);
-            let score = scores.entry(passage.chunk).or_default();
-            *score += PASSAGE_SHARE * (self.score_of(&passage.chunks, length) - *score);
+    /// Ranks the selected chunks.
+    pub(crate) fn rank(&self, selected: &[ChunkLength], limit: usize) -> Ranked {
+        let mut documents: HashMap<i64, Candidate> = HashMap::new();
+        let mut scores = Vec::with_capacity(selected.len());
+        for chunk in selected {
+            let candidate = self.candidate(chunk);
+            scores.push((chunk, self.score(&candidate, self.mean_words)));
+            match documents.get_mut(&chunk.document) {
+                Some(document) => document.add(&candidate),
+                None => {
+                    documents.insert(chunk.document, candidate);
+                }
+            }
         }
+        scores.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.id.cmp(&b.id)));
+        // Where every document has one candidate, each document scores what its chunk does.
+        let chunks_per_document = selected.len() as f64 / documents.len().max(1) as f64;
+        let mean_words = self.mean_words * chunks_per_document;
+        let mut seen = HashSet::new();
+        let scores = scores.into_iter().map(|(chunk, score)| {
+            if !seen.insert(chunk.document) {
+                return (chunk.id, score);
+            }
+            let document = self.score(&documents[&chunk.document], mean_words);
+            (chunk.id, score + DOCUMENT_SHARE * (document - score))
+        });
         Ranked {
-            hits: best(scores.into_iter().collect(), limit),
+            hits: best(scores.collect(), limit),
             unknown: self.unknown,
             left_out: self.left_out,
         }
     }
 
-    /// The score of some chunks, in the order of their keys, taken as one text of this length relative to the mean.
-    fn score_of(&self, chunks: &[i64], length: f64) -> f64 {
-        let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {
-            return 0.0;
-        };
-        let score = self.postings.iter().map(|posting| {
-            let from = posting.chunks.partition_point(|(chunk, _)| chunk < first);
-            let near = posting.chunks[from..]
-                .iter()
-                .take_while(|(chunk, _)| chunk <= last);
-            let times = near
-                .filter(|(chunk, _)| chunks.contains(chunk))
-                .map(|(_, times)| times)
-                .sum();
-            posting.weight * saturation(times, length)
+    fn candidate(&self, chunk: &ChunkLength) -> Candidate {
+        let times = self.postings.iter().map(|posting| {
+            let at = posting
+                .chunks
+                .binary_search_by_key(&chunk.id, |(id, _)| *id);
+            at.map_or(0, |at| posting.chunks[at].1)
         });
-        score.sum()
-    }
-}
-
-/// A chunk together with those around it in its document.
-struct Passage {
-    /// The chunk that is scored.
-    chunk: i64,
-    /// All of them, in the order of their keys.
-    chunks: Vec<i64>,
-    words: i64,
-}
-
-impl Candidates {
-    /// The best chunk of each document, the best first.
-    fn best_of_documents(&self) -> impl Iterator<Item = ChunkLength> {
-        let mut seen = HashSet::new();
-        let chunks = self.0.iter().map(|(chunk, _)| *chunk);
-        let best = chunks.filter(move |chunk| seen.insert(chunk.document));
-        best.take(MAX_PASSAGES)
-    }
-
-    /// The keys of the chunks that may belong to the passages around the best chunks and are no candidates themselves.
-    pub(crate) fn neighbours(&self) -> Vec<i64> {
-        let mut around: BTreeSet<i64> = self.best_of_documents().flat_map(reach).collect();
-        for (chunk, _) in &self.0 {
-            around.remove(&chunk.id);
+        Candidate {
+            words: chunk.words,
+            times: times.collect(),
         }
-        around.into_iter().collect()
     }
 
-    fn passages(&self, neighbours: &[ChunkLength]) -> Vec<Passage> {
-        let candidates = self.0.iter().map(|(chunk, _)| chunk);
-        let all: HashMap<i64, &ChunkLength> = candidates
-            .chain(neighbours)
-            .map(|chunk| (chunk.id, chunk))
-            .collect();
-        let passage = |best: ChunkLength| {
-            let chunks: Vec<&ChunkLength> = reach(best)
-                .filter_map(|id| all.get(&id).copied())
-                .filter(|chunk| chunk.document == best.document)
-                .collect();
-            Passage {
-                chunk: best.id,
-                words: chunks.iter().map(|chunk| chunk.words).sum(),
-                chunks: chunks.iter().map(|chunk| chunk.id).collect(),
-            }
-        };
-        self.best_of_documents().map(passage).collect()
+    fn score(&self, candidate: &Candidate, mean_words: f64) -> f64 {
+        let length = candidate.words as f64 / mean_words;
+        let terms = self.postings.iter().zip(&candidate.times);
+        let score = terms.filter(|(_, times)| **times > 0);
+        score
+            .map(|(posting, times)| posting.weight * saturation(*times, length))
+            .sum()
     }
 }
 
-/// The keys around a chunk. Chunks of a document that are written together have keys one after the other.
-fn reach(chunk: ChunkLength) -> impl Iterator<Item = i64> {
-    chunk.id.saturating_sub(PASSAGE_REACH)..=chunk.id.saturating_add(PASSAGE_REACH)
+impl Candidate {
+    fn add(&mut self, other: &Self) {
+        self.words += other.words;
+        for (sum, times) in self.times.iter_mut().zip(&other.times) {
+            *sum += times;
+        }
+    }
 }
 
 /// The rarer a term is, the more it says.

@@ -39,9 +39,8 @@ pub(super) async fn search(
     let (scorer, selected) = selecting
         .await
         .map_err(|error| Failure::other(error.to_string()))?;
-    let candidates = scorer.score(lengths(transaction, &selected).await?);
-    let neighbours = lengths(transaction, &candidates.neighbours()).await?;
-    Ok(scorer.rank(&candidates, &neighbours, most))
+    let selected = lengths(transaction, &selected).await?;
+    Ok(scorer.rank(&selected, most))
 }
 
 /// The documents and lengths of the chunks that exist.

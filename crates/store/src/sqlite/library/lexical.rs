@@ -31,9 +31,8 @@ pub(super) fn search(
         postings.push(posting(connection, collections, &term.text)?);
     }
     let scorer = Scorer::new(size(connection, collections)?, selection, postings);
-    let candidates = scorer.score(lengths(connection, &scorer.select(most))?);
-    let neighbours = lengths(connection, &candidates.neighbours())?;
-    Ok(scorer.rank(&candidates, &neighbours, most))
+    let selected = lengths(connection, &scorer.select(most))?;
+    Ok(scorer.rank(&selected, most))
 }
 
 /// The documents and lengths of the chunks that exist.

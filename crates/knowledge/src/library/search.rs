@@ -22,7 +22,7 @@ const MOST_COLLECTIONS: usize = 256;
 
 /// How much the vectors of the offline embedder count beside the words, and how much more the more words of the question
 /// are in no document. They know spelling and no meaning, so where all words are known they have little to add.
-const OFFLINE_WEIGHT: f64 = 0.1;
+const OFFLINE_WEIGHT: f64 = 0.3;
 const OFFLINE_WEIGHT_UNKNOWN: f64 = 0.9;
 
 /// What is looked for.

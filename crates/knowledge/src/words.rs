@@ -1,7 +1,10 @@
 //! What a word is, and which words say nothing about what a text is about.
 
-/// How many words of a question are looked for.
-pub(crate) const MOST_QUERY_WORDS: usize = 64;
+use lango_store::QueryWord;
+use std::collections::HashMap;
+
+/// The number of different words of a question that are searched for, at most.
+const MAX_QUERY_WORDS: usize = 256;
 
 /// How much of a question is read, in bytes.
 pub(crate) const MOST_QUERY_BYTES: usize = 16 * 1024;
@@ -12,31 +15,31 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// The words that a question is about, in small letters, each once: without those that every text has, unless there are
-/// no others.
-pub(crate) fn query_words(text: &str) -> Vec<String> {
-    let text = start_of(text, MOST_QUERY_BYTES);
-    let mut all = Vec::new();
-    for word in words(text) {
-        // A word that no index has is not looked for either.
+/// Gives the words that a question is about, in small letters, in the order of their first use, each with the number of
+/// times the question has it. Leaves out the words that every text has, unless there are no others.
+pub(crate) fn query_words(text: &str) -> Vec<QueryWord> {
+    let mut times_of: HashMap<String, u32> = HashMap::new();
+    let mut order = Vec::new();
+    for word in words(start_of(text, MOST_QUERY_BYTES)) {
+        // No index has longer words.
         let word = start_of(word, 100).to_lowercase();
-        if !all.contains(&word) {
-            all.push(word);
-        }
-        if all.len() == MOST_QUERY_WORDS * 4 {
-            break;
+        match times_of.get_mut(&word) {
+            Some(times) => *times += 1,
+            None => {
+                times_of.insert(word.clone(), 1);
+                order.push(word);
+            }
         }
     }
-    let mut telling: Vec<String> = all
-        .iter()
-        .filter(|word| !is_common(word))
-        .cloned()
-        .collect();
-    if telling.is_empty() {
-        telling = all;
+    if !order.iter().all(|word| is_common(word)) {
+        order.retain(|word| !is_common(word));
     }
-    telling.truncate(MOST_QUERY_WORDS);
-    telling
+    order.truncate(MAX_QUERY_WORDS);
+    let counted = |word: String| {
+        let times = times_of[&word];
+        QueryWord::new(word, times)
+    };
+    order.into_iter().map(counted).collect()
 }
 
 /// How many words a text counts for where its length matters.
@@ -88,14 +91,38 @@ mod tests {
         assert!(COMMON.iter().all(|word| word.len() <= LONGEST_COMMON));
     }
 
+    fn counted(text: &str) -> Vec<(String, u32)> {
+        let words = query_words(text).into_iter();
+        words.map(|word| (word.text, word.times)).collect()
+    }
+
+    fn expected(words: &[(&str, u32)]) -> Vec<(String, u32)> {
+        words
+            .iter()
+            .map(|(word, times)| ((*word).to_owned(), *times))
+            .collect()
+    }
+
     #[test]
-    fn a_question_keeps_what_it_is_about() {
+    fn a_question_keeps_what_it_is_about_and_how_often_it_says_so() {
         assert_eq!(
-            query_words("What is the Flow of a flow? It's \"NOT\" AND NEAR(x)\0"),
-            ["flow", "near", "x"]
+            counted("What is the Flow of a flow? It's \"NOT\" AND NEAR(x)\0"),
+            expected(&[("flow", 2), ("near", 1), ("x", 1)])
         );
-        assert_eq!(query_words("to be or not to be"), ["to", "be", "or", "not"]);
+        assert_eq!(
+            counted("to be or not to be"),
+            expected(&[("to", 2), ("be", 2), ("or", 1), ("not", 1)])
+        );
         assert!(query_words("?!\0 --").is_empty());
-        assert_eq!(query_words(&"lift drag ".repeat(20_000)), ["lift", "drag"]);
+    }
+
+    #[test]
+    fn a_question_of_any_length_gives_a_bounded_number_of_words() {
+        let repeated = counted(&"lift drag ".repeat(20_000));
+        assert_eq!(repeated, expected(&[("lift", 1639), ("drag", 1638)]));
+        let different: String = (0..5000).map(|number| format!("w{number} ")).collect();
+        let words = counted(&format!("{different} w0"));
+        assert_eq!(words.len(), MAX_QUERY_WORDS);
+        assert_eq!(words[0].0, "w0");
     }
 }

@@ -43,7 +43,7 @@ pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
-    NewChunk, NewDocument, Part, Piece, Ranked, Removal, Stored, VectorSearch, Wanted,
+    NewChunk, NewDocument, Part, Piece, QueryWord, Ranked, Removal, Stored, VectorSearch, Wanted,
 };
 pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, PostgresStore, without_password};

@@ -191,6 +191,25 @@ pub struct LearningRow {
     pub saved: Timestamp,
 }
 
+/// A word of a question, in any form that the index has terms for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryWord {
+    /// The word.
+    pub text: String,
+    /// How often the question has it; it counts that many times.
+    pub times: u32,
+}
+
+impl QueryWord {
+    /// A word that a question has so often.
+    pub fn new(text: impl Into<String>, times: u32) -> Self {
+        Self {
+            text: text.into(),
+            times,
+        }
+    }
+}
+
 /// What a search by words gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranked {

@@ -31,6 +31,8 @@ impl Prepared {
     ) -> Self {
         let chunk = |chunk: Chunk| {
             let heading = match chunk.heading {
+                // Where the title is the whole text, it would count twice.
+                _ if chunk.text == title => String::new(),
                 heading if heading.is_empty() => title.clone(),
                 heading if heading.starts_with(&title) => heading,
                 heading => format!("{title} > {heading}"),

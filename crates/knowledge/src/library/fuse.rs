@@ -1,29 +1,50 @@
-//! Joining two rankings into one by the ranks alone: scores of words and of vectors cannot be compared.
+//! Joining a ranking by words and one by vectors into one.
+//!
+//! Their scores have different scales, so each is first mapped to one that both share; see [`Scale`].
 
 use std::collections::HashMap;
 
-/// How little the difference between two early ranks counts. The usual value.
+/// How little the difference between two early ranks counts in [`Scale::Rank`]. The usual value.
 const K: f64 = 60.0;
 
-/// A ranking and how much it counts.
-pub(super) struct Voice<'a> {
-    /// The best first.
-    pub ranking: &'a [(i64, f64)],
-    /// How much it counts.
+/// What a hit counts for within its ranking.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scale {
+    /// The reciprocal of its rank (reciprocal rank fusion): for vectors whose likeness has no meaning as a number.
+    Rank,
+    /// Its score as a share of the best one. Keeps the distances: a hit that leads by far is not overtaken because the
+    /// other ranking has it a few ranks lower.
+    ShareOfBest,
+}
+
+/// A ranking and its weight beside others.
+pub(super) struct WeightedRanking<'a> {
+    /// The best first, with greater scores for better hits.
+    pub hits: &'a [(i64, f64)],
     pub weight: f64,
 }
 
-/// Reciprocal rank fusion: the best first, each with its score. Of two that are equal, the one with the lower key.
-pub(super) fn fuse(voices: &[Voice<'_>], most: usize) -> Vec<(i64, f64)> {
+/// Sums what the hits count for in each ranking; the best first. Of two that are equal, the one with the lower key.
+pub(super) fn fuse(
+    rankings: &[WeightedRanking<'_>],
+    scale: Scale,
+    limit: usize,
+) -> Vec<(i64, f64)> {
     let mut scores: HashMap<i64, f64> = HashMap::new();
-    for voice in voices {
-        for (rank, (key, _)) in (1_u32..).zip(voice.ranking) {
-            *scores.entry(*key).or_default() += voice.weight / (K + f64::from(rank));
+    for ranking in rankings {
+        let best = ranking.hits.first().map_or(0.0, |(_, score)| *score);
+        for (rank, (key, score)) in (1_u32..).zip(ranking.hits) {
+            let value = match scale {
+                Scale::Rank => 1.0 / (K + f64::from(rank)),
+                Scale::ShareOfBest if best > 0.0 => score.max(0.0) / best,
+                Scale::ShareOfBest => 0.0,
+            };
+            *scores.entry(*key).or_default() += ranking.weight * value;
         }
     }
     let mut fused: Vec<(i64, f64)> = scores.into_iter().collect();
     fused.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
-    fused.truncate(most);
+    fused.truncate(limit);
     fused
 }
 
@@ -31,26 +52,46 @@ pub(super) fn fuse(voices: &[Voice<'_>], most: usize) -> Vec<(i64, f64)> {
 mod tests {
     use super::*;
 
+    fn fused(words: &[(i64, f64)], vectors: &[(i64, f64)], weight: f64, scale: Scale) -> Vec<i64> {
+        let rankings = [
+            WeightedRanking {
+                hits: words,
+                weight: 1.0,
+            },
+            WeightedRanking {
+                hits: vectors,
+                weight,
+            },
+        ];
+        let fused = fuse(&rankings, scale, 10);
+        fused.into_iter().map(|(key, _)| key).collect()
+    }
+
     #[test]
     fn what_both_rank_high_comes_first_and_weights_count() {
-        let (a, b) = ([(1, 9.0), (2, 8.0), (3, 7.0)], [(3, 0.9), (2, 0.8)]);
-        let fused = |weight| {
-            let voices = [
-                Voice {
-                    ranking: &a,
-                    weight: 1.0,
-                },
-                Voice {
-                    ranking: &b,
-                    weight,
-                },
-            ];
-            fuse(&voices, 10)
-                .into_iter()
-                .map(|(key, _)| key)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(fused(1.0), [3, 2, 1]);
-        assert_eq!(fused(0.01), [1, 2, 3]);
+        let words = [(1, 9.0), (2, 8.0), (3, 7.0)];
+        let vectors = [(3, 0.9), (2, 0.7)];
+        assert_eq!(fused(&words, &vectors, 1.0, Scale::Rank), [3, 2, 1]);
+        assert_eq!(fused(&words, &vectors, 0.01, Scale::Rank), [1, 2, 3]);
+        assert_eq!(fused(&words, &vectors, 1.0, Scale::ShareOfBest), [3, 2, 1]);
+        assert_eq!(fused(&words, &vectors, 0.01, Scale::ShareOfBest), [1, 2, 3]);
+    }
+
+    #[test]
+    fn by_shares_a_hit_that_leads_by_far_stays_first() {
+        let vectors = [(2, 0.9), (3, 0.8), (1, 0.3)];
+        let ahead = [(1, 9.0), (2, 2.0)];
+        let close = [(1, 9.0), (2, 8.0)];
+        assert_eq!(fused(&ahead, &vectors, 0.3, Scale::ShareOfBest)[0], 1);
+        assert_eq!(fused(&close, &vectors, 0.3, Scale::ShareOfBest)[0], 2);
+    }
+
+    #[test]
+    fn hits_of_one_ranking_alone_keep_their_order() {
+        let by_share = |words: &[_], vectors: &[_]| fused(words, vectors, 0.3, Scale::ShareOfBest);
+        assert_eq!(by_share(&[], &[(3, 0.5), (2, 0.4)]), [3, 2]);
+        assert_eq!(by_share(&[(5, 1.0), (4, 0.5)], &[]), [5, 4]);
+        assert_eq!(by_share(&[(5, 0.1)], &[(4, -0.5)]), [5, 4]);
+        assert!(by_share(&[], &[]).is_empty());
     }
 }

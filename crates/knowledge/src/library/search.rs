@@ -1,15 +1,15 @@
-//! Search: by words, by vectors, or both joined by rank.
+//! Search: by words, by vectors, or both joined.
 //!
 //! It never fails because of what is asked: any text is a question, if only one with no answer. Where vectors cannot be
 //! used, a joined search goes by words alone and says so in a note.
 
-use super::fuse::{Voice, fuse};
+use super::fuse::{Scale, WeightedRanking, fuse};
 use super::snippet::snippet;
 use super::{LEARNINGS, Library, LibraryError};
 use crate::words::{MOST_QUERY_BYTES, query_words, start_of};
 use futures_util::future::join;
 use lango_core::{Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Source, Text, UserId};
-use lango_store::{CollectionId, CollectionRow, Found, Ranked, Stored};
+use lango_store::{CollectionId, CollectionRow, Found, QueryWord, Ranked, Stored};
 
 /// How many hits one search gives at most.
 const MOST_HITS: usize = 1000;
@@ -22,7 +22,7 @@ const MOST_COLLECTIONS: usize = 256;
 
 /// How much the vectors of the offline embedder count beside the words, and how much more the more words of the question
 /// are in no document. They know spelling and no meaning, so where all words are known they have little to add.
-const OFFLINE_WEIGHT: f64 = 0.1;
+const OFFLINE_WEIGHT: f64 = 0.3;
 const OFFLINE_WEIGHT_UNKNOWN: f64 = 0.9;
 
 /// What is looked for.
@@ -155,7 +155,7 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    async fn lexical(&self, words: &[String]) -> Result<Ranked, LibraryError> {
+    async fn lexical(&self, words: &[QueryWord]) -> Result<Ranked, LibraryError> {
         if words.is_empty() || self.collections.is_empty() {
             return Ok(Ranked::default());
         }
@@ -200,23 +200,24 @@ impl Looking<'_> {
     fn fused(&self, lexical: &Ranked, words: usize, nearest: &[(i64, f64)]) -> Vec<(i64, f64)> {
         let maker = self.library.maker();
         let is_offline = maker.is_some_and(|maker| &*maker.provider == "offline");
-        let weight = if is_offline {
+        let (scale, weight) = if is_offline {
             let unknown = lexical.unknown as f64 / words.max(1) as f64;
-            OFFLINE_WEIGHT + OFFLINE_WEIGHT_UNKNOWN * unknown
+            let weight = OFFLINE_WEIGHT + OFFLINE_WEIGHT_UNKNOWN * unknown;
+            (Scale::ShareOfBest, weight)
         } else {
-            1.0
+            (Scale::Rank, 1.0)
         };
-        let voices = [
-            Voice {
-                ranking: &lexical.hits,
+        let rankings = [
+            WeightedRanking {
+                hits: &lexical.hits,
                 weight: 1.0,
             },
-            Voice {
-                ranking: nearest,
+            WeightedRanking {
+                hits: nearest,
                 weight,
             },
         ];
-        fuse(&voices, self.depth)
+        fuse(&rankings, scale, self.depth)
     }
 }
 
@@ -254,7 +255,7 @@ fn missing_note(seen: &[CollectionRow]) -> Option<String> {
     })
 }
 
-fn hit(found: Found, score: f64, words: &[String]) -> Hit {
+fn hit(found: Found, score: f64, words: &[QueryWord]) -> Hit {
     Hit {
         id: found.id,
         document: found.document,

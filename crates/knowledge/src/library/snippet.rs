@@ -1,6 +1,7 @@
 //! The part of a chunk that a question is about, on one line.
 
 use crate::words::words;
+use lango_store::QueryWord;
 
 /// How long it is, in words.
 const SNIPPET_WORDS: usize = 40;
@@ -9,14 +10,14 @@ const SNIPPET_WORDS: usize = 40;
 const LONGEST_WORD: usize = 60;
 
 /// The passage with the most of the wanted words, which are in small letters.
-pub(super) fn snippet(text: &str, wanted: &[String]) -> String {
+pub(super) fn snippet(text: &str, wanted: &[QueryWord]) -> String {
     let parts: Vec<&str> = text.split_whitespace().collect();
     // The beginning of a word is enough: `wing` stands for `wings`.
     let is_hit = |part: &str| {
         words(part).any(|word| {
             let word = word.to_lowercase();
-            wanted.iter().any(|wanted| {
-                word.starts_with(wanted.as_str()) || (word.len() > 3 && wanted.starts_with(&word))
+            wanted.iter().any(|QueryWord { text, .. }| {
+                word.starts_with(text.as_str()) || (word.len() > 3 && text.starts_with(&word))
             })
         })
     };
@@ -84,7 +85,8 @@ mod tests {
             "x ".repeat(100),
             "y ".repeat(100)
         );
-        let shown = snippet(&text, &["wing".to_owned(), "lift".to_owned()]);
+        let wanted = ["wing", "lift"].map(|word| QueryWord::new(word, 1));
+        let shown = snippet(&text, &wanted);
         assert!(shown.contains("the lift of wings"), "{shown}");
         assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
         assert_eq!(snippet("short one", &[]), "short one");

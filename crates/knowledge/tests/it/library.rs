@@ -4,6 +4,7 @@ mod adding;
 mod entries;
 mod forgetting;
 mod makers;
+mod ranking;
 mod searching;
 mod tools;
 

@@ -1,53 +1,33 @@
-//! The ranking of a search by words: BM25 over the places of the words in the collections that are searched.
+//! BM25: the ranking of a search by words, the same over every store.
 //!
-//! Only the chunks of those collections count: for what is found, and for how rare a word is. The length of a chunk is
-//! looked up for the best of them only.
+//! A store counts the terms of a question and reads postings and lengths; which ones it reads and how chunks are scored is
+//! decided here. Only the chunks of the searched collections count, both as hits and for how rare a term is. A term counts
+//! once for each time the question has it.
+//!
+//! A text that is longer than a chunk may answer a question in several of them. So the best chunk of each document is
+//! scored half by itself and half together with the other candidates of its document, as one text.
 
-/// How much a word that comes again counts, and how much the length of a chunk.
+mod selection;
+
+pub(crate) use selection::{SelectedTerm, Term, TermSelection};
+
+use super::Ranked;
+use std::collections::{HashMap, HashSet};
+
+/// How fast repetitions of a term saturate, and how much the length of a text matters. The usual values.
 const K1: f64 = 1.5;
 const B: f64 = 0.75;
 
-/// How many places of words one search looks at. The rare words come first; those that would go beyond are left out,
-/// unless there is no other.
-const MOST_PLACES: u64 = 60_000;
+/// The number of chunks that are scored with their lengths, at least.
+const MIN_CANDIDATES: usize = 300;
 
-/// How many chunks are ranked by their length too, at least.
-const RANKED_FINELY: usize = 300;
+/// The share of the document in the score of its best chunk.
+const DOCUMENT_SHARE: f64 = 0.5;
 
-/// A term of the index that a search asks for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Term {
-    /// In how many places it is, in all collections.
-    pub places: u64,
-    /// The word as the index has it.
-    pub text: String,
-    /// Which word it is of.
-    pub word: usize,
-}
-
-/// The terms that a search looks at, the rarest first, each once; and the words that are in too many places.
-pub(crate) fn choose(mut terms: Vec<Term>) -> (Vec<Term>, Vec<usize>) {
-    terms.retain(|term| term.places > 0);
-    terms.sort();
-    terms.dedup_by(|a, b| a.text == b.text);
-    let mut looked_at = 0;
-    let mut left_out = Vec::new();
-    terms.retain(|term| {
-        let is_too_much = looked_at > 0 && looked_at + term.places > MOST_PLACES;
-        if is_too_much {
-            left_out.push(term.word);
-        } else {
-            looked_at += term.places;
-        }
-        !is_too_much
-    });
-    (terms, left_out)
-}
-
-/// The chunks of the collections that hold a term, in the order of their keys, each with how often it does.
+/// The chunks of the searched collections that hold a term, in the order of their keys, with how often they do.
 pub(crate) type Posting = Vec<(i64, u32)>;
 
-/// How much is searched.
+/// The size of the searched collections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     chunks: f64,
@@ -55,7 +35,6 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// So many chunks, with so many words.
     pub(crate) fn new(chunks: i64, words: i64) -> Self {
         Self {
             chunks: chunks as f64,
@@ -64,74 +43,165 @@ impl Size {
     }
 }
 
-/// The chunks whose lengths are worth a look.
-pub(crate) fn candidates(size: Size, postings: &[Posting], most: usize) -> Vec<i64> {
-    let best = best(roughly(size, postings), RANKED_FINELY.max(most * 2));
-    best.into_iter().map(|(chunk, _)| chunk).collect()
+/// What scoring needs of a stored chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChunkLength {
+    pub id: i64,
+    pub document: i64,
+    pub words: i64,
 }
 
-/// The best of the candidates with their scores, the best first. Each comes with how many words it has.
-pub(crate) fn rank(
-    size: Size,
-    postings: &[Posting],
-    candidates: impl Iterator<Item = (i64, i64)>,
-    most: usize,
-) -> Vec<(i64, f64)> {
-    let ranked = candidates.map(|(chunk, words)| {
-        let length = words as f64 / size.mean_words;
-        let score = postings.iter().filter_map(|posting| {
-            let at = posting
-                .binary_search_by_key(&chunk, |(chunk, _)| *chunk)
-                .ok()?;
-            Some(rarity(size, posting) * saturation(posting[at].1, length))
+/// Scores the chunks that hold any of the selected terms.
+#[derive(Debug)]
+pub(crate) struct Scorer {
+    mean_words: f64,
+    postings: Vec<WeightedPosting>,
+    unknown: usize,
+    left_out: usize,
+}
+
+#[derive(Debug)]
+struct WeightedPosting {
+    /// Query term frequency times inverse document frequency.
+    weight: f64,
+    chunks: Posting,
+}
+
+/// A text to score: a chunk, or all candidates of a document.
+struct Candidate {
+    words: i64,
+    /// How often it has each term, in the order of the postings.
+    times: Vec<u32>,
+}
+
+impl Scorer {
+    /// Takes one posting for each selected term, in the order of [`TermSelection::terms`].
+    pub(crate) fn new(size: Size, selection: TermSelection, postings: Vec<Posting>) -> Self {
+        let mut is_known = selection.is_known;
+        let mut weighted = Vec::with_capacity(postings.len());
+        for (term, chunks) in selection.terms.iter().zip(postings) {
+            if !chunks.is_empty() {
+                term.words.iter().for_each(|word| is_known[*word] = true);
+                weighted.push(WeightedPosting {
+                    weight: term.times * inverse_frequency(size, chunks.len()),
+                    chunks,
+                });
+            }
+        }
+        Self {
+            mean_words: size.mean_words,
+            postings: weighted,
+            unknown: is_known.iter().filter(|known| !**known).count(),
+            left_out: selection.left_out,
+        }
+    }
+
+    /// Selects the chunks whose lengths are worth reading for so many hits: the best as if all had the same length.
+    pub(crate) fn select(&self, limit: usize) -> Vec<i64> {
+        let mut scores: Vec<(i64, f64)> = Vec::new();
+        for posting in &self.postings {
+            let chunks = posting.chunks.iter();
+            scores.extend(
+                chunks.map(|(chunk, times)| (*chunk, posting.weight * saturation(*times, 1.0))),
+            );
+        }
+        // The postings are sorted, so this merges.
+        scores.sort_by_key(|(chunk, _)| *chunk);
+        scores.dedup_by(|next, sum| {
+            let is_same = next.0 == sum.0;
+            if is_same {
+                sum.1 += next.1;
+            }
+            is_same
         });
-        (chunk, score.sum())
-    });
-    best(ranked.collect(), most)
+        let best = best(scores, MIN_CANDIDATES.max(limit * 2));
+        best.into_iter().map(|(chunk, _)| chunk).collect()
+    }
+
+    /// Ranks the selected chunks.
+    pub(crate) fn rank(&self, selected: &[ChunkLength], limit: usize) -> Ranked {
+        let mut documents: HashMap<i64, Candidate> = HashMap::new();
+        let mut scores = Vec::with_capacity(selected.len());
+        for chunk in selected {
+            let candidate = self.candidate(chunk);
+            scores.push((chunk, self.score(&candidate, self.mean_words)));
+            match documents.get_mut(&chunk.document) {
+                Some(document) => document.add(&candidate),
+                None => {
+                    documents.insert(chunk.document, candidate);
+                }
+            }
+        }
+        scores.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.id.cmp(&b.id)));
+        // Where every document has one candidate, each document scores what its chunk does.
+        let chunks_per_document = selected.len() as f64 / documents.len().max(1) as f64;
+        let mean_words = self.mean_words * chunks_per_document;
+        let mut seen = HashSet::new();
+        let scores = scores.into_iter().map(|(chunk, score)| {
+            if !seen.insert(chunk.document) {
+                return (chunk.id, score);
+            }
+            let document = self.score(&documents[&chunk.document], mean_words);
+            (chunk.id, score + DOCUMENT_SHARE * (document - score))
+        });
+        Ranked {
+            hits: best(scores.collect(), limit),
+            unknown: self.unknown,
+            left_out: self.left_out,
+        }
+    }
+
+    fn candidate(&self, chunk: &ChunkLength) -> Candidate {
+        let times = self.postings.iter().map(|posting| {
+            let at = posting
+                .chunks
+                .binary_search_by_key(&chunk.id, |(id, _)| *id);
+            at.map_or(0, |at| posting.chunks[at].1)
+        });
+        Candidate {
+            words: chunk.words,
+            times: times.collect(),
+        }
+    }
+
+    fn score(&self, candidate: &Candidate, mean_words: f64) -> f64 {
+        let length = candidate.words as f64 / mean_words;
+        let terms = self.postings.iter().zip(&candidate.times);
+        let score = terms.filter(|(_, times)| **times > 0);
+        score
+            .map(|(posting, times)| posting.weight * saturation(*times, length))
+            .sum()
+    }
 }
 
-/// How much a term says: the rarer the more.
-fn rarity(size: Size, posting: &Posting) -> f64 {
-    let with = posting.len() as f64;
+impl Candidate {
+    fn add(&mut self, other: &Self) {
+        self.words += other.words;
+        for (sum, times) in self.times.iter_mut().zip(&other.times) {
+            *sum += times;
+        }
+    }
+}
+
+/// The rarer a term is, the more it says.
+fn inverse_frequency(size: Size, chunks: usize) -> f64 {
+    let with = chunks as f64;
     (1.0 + (size.chunks - with + 0.5).max(0.0) / (with + 0.5)).ln()
 }
 
-/// How much it counts that a chunk of this length has a term so often.
+/// How much it counts that a text of this length, relative to the mean, has a term so often.
 fn saturation(times: u32, length: f64) -> f64 {
     let times = f64::from(times);
     times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
 }
 
-/// Every chunk with its score as if all were of the same length.
-fn roughly(size: Size, postings: &[Posting]) -> Vec<(i64, f64)> {
-    let mut scores: Vec<(i64, f64)> = Vec::new();
-    for posting in postings {
-        let rarity = rarity(size, posting);
-        scores.extend(
-            posting
-                .iter()
-                .map(|(chunk, times)| (*chunk, rarity * saturation(*times, 1.0))),
-        );
-    }
-    // The postings are sorted, so this merges.
-    scores.sort_by_key(|(chunk, _)| *chunk);
-    scores.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 += next.1;
-        }
-        is_same
-    });
-    scores
-}
-
-/// The best of them, the best first; of two that are equal, the older.
-fn best(mut scores: Vec<(i64, f64)>, most: usize) -> Vec<(i64, f64)> {
+/// The best scores, the best first; of equal ones the older chunk first.
+fn best(mut scores: Vec<(i64, f64)>, limit: usize) -> Vec<(i64, f64)> {
     let order = |(a, x): &(i64, f64), (b, y): &(i64, f64)| y.total_cmp(x).then(a.cmp(b));
-    if scores.len() > most && most > 0 {
-        scores.select_nth_unstable_by(most - 1, order);
+    if scores.len() > limit && limit > 0 {
+        scores.select_nth_unstable_by(limit - 1, order);
     }
-    scores.truncate(most);
+    scores.truncate(limit);
     scores.sort_by(order);
     scores
 }

@@ -5,8 +5,8 @@
 //! passes over all bits of the collections it searches.
 
 use super::{
-    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, Piece, Ranked,
-    Removal, Stored, VectorSearch, Wanted,
+    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, Piece, QueryWord,
+    Ranked, Removal, Stored, VectorSearch, Wanted,
 };
 use crate::database::Answer;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
@@ -67,7 +67,7 @@ pub trait LibraryRows: Send + Sync {
     fn lexical(
         &self,
         collections: Vec<CollectionId>,
-        words: Vec<String>,
+        words: Vec<QueryWord>,
         most: usize,
     ) -> Answer<'_, Ranked>;
 

@@ -19,7 +19,7 @@ use super::pgvector;
 use crate::database::Answer;
 use crate::library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows, Piece,
-    Ranked, Removal, Stored, VectorSearch, Wanted,
+    QueryWord, Ranked, Removal, Stored, VectorSearch, Wanted,
 };
 use deadpool_postgres::Transaction;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
@@ -158,7 +158,7 @@ impl LibraryRows for PostgresStore {
     fn lexical(
         &self,
         collections: Vec<CollectionId>,
-        words: Vec<String>,
+        words: Vec<QueryWord>,
         most: usize,
     ) -> Answer<'_, Ranked> {
         let given = (collections, words, most);

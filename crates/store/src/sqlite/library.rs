@@ -14,7 +14,7 @@ use super::failure::Failure;
 use crate::database::Answer;
 use crate::library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows, Piece,
-    Ranked, Removal, Stored, VectorSearch, Wanted,
+    QueryWord, Ranked, Removal, Stored, VectorSearch, Wanted,
 };
 use lango_core::{EmbeddingMaker, SessionId, UserId};
 use rusqlite::Connection;
@@ -149,7 +149,7 @@ impl LibraryRows for SqliteStore {
     fn lexical(
         &self,
         collections: Vec<CollectionId>,
-        words: Vec<String>,
+        words: Vec<QueryWord>,
         most: usize,
     ) -> Answer<'_, Ranked> {
         Box::pin(

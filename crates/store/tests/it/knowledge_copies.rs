@@ -7,8 +7,8 @@ use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::graph::{GraphSize, NewFact};
 use lango_store::{
     CollectionId, Commit, Database, Generation, KnowledgeRow, MemoryOwner, MemoryStep, NewChunk,
-    NewDocument, NewRecollection, NewSavedMemory, Part, Piece, Removal, Saved, Stored, Wanted,
-    Which,
+    NewDocument, NewRecollection, NewSavedMemory, Part, Piece, QueryWord, Removal, Saved, Stored,
+    Wanted, Which,
 };
 use std::sync::Arc;
 use tokio::sync::Barrier;
@@ -235,7 +235,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
         for number in half..half + 30 {
             let text = format!("common w{number}");
             assert_eq!(nearest(number).await, Some(text));
-            let words = vec![format!("w{number}")];
+            let words = vec![QueryWord::new(format!("w{number}"), 1)];
             let ranked = watching.lexical(vec![collection], words, 5).await.unwrap();
             assert_eq!((ranked.hits.len(), ranked.unknown), (1, 0));
         }

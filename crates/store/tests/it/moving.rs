@@ -4,7 +4,7 @@ use crate::archive::{append, attach, postgresql, session, sqlite};
 use lango_core::{NewSession, Patience, SessionCatalog, StoreError, Timestamp, UserId};
 use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
 use lango_store::tables::{Cell, Copied, Kind, Mark, TABLES, UseAs};
-use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore, database_at};
+use lango_store::{Database, PostgresOptions, PostgresStore, QueryWord, SqliteStore, database_at};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
         let (seen, _) = store.visible(&user, None).await.unwrap();
         let ids = seen.iter().map(|collection| collection.id).collect();
         let found = store
-            .lexical(ids, vec!["everywhere".into()], 50)
+            .lexical(ids, vec![QueryWord::new("everywhere", 1)], 50)
             .await
             .unwrap();
         assert_eq!(found.hits.len(), 9, "{}", store.place());

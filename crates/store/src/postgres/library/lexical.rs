@@ -8,10 +8,11 @@ use super::super::failure::Failure;
 use super::super::rows::{optional, unsigned};
 use super::fold::fold;
 use super::statements::{ALL_CHUNKS, COLLECTION_SIZES, LENGTHS, POSTINGS, TERM_COUNTS, TERMS};
-use crate::library::bm25::{Posting, Size, Term, candidates, choose, rank};
-use crate::library::{CollectionId, Ranked};
+use crate::library::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Size, Term, TermSelection};
+use crate::library::{CollectionId, QueryWord, Ranked};
 use deadpool_postgres::Transaction;
 use std::collections::{BTreeMap, HashMap};
+use tokio_postgres::Row;
 
 /// A term that is in more chunks than this is not counted where the server has an estimate.
 const MOST_COUNTED: u64 = 5_000;
@@ -23,40 +24,39 @@ const TIMES: [u32; 6] = [1, 2, 3, 4, 6, 9];
 pub(super) async fn search(
     transaction: &Transaction<'_>,
     collections: &[CollectionId],
-    words: &[String],
+    words: &[QueryWord],
     most: usize,
 ) -> Result<Ranked, Failure> {
-    let (terms, left_out) = choose(counted(transaction, words).await?);
-    let mut is_known = vec![false; words.len()];
-    for word in &left_out {
-        is_known[*word] = true;
-    }
-    let mut postings = Vec::new();
-    let found = places(transaction, collections, &terms).await?;
-    for (term, posting) in terms.iter().zip(found) {
-        if !posting.is_empty() {
-            is_known[term.word] = true;
-            postings.push(posting);
-        }
-    }
+    let terms = counted(transaction, words.iter().map(|word| word.text.as_str())).await?;
+    let selection = TermSelection::new(terms, words);
+    let postings = places(transaction, collections, &selection.terms).await?;
     let size = size(transaction, collections).await?;
-    let chosen = tokio::task::spawn_blocking(move || {
-        let chosen = candidates(size, &postings, most);
-        (postings, chosen)
+    let selecting = tokio::task::spawn_blocking(move || {
+        let scorer = Scorer::new(size, selection, postings);
+        let selected = scorer.select(most);
+        (scorer, selected)
     });
-    let (postings, chosen) = chosen
+    let (scorer, selected) = selecting
         .await
         .map_err(|error| Failure::other(error.to_string()))?;
-    let lengths = rows(transaction, LENGTHS, &[&chosen]).await?;
-    let lengths = lengths
-        .iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let lengths: Vec<(i64, i64)> = lengths.collect::<Result<_, Failure>>()?;
-    Ok(Ranked {
-        hits: rank(size, &postings, lengths.into_iter(), most),
-        unknown: is_known.iter().filter(|known| !**known).count(),
-        left_out: left_out.len(),
-    })
+    let selected = lengths(transaction, &selected).await?;
+    Ok(scorer.rank(&selected, most))
+}
+
+/// The documents and lengths of the chunks that exist.
+async fn lengths(
+    transaction: &Transaction<'_>,
+    chunks: &[i64],
+) -> Result<Vec<ChunkLength>, Failure> {
+    let found = rows(transaction, LENGTHS, &[&chunks]).await?;
+    let length = |row: &Row| {
+        Ok(ChunkLength {
+            id: row.try_get(0)?,
+            document: row.try_get(1)?,
+            words: row.try_get(2)?,
+        })
+    };
+    found.iter().map(length).collect()
 }
 
 /// How many chunks there are, and how many hold each word.
@@ -65,7 +65,7 @@ pub(super) async fn frequencies(
     words: &[String],
 ) -> Result<(u64, Vec<u64>), Failure> {
     let mut frequencies = vec![0; words.len()];
-    for term in counted(transaction, words).await? {
+    for term in counted(transaction, words.iter().map(String::as_str)).await? {
         frequencies[term.word] = term.places.max(frequencies[term.word]);
     }
     let all = row(transaction, ALL_CHUNKS, &[]).await?;
@@ -75,8 +75,11 @@ pub(super) async fn frequencies(
 
 /// What the index has for each word, and in how many chunks of all collections that is: counted, or estimated where that
 /// is more than anybody wants to count. Most words give one term; marks give none.
-async fn counted(transaction: &Transaction<'_>, words: &[String]) -> Result<Vec<Term>, Failure> {
-    let folded: Vec<String> = words.iter().map(|word| fold(word)).collect();
+async fn counted(
+    transaction: &Transaction<'_>,
+    words: impl Iterator<Item = &str>,
+) -> Result<Vec<Term>, Failure> {
+    let folded: Vec<String> = words.map(fold).collect();
     let mut terms = Vec::new();
     for row in &rows(transaction, TERMS, &[&folded]).await? {
         let common = optional(row, 2)?.filter(|chunks| *chunks >= MOST_COUNTED);
@@ -108,10 +111,10 @@ fn query(term: &str, times: u32) -> String {
 async fn places(
     transaction: &Transaction<'_>,
     collections: &[CollectionId],
-    terms: &[Term],
+    terms: &[SelectedTerm],
 ) -> Result<Vec<Posting>, Failure> {
     let ids: Vec<i64> = collections.iter().map(|id| id.0).collect();
-    let of_term = |term: &Term| TIMES.map(|times| query(&term.text, times));
+    let of_term = |term: &SelectedTerm| TIMES.map(|times| query(&term.text, times));
     let queries: Vec<String> = terms.iter().flat_map(of_term).collect();
     let found = rows(transaction, POSTINGS, &[&queries, &ids]).await?;
     let mut postings = Vec::with_capacity(terms.len());

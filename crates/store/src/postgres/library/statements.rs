@@ -114,7 +114,8 @@ pub(super) const CHUNKS: &str =
        JOIN library_collections AS collection ON collection.id = document.collection
       WHERE chunk.id = ANY ($1)";
 
-pub(super) const LENGTHS: &str = "SELECT id, words FROM library_chunks WHERE id = ANY ($1)";
+pub(super) const LENGTHS: &str =
+    "SELECT id, document, words FROM library_chunks WHERE id = ANY ($1)";
 
 /// Which of these chunks there are.
 pub(super) const THERE: &str = "SELECT id FROM library_chunks WHERE id = ANY ($1)";

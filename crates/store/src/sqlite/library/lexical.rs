@@ -5,51 +5,51 @@
 
 use super::super::failure::Failure;
 use super::statements::{
-    ALL_CHUNKS, ASK, ASKED, CHUNK_WORDS, COLLECTION_SIZE, FORGET_QUERY, HAS_QUERY, MAKE_QUERY,
+    ALL_CHUNKS, ASK, ASKED, CHUNK_LENGTH, COLLECTION_SIZE, FORGET_QUERY, HAS_QUERY, MAKE_QUERY,
     WORD_COUNT, WORD_PLACES,
 };
-use crate::library::bm25::{Posting, Size, Term, candidates, choose, rank};
+use crate::library::bm25::{ChunkLength, Posting, Scorer, Size, Term, TermSelection};
 use crate::library::vectors::COLLECTION_SHIFT;
-use crate::library::{CollectionId, Ranked};
+use crate::library::{CollectionId, QueryWord, Ranked};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// The chunks that hold any of the words.
 pub(super) fn search(
     connection: &Connection,
     collections: &[CollectionId],
-    words: &[String],
+    words: &[QueryWord],
     most: usize,
 ) -> Result<Ranked, Failure> {
     let mut terms = Vec::new();
-    for (word, text) in terms_of(connection, words)? {
+    for (word, text) in terms_of(connection, words.iter().map(|word| word.text.as_str()))? {
         let (_, places) = count(connection, &text)?;
-        terms.push(Term { places, text, word });
+        terms.push(Term { text, places, word });
     }
-    let (terms, left_out) = choose(terms);
-    let mut is_known = vec![false; words.len()];
-    for word in &left_out {
-        is_known[*word] = true;
+    let selection = TermSelection::new(terms, words);
+    let mut postings = Vec::with_capacity(selection.terms.len());
+    for term in &selection.terms {
+        postings.push(posting(connection, collections, &term.text)?);
     }
-    let mut postings = Vec::new();
-    for term in terms {
-        let posting = posting(connection, collections, &term.text)?;
-        if !posting.is_empty() {
-            is_known[term.word] = true;
-            postings.push(posting);
-        }
+    let scorer = Scorer::new(size(connection, collections)?, selection, postings);
+    let selected = lengths(connection, &scorer.select(most))?;
+    Ok(scorer.rank(&selected, most))
+}
+
+/// The documents and lengths of the chunks that exist.
+fn lengths(connection: &Connection, chunks: &[i64]) -> Result<Vec<ChunkLength>, Failure> {
+    let mut statement = connection.prepare_cached(CHUNK_LENGTH)?;
+    let mut lengths = Vec::with_capacity(chunks.len());
+    for id in chunks {
+        let length = statement.query_row([id], |row| {
+            Ok(ChunkLength {
+                id: *id,
+                document: row.get(0)?,
+                words: row.get(1)?,
+            })
+        });
+        lengths.extend(length.optional()?);
     }
-    let size = size(connection, collections)?;
-    let mut lengths = Vec::new();
-    let mut statement = connection.prepare_cached(CHUNK_WORDS)?;
-    for chunk in candidates(size, &postings, most) {
-        let words = statement.query_row([chunk], |row| row.get(0)).optional()?;
-        lengths.extend(words.map(|words| (chunk, words)));
-    }
-    Ok(Ranked {
-        hits: rank(size, &postings, lengths.into_iter(), most),
-        unknown: is_known.iter().filter(|known| !**known).count(),
-        left_out: left_out.len(),
-    })
+    Ok(lengths)
 }
 
 /// How many chunks there are, and how many hold each word.
@@ -61,7 +61,7 @@ pub(super) fn frequencies(
         .prepare_cached(ALL_CHUNKS)?
         .query_row([], |row| row.get(0))?;
     let mut frequencies = vec![0; words.len()];
-    for (word, term) in terms_of(connection, words)? {
+    for (word, term) in terms_of(connection, words.iter().map(String::as_str))? {
         let (chunks, _) = count(connection, &term)?;
         frequencies[word] = chunks.max(frequencies[word]);
     }
@@ -70,14 +70,17 @@ pub(super) fn frequencies(
 
 /// What the index has for each word: the word without its ending, in small letters, without accents. Most words give
 /// one term; marks give none. The index's own tokenizer is asked, so that both always agree.
-fn terms_of(connection: &Connection, words: &[String]) -> Result<Vec<(usize, String)>, Failure> {
+fn terms_of<'a>(
+    connection: &Connection,
+    words: impl Iterator<Item = &'a str>,
+) -> Result<Vec<(usize, String)>, Failure> {
     if !connection.prepare_cached(HAS_QUERY)?.exists([])? {
         connection.execute_batch(MAKE_QUERY)?;
     }
     // What another search left behind when it failed.
     connection.prepare_cached(FORGET_QUERY)?.execute([])?;
     let mut ask = connection.prepare_cached(ASK)?;
-    for (at, word) in words.iter().enumerate() {
+    for (at, word) in words.enumerate() {
         ask.execute(params![at as i64, word])?;
     }
     let mut asked = connection.prepare_cached(ASKED)?;

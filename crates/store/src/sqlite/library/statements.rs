@@ -86,7 +86,7 @@ pub(super) const CHUNK: &str =
        JOIN library_collections AS collection ON collection.id = document.collection
       WHERE chunk.id = ?1";
 
-pub(super) const CHUNK_WORDS: &str = "SELECT words FROM library_chunks WHERE id = ?1";
+pub(super) const CHUNK_LENGTH: &str = "SELECT document, words FROM library_chunks WHERE id = ?1";
 
 pub(super) const HAS_CHUNK: &str = "SELECT 1 FROM library_chunks WHERE id = ?1";
 
@@ -225,7 +225,7 @@ mod tests {
         DOCUMENTS_NAMED,
         DOCUMENT_BY_ID,
         CHUNK,
-        CHUNK_WORDS,
+        CHUNK_LENGTH,
         HAS_CHUNK,
         MAKER,
         SET_MAKER,

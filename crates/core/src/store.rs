@@ -199,6 +199,8 @@ pub struct ExchangeAnswer {
     pub task: Option<Text>,
     /// Whether the words came from a remote agent.
     pub is_remote: bool,
+    /// Whether lango itself wrote them, because no agent answered.
+    pub is_notice: bool,
     /// The trust label of its author's context.
     pub trust: Trust,
 }

@@ -111,6 +111,14 @@ impl Past {
             }),
             Some(answer) => messages.extend(delegation(&exchange, answer)),
         }
+        // A file that the provider refused would fail every later turn as well.
+        if exchange
+            .answer
+            .as_ref()
+            .is_some_and(|answer| answer.is_notice)
+        {
+            messages = messages.iter().map(without_files).collect();
+        }
         let bytes_of = |messages: &[Message]| messages.iter().map(message_bytes).sum();
         let without_files = (!exchange.attachments.is_empty()).then(|| {
             let messages: Vec<Message> = messages.iter().map(without_files).collect();

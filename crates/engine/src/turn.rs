@@ -37,7 +37,7 @@ use lango_core::{
     TurnSettings, UserInput,
 };
 use offer::Offer;
-pub(crate) use room::{Room, message_bytes, without_files};
+pub(crate) use room::{Room, message_bytes, tokens, without_files};
 use state::State;
 use std::sync::Arc;
 pub use steps::{Input, ModelStep, RemoteStep, Step, StepKey, ToolStep};

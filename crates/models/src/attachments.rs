@@ -36,7 +36,9 @@ pub(crate) fn attachment_parts<'a>(
             match contents.get(&attachment.digest) {
                 Some(bytes) if attachment.is_text() => {
                     let text = String::from_utf8_lossy(bytes);
-                    format!("[file `{name}`]\n{text}\n[end of file `{name}`]")
+                    // A file cannot hold its own digest, so it cannot end itself and go on as somebody else.
+                    let mark = attachment.digest.get(..16).unwrap_or(&attachment.digest);
+                    format!("[file `{name}` {mark}]\n{text}\n[end of file `{name}` {mark}]")
                 }
                 // The name is what a delegation refers to it by.
                 Some(_) if attachment.is_image() && target.sees_images => {

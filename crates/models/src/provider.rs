@@ -130,7 +130,9 @@ impl Provider {
         let inner = &self.inner;
         let list = inner.endpoint.get(inner.wire.models_path()).await;
         let list = list.map_err(|fault| self.error(&inner.id, fault))?;
-        Ok(inner.wire.model_ids(&list))
+        let is_id = |id: &String| id.len() <= 256 && !id.chars().any(char::is_control);
+        let ids = inner.wire.model_ids(&list);
+        Ok(ids.into_iter().filter(is_id).collect())
     }
 
     /// The error as it is told and stored. Some providers repeat the key that they refuse; it must go no further.

@@ -108,6 +108,8 @@ struct Answer<'a> {
     #[serde(default)]
     output: Option<Text>,
     #[serde(default)]
+    model: Option<Text>,
+    #[serde(default)]
     trust: Trust,
 }
 
@@ -165,6 +167,7 @@ fn answer_of(
         text,
         task: task.map(|delegation| delegation.task),
         is_remote,
+        is_notice: !is_remote && message.model.is_none(),
         trust: if is_remote {
             Trust::Untrusted
         } else {

@@ -2,6 +2,7 @@
 
 use super::{RunnerError, RunnerParts};
 use crate::attachments::check_files;
+use crate::turn;
 use lango_core::{
     AttachedFile, Attachment, Message, ModelRequest, StoreError, Text, UserId, UserInput,
 };
@@ -18,7 +19,24 @@ pub(super) async fn store_question(
     }
     let stored = store_checked(parts, user, std::mem::take(&mut question.files)).await?;
     question.attachments.extend(stored);
-    Ok(())
+    check_room(parts, &question.attachments)
+}
+
+/// Refuses text that the model cannot take, since it would answer without having seen it.
+fn check_room(parts: &RunnerParts, attachments: &[Attachment]) -> Result<(), RunnerError> {
+    let text = attachments.iter().filter(|file| file.is_text());
+    let bytes: u64 = text.map(|file| file.size).sum();
+    let needed = turn::tokens(usize::try_from(bytes).unwrap_or(usize::MAX));
+    match parts.model.terms().context_tokens {
+        Some(window) if needed > window / 4 * 3 => Err(RunnerError::NotAttached {
+            problem: format!(
+                "the attached text is about {needed} tokens, and `{}` takes {window}, of which a quarter is for its \
+                 answer; attach a part of it, or `lango knowledge add` it and ask the librarian",
+                parts.model.name()
+            ),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Checks files and stores them, all or none.

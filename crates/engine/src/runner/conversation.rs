@@ -371,13 +371,17 @@ impl Conversation {
             .answer
             .as_ref()
             .zip(report.author.as_ref())
-            .map(|(text, author)| ExchangeAnswer {
-                author: author.clone(),
-                text: Arc::clone(text),
-                task,
-                is_remote: (self.parts.tree.sub_agent(author.as_str()))
-                    .is_some_and(|agent| agent.remote),
-                trust: report.trust,
+            .map(|(text, author)| {
+                let sub_agent = self.parts.tree.sub_agent(author.as_str());
+                let is_remote = sub_agent.is_some_and(|agent| agent.remote);
+                ExchangeAnswer {
+                    author: author.clone(),
+                    text: Arc::clone(text),
+                    task,
+                    is_remote,
+                    is_notice: !is_remote && report.model.is_none(),
+                    trust: report.trust,
+                }
             });
         let before = SessionHead::look_back_start(self.turns);
         self.turns += 1;

@@ -76,7 +76,7 @@ impl Room {
 }
 
 /// About how many tokens this many bytes are.
-pub(super) fn tokens(bytes: usize) -> u64 {
+pub(crate) fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(TOKEN_BYTES)
 }
 

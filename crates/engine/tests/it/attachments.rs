@@ -5,12 +5,12 @@ use crate::support::{Play, Shape, start, tree};
 use futures_util::{StreamExt, stream};
 use lango_core::{
     AttachedFile, Attachment, BoxFuture, BoxStream, Caller, EventBody, Exchange, Message, Model,
-    ModelError, ModelEvent, ModelRequest, ModelTerms, RemoteAnswer, RemoteCall, RemoteEvent, Tool,
-    ToolError, ToolOutput, ToolSpec, Trust, UserInput,
+    ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms, RemoteAnswer, RemoteCall,
+    RemoteEvent, Tool, ToolError, ToolOutput, ToolSpec, Trust, UserInput,
 };
 use lango_engine::{RunnerError, Stop, Turn};
 use lango_store::SqliteStore;
-use lango_testkit::model::{ScriptedModel, call, delegate, say};
+use lango_testkit::model::{ScriptedModel, call, delegate, failure, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::spec;
 use serde_json::{Value, json};
@@ -340,4 +340,47 @@ async fn a_remote_agent_is_sent_the_named_files_and_its_own_come_back() {
     assert_eq!(files(&requests[1]), ["a.png", "copy.png"]);
     let offered = &requests[1].functions[0].parameters["properties"]["attachments"];
     assert_eq!(offered["items"]["enum"], json!(["copy.png", "a.png"]));
+}
+
+#[tokio::test]
+async fn a_file_that_failed_its_turn_is_only_named_in_later_ones() {
+    let bench = Bench::new(Camera::with(Vec::new()));
+    let answer = |request: &ModelRequest| match files(request).is_empty() {
+        true => Ok(say("Here.")),
+        false => Err(failure(ModelFault::Refused {
+            detail: "could not process image".to_owned(),
+        })),
+    };
+    let model = Arc::new(ScriptedModel::new(answer));
+    let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
+    turn_on(&mut conversation, with_file("what is it?", png("bad.png"))).await;
+    turn(&mut conversation, "and now?").await;
+    let reopened = bench.runner(Shared(Arc::clone(&model)));
+    let mut conversation = reopened.open(conversation.session().clone()).await.unwrap();
+    turn(&mut conversation, "and after a restart?").await;
+    let requests = model.asked();
+    assert_eq!(files(&requests[0]), ["bad.png"]);
+    for request in &requests[1..] {
+        assert!(files(request).is_empty());
+        assert!(said(request).contains("bad.png"));
+    }
+}
+
+#[tokio::test]
+async fn text_that_does_not_fit_into_the_window_is_refused_before_a_model_is_asked() {
+    let bench = Bench::new(Camera::with(Vec::new()));
+    let model = Arc::new(
+        ScriptedModel::replies([say("done")]).with_terms(ModelTerms {
+            context_tokens: Some(2000),
+            ..ModelTerms::default()
+        }),
+    );
+    let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
+    let file = AttachedFile::text("long.txt", "word ".repeat(2000));
+    let (sender, _shown) = mpsc::channel(100);
+    let question = with_file("read it", file);
+    let error = conversation.turn(question, &Stop::new(), &sender).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("takes 2000"), "{error}");
+    assert!(model.asked().is_empty());
 }

@@ -136,6 +136,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
             text: text.into(),
             task: task.map(Into::into),
             is_remote: false,
+            is_notice: false,
             trust: Default::default(),
         }),
     };

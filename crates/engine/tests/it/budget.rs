@@ -154,6 +154,7 @@ fn long_exchange(number: usize) -> Exchange {
             text: "y".repeat(900).into(),
             task: None,
             is_remote: false,
+            is_notice: false,
             trust: Default::default(),
         }),
     }

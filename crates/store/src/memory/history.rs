@@ -56,6 +56,7 @@ impl MemorySession {
             text: text.clone(),
             task,
             is_remote: matches!(event.body, EventBody::RemoteReturned { .. }),
+            is_notice: matches!(event.body, EventBody::AgentMessage { model: None, .. }),
             trust: event.body.trust(),
         })
     }

@@ -57,6 +57,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
             task: task.map(Into::into),
             is_remote: false,
             // Rows of an older lango say nothing of it.
+            is_notice: true,
             trust: lango_core::Trust::Untrusted,
         })
     };

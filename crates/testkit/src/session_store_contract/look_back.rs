@@ -48,6 +48,7 @@ pub async fn the_look_back_moves_in_blocks(subject: Subject) {
                 text: format!("answer {turn}").into(),
                 task: None,
                 is_remote: false,
+                is_notice: true,
                 trust: Trust::Trusted,
             };
             assert_eq!(exchange.answer, Some(expected));
@@ -139,6 +140,7 @@ pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
         text: "it says hello".into(),
         task: Some("read the file".into()),
         is_remote: false,
+        is_notice: true,
         trust: Trust::Trusted,
     };
     assert_eq!(
@@ -175,6 +177,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         text: "12 °C".into(),
         task: Some("the temperature".into()),
         is_remote: true,
+        is_notice: false,
         trust: Trust::Untrusted,
     };
     assert_eq!(
@@ -234,6 +237,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
             text: text.into(),
             task: None,
             is_remote: false,
+            is_notice: true,
             trust: Trust::Trusted,
         };
         assert_eq!(exchange.answer, Some(expected));

@@ -138,8 +138,10 @@ fn text_and_pages_are_attached_as_text_beside_what_is_piped() {
     lango.piped(&arguments, "from the pipe\n").ok();
     let body = &bodies(&provider)[0];
     for part in [
-        "[file `notes.md`]\\n# Notes\\n\\nBuy *bread*.\\n",
-        "[file `page.html`]\\nWings\\n\\nLift",
+        "]\\n# Notes\\n\\nBuy *bread*.\\n",
+        "[file `notes.md` ",
+        "]\\nWings\\n\\nLift",
+        "[file `page.html` ",
         "<stdin>\\nfrom the pipe\\n</stdin>",
         "[Attached, in this order: `notes.md`, `page.html`]",
     ] {

@@ -2,7 +2,7 @@
 //! nothing of connections; see `http` for those.
 
 use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Text};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How a family of providers is spoken to.
 pub(crate) trait Wire: Send + Sync {
@@ -180,6 +180,21 @@ pub(crate) fn object_schema(schema: &Value) -> Value {
         .entry("type")
         .or_insert_with(|| Value::from("object"));
     Value::Object(schema)
+}
+
+/// The same in the form that OpenAI's APIs want: with properties, also when there are none.
+pub(crate) fn schema_with_properties(schema: &Value) -> Value {
+    let mut schema = object_schema(schema);
+    if schema.get("properties").is_none() {
+        schema["properties"] = Value::Object(Map::new());
+    }
+    schema
+}
+
+/// Arguments as they are sent back. Servers parse what they once sent, and refuse a whole request for broken JSON.
+pub(crate) fn whole_arguments(arguments: &str) -> &str {
+    let is_whole = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
+    if is_whole { arguments } else { "{}" }
 }
 
 /// The beginning of something, for an error text.

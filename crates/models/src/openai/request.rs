@@ -5,9 +5,9 @@ use super::{KIND, is_mistral};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{Target, object_schema};
+use crate::wire::{Target, schema_with_properties, whole_arguments};
 use lango_core::{Attachment, Call, Function, Message, ModelRequest};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
     let names = Names::of(request);
@@ -186,9 +186,7 @@ fn assistant(
 }
 
 fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
-    // Servers parse what they once sent; arguments that were broken would make them refuse the whole request.
-    let is_whole = serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
-    let arguments = if is_whole { &*call.arguments } else { "{}" };
+    let arguments = whole_arguments(&call.arguments);
     json!({
         "id": call_id(target, &call.id),
         "type": "function",
@@ -197,10 +195,7 @@ fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
 }
 
 fn tool(function: &Function, names: &Names) -> Value {
-    let mut parameters = object_schema(&function.parameters);
-    if parameters.get("properties").is_none() {
-        parameters["properties"] = json!({});
-    }
+    let parameters = schema_with_properties(&function.parameters);
     json!({
         "type": "function",
         "function": {

@@ -1,8 +1,9 @@
 //! Items of a reply that go back to the model that sent them. The API ties them together: a reasoning item must be followed
 //! by what it led to, and what it led to must not come without it.
 
-use super::request::{call_id, whole_arguments};
+use super::request::call_id;
 use crate::names::Names;
+use crate::wire::whole_arguments;
 use lango_core::Call;
 use serde_json::Value;
 

@@ -4,9 +4,9 @@ use super::{KIND, replay};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{Target, object_schema};
+use crate::wire::{Target, schema_with_properties, whole_arguments};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -133,12 +133,6 @@ fn assistant(text: &str, calls: &[Call], names: &Names) -> Vec<Value> {
     message.into_iter().chain(calls).collect()
 }
 
-/// Servers parse what they once sent; arguments that were broken would make them refuse the whole request.
-pub(super) fn whole_arguments(arguments: &str) -> &str {
-    let is_whole = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
-    if is_whole { arguments } else { "{}" }
-}
-
 /// The id of a call, which may come from another provider's reply. The API takes 64 characters; a longer id becomes its
 /// beginning with a digest of the whole, the same in every request.
 pub(super) fn call_id(id: &CallId) -> String {
@@ -159,10 +153,7 @@ pub(super) fn call_id(id: &CallId) -> String {
 /// A function in the API's flat form. Without `strict` the API changes schemas to fit its strict mode, in which every
 /// argument is required; arguments are checked where the call runs.
 fn tool(function: &Function, names: &Names) -> Value {
-    let mut parameters = object_schema(&function.parameters);
-    if parameters.get("properties").is_none() {
-        parameters["properties"] = json!({});
-    }
+    let parameters = schema_with_properties(&function.parameters);
     json!({
         "type": "function",
         "name": names.sent(&function.name),

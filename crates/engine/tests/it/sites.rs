@@ -82,7 +82,12 @@ async fn a_grant_is_for_a_host_and_one_for_acting_covers_opening_but_not_the_rev
     let act = tool("browser_act", site(None, false));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&navigate) as _, Arc::clone(&act) as _];
     let bench = Bench::new(tools);
-    let steps = ["browser_navigate", "browser_act", "browser_act", "browser_navigate"];
+    let steps = [
+        "browser_navigate",
+        "browser_act",
+        "browser_act",
+        "browser_navigate",
+    ];
     let model = ScriptedModel::replies(steps.into_iter().flat_map(replies));
     let mut conversation = bench.runner(model).start(local());
     let asked = waiting(ask(&mut conversation, "1").await);

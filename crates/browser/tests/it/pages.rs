@@ -1,18 +1,9 @@
 //! Pages without a network.
 
-use crate::support::offline_browser;
+use crate::support::{offline_browser, open};
+use lango_browser::BrowserError;
 use lango_browser::cdp::NoParams;
-use lango_browser::{Browser, BrowserError, ContextKind, Page};
-use serde_json::{Value, json};
-
-/// Opens a page with this content.
-async fn open(browser: &Browser, html: &str) -> Page {
-    let page = browser.page_in(ContextKind::Web).await.unwrap();
-    let params = json!({ "frameId": page.main_frame(), "html": html });
-    let _: Value = page.call("Page.setDocumentContent", params).await.unwrap();
-    page.settle().await.unwrap();
-    page
-}
+use serde_json::Value;
 
 #[tokio::test]
 async fn a_page_has_a_title_and_frames() {

@@ -1,6 +1,7 @@
 //! Chromium without a network, driven over its pipe.
 
-use lango_browser::Browser;
+use lango_browser::{Browser, ContextKind, Page};
+use serde_json::{Value, json};
 use std::process::Stdio;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -13,6 +14,15 @@ pub async fn offline_browser() -> Browser {
     let (writer, reader) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let browser = Browser::attach(reader, writer, "http://127.0.0.1:3129", (child, folder)).await;
     browser.unwrap_or_else(|error| panic!("{private}: {error}"))
+}
+
+/// Opens a page with this content.
+pub async fn open(browser: &Browser, html: &str) -> Page {
+    let page = browser.page_in(ContextKind::Web).await.unwrap();
+    let params = json!({ "frameId": page.main_frame(), "html": html });
+    let _: Value = page.call("Page.setDocumentContent", params).await.unwrap();
+    page.settle().await.unwrap();
+    page
 }
 
 fn chromium(folder: &TempDir) -> Command {

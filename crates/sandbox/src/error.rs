@@ -11,6 +11,14 @@ pub enum LaunchError {
         "bubblewrap is missing: there is no `bwrap` program; install it, for example with `apt install bubblewrap`"
     )]
     NoBubblewrap,
+    /// The policy asks for [`Network::Proxied`](crate::Network::Proxied), and commands get no network of their own here.
+    #[error(
+        "a network through a proxy needs bubblewrap on Linux, {why}; close the network to commands, or open it without a proxy"
+    )]
+    NoProxiedNetwork {
+        /// What is missing.
+        why: &'static str,
+    },
     /// Nothing here can hold a command.
     #[error("no sandbox works here: {why}")]
     NoSandbox {

@@ -24,7 +24,7 @@ use crate::layers::Layer;
 use crate::plan::Work;
 use crate::running::Running;
 use crate::scratch::Scratch;
-use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
+use crate::{Child, Command, LaunchError, Network, Policy, SelfTest, Strength};
 use cgroup::Group;
 use clean_up::CleanUpStart;
 pub(crate) use clean_up::recover;
@@ -38,6 +38,12 @@ pub(crate) use watch::Watch;
 
 /// How many mounts a command's view may have: bubblewrap reads 9,000 arguments at most.
 const MOST_MOUNTS: usize = 2_500;
+
+/// The number of the network namespace that this process is in.
+pub(crate) fn network_namespace() -> std::io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/self/ns/net")?.ino())
+}
 
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +99,11 @@ fn spawn_in(
     check_command(&view, &command)?;
     let user = User::of(mode, &policy.workspace)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
+    if policy.network == Network::Proxied && bubblewrap.is_none() {
+        return Err(LaunchError::NoProxiedNetwork {
+            why: "which is missing or does not work here",
+        });
+    }
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
         Layer::LeftOut | Layer::Failing => None,

@@ -7,7 +7,8 @@ use crate::child::Outcome;
 use crate::launcher::Launcher;
 use crate::scratch::Scratch;
 use crate::{
-    Check, Child, CleanUpReport, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Policy,
+    Check, Child, CleanUpReport, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Network,
+    Policy,
 };
 use crate::{SelfTest, Stdin, Stopped, Strength, check, seatbelt};
 use std::io;
@@ -51,6 +52,11 @@ pub(crate) fn spawn(
         return Err(LaunchError::Command { problem });
     }
     check::policy(policy)?;
+    if policy.network == Network::Proxied {
+        return Err(LaunchError::NoProxiedNetwork {
+            why: "and this is macOS",
+        });
+    }
     let scratch = Scratch::make()?;
     let limits = command.limits;
     let mut process = tokio::process::Command::new(program);
@@ -91,7 +97,12 @@ pub(crate) fn spawn(
         let _ = sender.send(outcome);
         drop(running);
     });
-    Ok(Child::new((stdin, stdout, stderr), ((), lifeline), ended))
+    Ok(Child::new(
+        (stdin, stdout, stderr),
+        None,
+        ((), lifeline),
+        ended,
+    ))
 }
 
 /// Stays with the command until it is gone.

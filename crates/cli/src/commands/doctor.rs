@@ -228,6 +228,7 @@ fn describe_reach(app: &App) -> String {
     };
     let network = match policy.network {
         Network::None => "closed",
+        Network::Proxied => "through a proxy (tools.exec.network)",
         Network::Host => "open (tools.exec.network)",
     };
     format!(

@@ -4,6 +4,7 @@
 //! A list of what is refused, not of what is allowed: programs of all kinds run here. The kernel goes by the strictest of
 //! several filters, so each answer has a filter of its own.
 
+use crate::Network;
 use crate::plan::Plan;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare,
@@ -126,6 +127,9 @@ const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 
+/// Not every C library names it.
+const SOCK_PACKET: i32 = 10;
+
 const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -227,7 +231,7 @@ fn sockets(plan: &Plan) -> Result<Rules, String> {
     if plan.unix_sockets {
         allowed.push(libc::AF_UNIX);
     }
-    if plan.network {
+    if plan.network != Network::None {
         allowed.extend([libc::AF_INET, libc::AF_INET6]);
     }
     let other: Vec<(u8, Compare, u64)> = allowed
@@ -238,33 +242,47 @@ fn sockets(plan: &Plan) -> Result<Rules, String> {
         true => always(&[libc::SYS_socket]),
         false => Rules::from([(libc::SYS_socket, vec![rule(&other)?])]),
     };
-    if plan.network {
-        // Streams and datagrams, not raw packets. The type's upper bits are flags.
-        const TYPE: u64 = 0xf;
-        let raw = [
-            libc::SOCK_RAW,
-            libc::SOCK_RDM,
-            libc::SOCK_SEQPACKET,
-            libc::SOCK_DCCP,
-        ];
-        let families = [libc::AF_INET, libc::AF_INET6];
-        for (family, kind) in families
-            .iter()
-            .flat_map(|family| raw.map(|kind| (family, kind)))
-        {
-            let both = [
-                (0, Compare::Eq, u64::from(family.unsigned_abs())),
-                (1, Compare::MaskedEq(TYPE), u64::from(kind.unsigned_abs())),
-            ];
-            rules
-                .entry(libc::SYS_socket)
-                .or_default()
-                .push(rule(&both)?);
-        }
+    if plan.network != Network::None {
+        rules
+            .entry(libc::SYS_socket)
+            .or_default()
+            .extend(internet_sockets(plan.network)?);
     }
     // Pairs are always between relatives; of the one family that has them.
     let not_unix = (0, Compare::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
     rules.insert(libc::SYS_socketpair, vec![rule(&[not_unix])?]);
+    Ok(rules)
+}
+
+/// What is refused of the internet's families: all but streams and datagrams, and in a network of its own all but TCP, which is
+/// all that a proxy speaks.
+fn internet_sockets(network: Network) -> Result<Vec<SeccompRule>, String> {
+    // The type's upper bits are flags.
+    const TYPE: u64 = 0xf;
+    let mut kinds = vec![
+        libc::SOCK_RAW,
+        libc::SOCK_RDM,
+        libc::SOCK_SEQPACKET,
+        libc::SOCK_DCCP,
+        // The kernel takes it for a socket of another family.
+        SOCK_PACKET,
+    ];
+    if network == Network::Proxied {
+        kinds.push(libc::SOCK_DGRAM);
+    }
+    let mut rules = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let family = (0, Compare::Eq, u64::from(family.unsigned_abs()));
+        for kind in &kinds {
+            let kind = (1, Compare::MaskedEq(TYPE), u64::from(kind.unsigned_abs()));
+            rules.push(rule(&[family.clone(), kind])?);
+        }
+        if network == Network::Proxied {
+            let tcp = u64::from(libc::IPPROTO_TCP.unsigned_abs());
+            let other = [(2, Compare::Ne, 0), (2, Compare::Ne, tcp)];
+            rules.push(rule(&[family, other[0].clone(), other[1].clone()])?);
+        }
+    }
     Ok(rules)
 }
 

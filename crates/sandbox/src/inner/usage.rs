@@ -7,8 +7,8 @@
 use super::accounts::{
     Process, account, held, process, process_is_there, room, segments, share, sockets, used,
 };
-use crate::Stopped;
 use crate::plan::Plan;
+use crate::{Network, Stopped};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl Usage {
             room: on_disk.map(|path| (path.clone(), room(path))).collect(),
             in_memory: plan.in_memory.clone(),
             // In lango's own network there are those of others too.
-            counts_sockets: plan.namespaces && !plan.network,
+            counts_sockets: plan.namespaces && plan.network != Network::Host,
             own,
             written: 0,
             lost: 0,

@@ -70,7 +70,7 @@ impl Build<'_> {
             "--unshare-uts",
         ]);
         arguments.add(["--unshare-cgroup-try", "--hostname", "sandbox"]);
-        if self.network == Network::None {
+        if self.network != Network::Host {
             arguments.add(["--unshare-net"]);
         }
         if self.is_root {

@@ -71,17 +71,18 @@ const SYSTEM_FILES: &[&str] = &[
 /// What programs need besides to reach the network.
 const NETWORK_FILES: &[&str] = &[
     "/etc/ca-certificates",
-    "/etc/gai.conf",
     "/etc/host.conf",
     "/etc/hosts",
     "/etc/pki/ca-trust",
     "/etc/pki/tls/certs",
     "/etc/protocols",
-    "/etc/resolv.conf",
     "/etc/services",
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 ];
+
+/// What programs need to resolve names themselves; a proxy does it for its clients.
+const RESOLVER_FILES: &[&str] = &["/etc/gai.conf", "/etc/resolv.conf"];
 
 impl View {
     /// The system's programs and nothing else.
@@ -96,10 +97,12 @@ impl View {
     /// What this policy shows, given the protected files in its writable folders.
     pub(crate) fn of(policy: &Policy, protected: &[PathBuf], dotfiles: &[PathBuf]) -> Self {
         let mut items = Self::system().items;
-        let network = NETWORK_FILES
-            .iter()
-            .filter(|_| policy.network == Network::Host);
-        for path in network {
+        let network: &[&[&str]] = match policy.network {
+            Network::None => &[],
+            Network::Proxied => &[NETWORK_FILES],
+            Network::Host => &[NETWORK_FILES, RESOLVER_FILES],
+        };
+        for path in network.iter().copied().flatten() {
             items.insert(PathBuf::from(path), Show::Read);
         }
         for path in policy.read.iter().chain(policy.writable()) {

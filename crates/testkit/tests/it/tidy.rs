@@ -7,9 +7,9 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 15] = [
-    ("a2a", &["core", "documents"]),
-    ("browser", &["core"]),
+const GRAPH: [(&str, &[&str]); 16] = [
+    ("a2a", &["core", "documents", "net"]),
+    ("browser", &["core", "net", "sandbox", "tools"]),
     ("core", &[]),
     ("documents", &["core"]),
     ("engine", &["core", "frontmatter"]),
@@ -17,6 +17,7 @@ const GRAPH: [(&str, &[&str]); 15] = [
     ("knowledge", &["core", "documents", "store"]),
     ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
+    ("net", &["core"]),
     ("sandbox", &[]),
     ("server", &["a2a", "core", "documents", "engine"]),
     ("store", &["core"]),
@@ -32,6 +33,7 @@ const GRAPH: [(&str, &[&str]); 15] = [
             "knowledge",
             "mcp",
             "models",
+            "net",
             "sandbox",
             "server",
             "store",

@@ -45,6 +45,14 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             let params = json!({ "targetId": target });
             send(&connection.browser(), "Target.closeTarget", params).await;
         }
+        Action::CancelDownload { id } => {
+            send(
+                &connection.browser(),
+                "Browser.cancelDownload",
+                json!({ "guid": id }),
+            )
+            .await;
+        }
         Action::AnswerDialog {
             session,
             accept,

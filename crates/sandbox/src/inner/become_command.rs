@@ -1,6 +1,6 @@
 //! The child of the guard: puts the inner layers on itself, from the outermost to the innermost, and becomes the command.
 
-use super::{landlock, probe, seccomp};
+use super::{landlock, nesting, probe, seccomp};
 use crate::layers::Layer;
 use crate::plan::{Plan, Work};
 use rustix::fd::BorrowedFd;
@@ -24,9 +24,16 @@ pub(super) fn run(plan: &Plan, mut guard: File) -> ! {
         let _ = guard.write_all(what.as_bytes());
         std::process::exit(super::FAILED);
     }
-    if plan.work == Work::Probe {
-        drop(guard);
-        probe::run(&plan.argv);
+    match plan.work {
+        Work::Command | Work::CleanUp => {}
+        Work::Probe => {
+            drop(guard);
+            probe::run(&plan.argv);
+        }
+        Work::Nesting => {
+            drop(guard);
+            nesting::run();
+        }
     }
     let mut words = plan.argv.iter();
     let Some(program) = words.next() else {

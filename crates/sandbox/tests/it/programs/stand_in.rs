@@ -1,6 +1,6 @@
 //! Stands in for lango in the tests of this crate: as the inner helper, and as a launcher that can be killed.
 
-use lango_sandbox::{Command, Helper, Launcher, Network, Policy, Profile};
+use lango_sandbox::{Command, Helper, Launcher, Network, Policy, Profile, Stdin};
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -44,16 +44,15 @@ async fn browse(directory: PathBuf, argv: Vec<std::ffi::OsString>) {
     let mut policy = Policy::of(directory.clone());
     policy.unprotected = vec![directory.clone()];
     policy.network = Network::Proxied;
-    let mut command = Command::new(argv, directory.clone());
+    let mut command = Command::new(argv, directory);
     command.profile = Profile::Browser;
-    command.env = vec![("HOME".into(), directory.into())];
+    command.stdin = Stdin::Piped;
     let mut child = launcher.spawn(&policy, command).expect("a child");
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     tokio::join!(
         pass_on(stdout.expect("an output"), std::io::stdout()),
         pass_on(stderr.expect("complaints"), std::io::stderr()),
     );
-    eprintln!("{:?}", child.wait().await);
 }
 
 /// Runs a shell script in the sandbox and passes on what it prints. Trash and records go to the home, if there is one.

@@ -78,7 +78,7 @@ pub type Preview<A> =
     Box<dyn Fn(A, Extent) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
 
 /// Looks at what a call would touch.
-pub type Inspect<A> = Box<dyn Fn(A) -> BoxFuture<'static, Inspection> + Send + Sync>;
+pub type Inspect<A> = Box<dyn Fn(Caller, A) -> BoxFuture<'static, Inspection> + Send + Sync>;
 
 struct DeclaredTool<A, F> {
     spec: ToolSpec,
@@ -109,12 +109,17 @@ where
         })
     }
 
-    fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
+    fn inspect<'a>(
+        &'a self,
+        caller: &'a Caller,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Inspection> {
         Box::pin(async move {
             let Some(inspect) = self.inspect.as_ref() else {
                 return Inspection::default();
             };
-            let started = parse_arguments(&self.spec, &arguments).map(inspect);
+            let started = parse_arguments(&self.spec, &arguments)
+                .map(|arguments| inspect(caller.clone(), arguments));
             match started {
                 Ok(started) => started.await,
                 Err(_) => Inspection::default(),

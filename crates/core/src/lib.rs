@@ -54,8 +54,8 @@ pub use task::{
     Change, Changes, Opened, Put, RunningTask, TaskPage, TaskQuery, TaskRecord, TaskStore,
 };
 pub use tool::{
-    Caller, Effect, Escalation, Extent, GuardedTarget, Inspection, Risk, Subject, Tool, ToolError,
-    ToolOutput, ToolSpec,
+    Caller, Effect, Escalation, Extent, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Tool,
+    ToolError, ToolOutput, ToolSpec,
 };
 
 /// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.

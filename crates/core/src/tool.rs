@@ -31,9 +31,14 @@ pub trait Tool: Send + Sync {
     }
 
     /// Looks at what a call with these arguments would touch, before the gate decides about it. [`Self::run`] gets the
-    /// result in [`Caller::inspection`], and must refuse what is not as it was inspected.
-    fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
-        let _ = arguments;
+    /// result in [`Caller::inspection`], and must refuse what is not as it was inspected. `caller` has no inspection yet,
+    /// and the lowest trust label.
+    fn inspect<'a>(
+        &'a self,
+        caller: &'a Caller,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Inspection> {
+        let _ = (caller, arguments);
         Box::pin(std::future::ready(Inspection::default()))
     }
 }
@@ -56,6 +61,25 @@ pub struct Inspection {
     /// The SHA-256 of the content that the call would run, in hexadecimal digits. An approval holds for that content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Text>,
+    /// The site that the call contacts. Such a call is asked for unless its address is known, or the site is allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<SiteAccess>,
+}
+
+/// A site that a call contacts: opens one of its addresses, or acts on its page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteAccess {
+    /// The host, with the port if it is not the scheme's own. Rules and grants are matched against it.
+    pub host: Text,
+    /// The address that is opened, as the call has it; none if the call acts on a page that is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Text>,
+    /// Whether that address is one that a model did not make up: a link or a search result of this session, or verbatim in
+    /// a message of the user. Opening such an address tells the site nothing that it, or the user, did not know.
+    #[serde(default)]
+    pub is_known: bool,
+    /// What the call does there, for the user who is asked: `click button "Buy"`.
+    pub summary: Text,
 }
 
 /// Something that other programs act on: settings of an editor, instructions of another agent, a git directory.
@@ -112,7 +136,7 @@ pub struct ToolSpec {
     pub parameters: Arc<Value>,
     /// What happens when it runs twice.
     pub effect: Effect,
-    /// How much harm it can do.
+    /// How much harm it can do. A call that contacts a site is judged by the site instead.
     pub risk: Risk,
     /// An argument with which it can do more.
     pub escalation: Option<Escalation>,
@@ -141,6 +165,8 @@ pub enum Subject {
     Path,
     /// The command: a line for the shell in `command`, or words in `argv`.
     Command,
+    /// The host in [`Inspection::site`]; all arguments of a call that contacts none.
+    Site,
 }
 
 impl ToolSpec {

@@ -228,18 +228,20 @@ impl Gate {
 
     /// What the calls of a reply would touch, one result for each call. A tool that fails to say it finds nothing here,
     /// and refuses the call itself when it runs.
-    pub(crate) async fn inspect(&self, agent: &AgentName, calls: &[Call]) -> Vec<Inspection> {
+    pub(crate) async fn inspect(&self, mut caller: Caller, calls: &[Call]) -> Vec<Inspection> {
         let mut inspections = Vec::with_capacity(calls.len());
         for call in calls {
-            inspections.push(self.inspect_call(agent, call).await.unwrap_or_default());
+            caller.call = call.id.clone();
+            inspections.push(self.inspect_call(&caller, call).await.unwrap_or_default());
         }
         inspections
     }
 
-    async fn inspect_call(&self, agent: &AgentName, call: &Call) -> Option<Inspection> {
-        let tool = self.handles.get(agent)?.get(&*call.name)?;
+    async fn inspect_call(&self, caller: &Caller, call: &Call) -> Option<Inspection> {
+        let tool = self.handles.get(&caller.agent)?.get(&*call.name)?;
         let arguments = parse_arguments(&call.arguments).ok()?;
-        let inspection = AssertUnwindSafe(tool.inspect(Arc::new(arguments))).catch_unwind();
+        let inspection = tool.inspect(caller, Arc::new(arguments));
+        let inspection = AssertUnwindSafe(inspection).catch_unwind();
         let inspection = tokio::time::timeout(Self::PREVIEW_TIME, inspection).await;
         inspection.ok()?.ok()
     }

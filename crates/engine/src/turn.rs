@@ -24,6 +24,7 @@ mod results;
 mod resume;
 mod room;
 mod setup;
+mod sites;
 mod state;
 mod steps;
 mod structured;

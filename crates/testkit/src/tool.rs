@@ -102,7 +102,11 @@ impl Tool for CountingTool {
         })
     }
 
-    fn inspect<'a>(&'a self, _arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
+    fn inspect<'a>(
+        &'a self,
+        _caller: &'a Caller,
+        _arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Inspection> {
         Box::pin(std::future::ready(self.inspection.clone()))
     }
 }

@@ -55,7 +55,7 @@ impl Blocking for Declaration {
         let preview: Preview<A> = Box::new(move |arguments, extent| show((arguments, extent)));
         let inspect = parts.inspect.map(|look| -> Inspect<A> {
             let look = on_its_own_thread(self.name, move |arguments| Ok(look(arguments)));
-            Box::new(move |arguments| {
+            Box::new(move |_caller, arguments| {
                 let inspection = look(arguments);
                 // What cannot be looked at is refused when the call runs.
                 Box::pin(async move { inspection.await.unwrap_or_default() })

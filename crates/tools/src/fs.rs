@@ -99,7 +99,7 @@ where
         inspect: Some(Box::new(move |arguments| Inspection {
             // A call that would fail changes nothing.
             guarded: (change.guarded)(&inspected, arguments).ok().flatten(),
-            content: None,
+            ..Inspection::default()
         })),
     };
     declaration.with_blocking_parts(

@@ -13,6 +13,10 @@ const CONTENT: &str = " sha256:";
 pub fn grant_problem(subject: Subject, pattern: &str) -> Option<&'static str> {
     match (subject, harmless::form(pattern)) {
         (Subject::Path | Subject::Arguments, _) => None,
+        (Subject::Site, _) if is_site(pattern) => None,
+        (Subject::Site, _) => Some(
+            "a grant for a site is a host (`example.com`, `example.com:8443`), or `*.` and a host of two names or more",
+        ),
         (Subject::Command, Some(command))
             if harmless::known_start(command).as_deref() == Some(command) =>
         {
@@ -36,6 +40,13 @@ pub fn edited_grant_problem(subject: Subject, offered: &str, pattern: &str) -> O
         )),
         _ => grant_problem(subject, pattern).map(str::to_owned),
     }
+}
+
+/// Whether a pattern is one host, or all below a host that is no top-level domain.
+fn is_site(pattern: &str) -> bool {
+    let host = pattern.strip_prefix("*.");
+    let is_deep_enough = host.is_none_or(|host| host.trim_end_matches('.').contains('.'));
+    is_deep_enough && is_literal(host.unwrap_or(pattern)) && !pattern.is_empty()
 }
 
 /// Whether a pattern is bound to a content.
@@ -82,7 +93,7 @@ mod tests {
     fn subject(subject: Subject, arguments: Value) -> SubjectText {
         let mut spec = lango_testkit::tool::spec("x");
         spec.subject = subject;
-        SubjectText::of(&spec, &arguments)
+        SubjectText::of(&spec, &arguments, &lango_core::Inspection::default())
     }
 
     fn line(text: &str) -> SubjectText {

@@ -5,7 +5,11 @@
 
 use super::pattern::{fits, literal_text};
 use super::subject::{SubjectText, canonical};
-use lango_core::{AgentName, Grant, GuardedTarget, Inspection, Risk, Text, ToolName, ToolSpec};
+use crate::tree::Tree;
+use lango_core::{
+    AgentName, Grant, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Text, ToolName,
+    ToolSpec,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -80,10 +84,11 @@ impl Rules {
         inspection: &Inspection,
     ) -> Decision {
         let risk = spec.risk_of(arguments);
-        if self.rules.is_empty() && risk == Risk::Safe && inspection.guarded.is_none() {
+        let touches_nothing = inspection.guarded.is_none() && inspection.site.is_none();
+        if self.rules.is_empty() && risk == Risk::Safe && touches_nothing {
             return Decision::Run;
         }
-        let subject = SubjectText::of(spec, arguments);
+        let subject = SubjectText::of(spec, arguments, inspection);
         let fitting = |action: Action| {
             let fits = |rule: &&Rule| {
                 rule.action == action
@@ -99,7 +104,11 @@ impl Rules {
                 reason: rule.to_string().into(),
             };
         }
-        if let Some(rule) = fitting(Action::AskEachTime).filter(|_| risk > Risk::Safe) {
+        let is_harmless = match &inspection.site {
+            Some(site) => site.is_known,
+            None => risk == Risk::Safe,
+        };
+        if let Some(rule) = fitting(Action::AskEachTime).filter(|_| !is_harmless) {
             return Decision::Ask {
                 reason: Text::clone(&rule.origin),
                 pattern: None,
@@ -126,6 +135,15 @@ impl Rules {
                 pattern: offered(),
             },
             (Some(_), None) => Decision::Run,
+            (None, None) if is_harmless => Decision::Run,
+            (None, None) if inspection.site.is_some() => Decision::Ask {
+                reason: inspection
+                    .site
+                    .as_ref()
+                    .map(site_reason)
+                    .unwrap_or_default(),
+                pattern: offered(),
+            },
             (None, None) => match risk {
                 Risk::Safe => Decision::Run,
                 Risk::Moderate => Decision::Ask {
@@ -244,28 +262,52 @@ impl std::fmt::Display for Rule {
     }
 }
 
+fn site_reason(site: &SiteAccess) -> Text {
+    let SiteAccess {
+        host, url, summary, ..
+    } = site;
+    match url {
+        Some(_) => format!(
+            "{summary}; the address is in no message of yours, no search result and no link seen in this session, \
+             and `{host}` is not allowed"
+        ),
+        None => format!("{summary}; `{host}` is not allowed"),
+    }
+    .into()
+}
+
 fn guarded_reason(guarded: &GuardedTarget) -> Text {
     let GuardedTarget { path, reason } = guarded;
     format!("{reason}; a change of `{path}` is asked for each time").into()
 }
 
-/// The grant among these that allows the call.
+/// The grant among these that allows the call. A grant is for the tool that it was given for, but an address of a site is
+/// opened under the grant of any tool for that site.
 pub(crate) fn granted<'a>(
     grants: &'a [Grant],
+    tree: &Tree,
     agent: &AgentName,
     spec: &ToolSpec,
-    arguments: &Value,
-    inspection: &Inspection,
+    (arguments, inspection): (&Value, &Inspection),
 ) -> Option<&'a Grant> {
-    let subject = SubjectText::of(spec, arguments);
+    let subject = SubjectText::of(spec, arguments, inspection);
+    let opens_address = inspection
+        .site
+        .as_ref()
+        .is_some_and(|site| site.url.is_some());
+    let is_for_site = |grant: &Grant| {
+        let holder = tree.agent(grant.agent.as_str());
+        let tool = holder.and_then(|holder| holder.tool(grant.tool.as_str()));
+        tool.is_some_and(|tool| tool.spec.subject == Subject::Site)
+    };
     grants.iter().find(|grant| {
-        grant.agent == *agent
-            && grant.tool == spec.name
+        let is_for_tool = grant.agent == *agent && grant.tool == spec.name;
+        (is_for_tool || (opens_address && is_for_site(grant)))
             && subject.is_granted_by(spec.subject, &grant.pattern, inspection.content.as_ref())
     })
 }
 
-/// Stands for agent, tool, exact arguments, and the content that the call would run.
+/// Stands for agent, tool, exact arguments, the content that the call would run and the site that it contacts.
 pub(crate) fn call_digest(
     agent: &AgentName,
     tool: &ToolName,
@@ -279,6 +321,12 @@ pub(crate) fn call_digest(
             .content
             .iter()
             .map(|content| format!(" {content}")),
+    );
+    call.extend(
+        inspection
+            .site
+            .iter()
+            .map(|site| format!(" site {}", site.host)),
     );
     digest([agent.as_str(), tool.as_str(), &call]).into()
 }

@@ -11,7 +11,7 @@
 use super::grant::{self, grant_problem};
 use super::harmless;
 use super::pattern::{fits, literal};
-use lango_core::{Subject, Text, ToolSpec};
+use lango_core::{Inspection, Subject, Text, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,14 +35,20 @@ enum Kind {
     Words,
     /// A line that a shell will read.
     ShellLine,
+    /// A host.
+    Site,
 }
 
 /// Characters with which a shell line becomes more than one command, or writes somewhere.
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
 impl SubjectText {
-    pub fn of(spec: &ToolSpec, arguments: &Value) -> Self {
+    pub fn of(spec: &ToolSpec, arguments: &Value, inspection: &Inspection) -> Self {
         let (text, kind) = match spec.subject {
+            Subject::Site => match &inspection.site {
+                Some(site) => (site.host.to_string(), Kind::Site),
+                None => (canonical(arguments), Kind::Json),
+            },
             Subject::Arguments => (canonical(arguments), Kind::Json),
             Subject::Path => match arguments["path"].as_str().map(tidy_path) {
                 Some(path) if goes_up(&path) => (path, Kind::Odd),
@@ -54,7 +60,7 @@ impl SubjectText {
         let words = match kind {
             Kind::ShellLine => harmless::plain_words(&text),
             Kind::Words => argv(arguments),
-            Kind::Json | Kind::Path | Kind::Odd => None,
+            Kind::Json | Kind::Path | Kind::Odd | Kind::Site => None,
         };
         Self { text, kind, words }
     }
@@ -73,7 +79,7 @@ impl SubjectText {
             Kind::ShellLine => fits(pattern, &self.text, |letter| {
                 !SHELL_CONTROL.contains(&letter)
             }),
-            Kind::Path | Kind::Words => fits(pattern, &self.text, |_| true),
+            Kind::Path | Kind::Words | Kind::Site => fits(pattern, &self.text, |_| true),
         }
     }
 
@@ -99,6 +105,14 @@ impl SubjectText {
         if any(&self.text) || any(&canonical(arguments)) {
             return true;
         }
+        if self.kind == Kind::Site {
+            // A host is denied on all of its ports, and `*.example.com` with its parent.
+            let host = self
+                .text
+                .rsplit_once(':')
+                .map_or(&*self.text, |(host, _)| host);
+            return any(host) || any(&format!(".{host}"));
+        }
         match arguments["path"].as_str() {
             Some(path) => spellings(path, folder)
                 .iter()
@@ -111,7 +125,7 @@ impl SubjectText {
     pub fn offered_pattern(&self, content: Option<&Text>) -> String {
         let exactly = || literal(&self.text);
         let pattern = match self.kind {
-            Kind::Json | Kind::Odd => exactly(),
+            Kind::Json | Kind::Odd | Kind::Site => exactly(),
             Kind::Path => match self.text.rsplit_once('/') {
                 Some((folder, _)) if !folder.is_empty() => format!("{}/*", literal(folder)),
                 _ => exactly(),
@@ -255,7 +269,7 @@ mod tests {
     fn subject(subject: Subject, arguments: Value) -> SubjectText {
         let mut spec = lango_testkit::tool::spec("x");
         spec.subject = subject;
-        SubjectText::of(&spec, &arguments)
+        SubjectText::of(&spec, &arguments, &Inspection::default())
     }
 
     fn line(text: &str) -> SubjectText {

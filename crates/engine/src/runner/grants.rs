@@ -52,6 +52,6 @@ fn grant_for<'a>(parts: &RunnerParts, waiting: &Waiting, grants: &'a [Grant]) ->
     request.pattern.as_ref()?;
     let agent = parts.tree.agent(request.agent.as_str())?;
     let tool = agent.tool(request.tool.as_str())?;
-    let (arguments, inspection) = (&request.arguments, &request.inspection);
-    gate::granted(grants, &request.agent, &tool.spec, arguments, inspection)
+    let call = (&*request.arguments, &request.inspection);
+    gate::granted(grants, &parts.tree, &request.agent, &tool.spec, call)
 }

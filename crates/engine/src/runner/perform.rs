@@ -4,7 +4,10 @@ use super::draft::Draft;
 use super::{RunnerError, RunnerParts, Shown, attachments, remote};
 use crate::turn::{Input, ModelStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
-use lango_core::{Caller, Hold, ModelError, ModelEvent, ModelFault, ModelRequest, UserId};
+use lango_core::{
+    CallId, Caller, Hold, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust,
+    UserId,
+};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -36,7 +39,16 @@ pub(super) fn perform<'a>(
         let input = match (step, request) {
             (Step::CallModel(step), Some(mut request)) => {
                 attachments::load_contents(parts, &user, &mut request).await?;
-                call_model(parts, step, request, shown).await
+                let caller = Caller {
+                    user: user.clone(),
+                    session,
+                    turn: turn_id,
+                    agent: step.agent.clone(),
+                    call: CallId::new(""),
+                    trust: Trust::Untrusted,
+                    inspection: Inspection::default(),
+                };
+                call_model(parts, step, request, caller, shown).await
             }
             (Step::CallModel(step), None) => cut_off(parts, step),
             (Step::CallTool(step), _) => {
@@ -73,6 +85,7 @@ async fn call_model(
     parts: &RunnerParts,
     step: ModelStep,
     request: ModelRequest,
+    caller: Caller,
     shown: mpsc::Sender<Shown>,
 ) -> Input {
     let mut draft = Draft::new(step.agent.clone(), shown, step.shown);
@@ -86,7 +99,7 @@ async fn call_model(
                 if !reply.calls.is_empty() {
                     draft.withdraw().await;
                 }
-                let inspections = parts.gate.inspect(&step.agent, &reply.calls).await;
+                let inspections = parts.gate.inspect(caller, &reply.calls).await;
                 return Input::ModelReplied {
                     step,
                     reply,

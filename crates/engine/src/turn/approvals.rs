@@ -44,6 +44,7 @@ impl Turn {
         inspection: Inspection,
     ) {
         let Admitted { tool, arguments } = admitted;
+        let inspection = self.with_user_addresses(inspection);
         let spec = Arc::clone(&tool.spec);
         let (frame, agent) = (&step.frame, &step.agent);
         match self.rules.decide(agent, &spec, &arguments, &inspection) {

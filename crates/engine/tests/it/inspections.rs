@@ -29,14 +29,14 @@ fn guarded() -> Inspection {
     };
     Inspection {
         guarded: Some(target),
-        content: None,
+        ..Inspection::default()
     }
 }
 
 fn content(digest: &str) -> Inspection {
     Inspection {
-        guarded: None,
         content: Some(digest.into()),
+        ..Inspection::default()
     }
 }
 

@@ -32,6 +32,7 @@ mod request_settings;
 mod resume;
 mod runner;
 mod schema_laws;
+mod sites;
 mod stop_reasons;
 mod structured;
 mod support;

@@ -180,7 +180,11 @@ impl Tool for SkillTool {
         })
     }
 
-    fn inspect<'a>(&'a self, arguments: Arc<Value>) -> BoxFuture<'a, Inspection> {
+    fn inspect<'a>(
+        &'a self,
+        _caller: &'a Caller,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Inspection> {
         Box::pin(async move {
             let content = match self.wanted(&arguments) {
                 Ok(Wanted::Script(_)) => self
@@ -190,8 +194,8 @@ impl Tool for SkillTool {
                 _ => None,
             };
             Inspection {
-                guarded: None,
                 content,
+                ..Inspection::default()
             }
         })
     }

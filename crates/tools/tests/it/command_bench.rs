@@ -107,7 +107,7 @@ impl CommandBench {
         let tool = self.tool(tool);
         self.runtime.block_on(async {
             let arguments = Arc::new(arguments);
-            let inspection = tool.inspect(Arc::clone(&arguments)).await;
+            let inspection = tool.inspect(&caller(), Arc::clone(&arguments)).await;
             let who = Caller {
                 inspection,
                 ..who.clone()

@@ -324,7 +324,11 @@ fn a_script_runs_only_with_the_files_that_were_approved() {
     ]);
     let arguments = Arc::new(json!({"script": "a.sh"}));
     let tool = bench.tool("skill_pdf");
-    let inspect = || bench.runtime.block_on(tool.inspect(Arc::clone(&arguments)));
+    let inspect = || {
+        bench
+            .runtime
+            .block_on(tool.inspect(&caller(), Arc::clone(&arguments)))
+    };
     let run = |inspection: &Inspection| {
         let who = Caller {
             inspection: inspection.clone(),
@@ -406,7 +410,9 @@ fn a_script_ends_with_the_call_that_was_dropped() {
     let tool = bench.tool("skill_pdf");
     let arguments = Arc::new(json!({"script": "a.sh"}));
     let who = Caller {
-        inspection: bench.runtime.block_on(tool.inspect(Arc::clone(&arguments))),
+        inspection: bench
+            .runtime
+            .block_on(tool.inspect(&caller(), Arc::clone(&arguments))),
         ..caller()
     };
     let mut call = tool.run(&who, arguments);

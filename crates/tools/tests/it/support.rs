@@ -113,7 +113,7 @@ impl Bench {
     /// What a call would touch.
     pub fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
         let tool = self.tool(tool);
-        on_a_thread(move |runtime| runtime.block_on(tool.inspect(Arc::new(arguments))))
+        on_a_thread(move |runtime| runtime.block_on(tool.inspect(&caller(), Arc::new(arguments))))
     }
 
     /// Runs a tool as if this had been found before the call was allowed.

@@ -55,6 +55,7 @@ fn subject_of(app: &App, tool: &str) -> Subject {
     match installed {
         Some(tool) => tool.spec().subject,
         None if tool.starts_with("exec") => Subject::Command,
+        None if tool.starts_with("browser_") || tool == "search_fetch" => Subject::Site,
         None => Subject::default(),
     }
 }

@@ -9,6 +9,6 @@ mod pdf;
 mod text;
 
 pub use attachment::{AttachmentError, read_attachment};
-pub use html::{HtmlText, read_html};
+pub use html::{HtmlText, Link, Readable, markdown, read_html};
 pub use pdf::{PdfPage, is_pdf, read_pdf};
 pub use text::{decode_text, decode_unicode};

@@ -7,7 +7,7 @@ use lango_documents::{decode_text, is_pdf, read_html, read_pdf};
 use std::path::Path;
 
 /// Changes when the same bytes begin to give other chunks, so that what is stored counts as changed.
-pub(super) const READER_VERSION: u8 = 2;
+pub(super) const READER_VERSION: u8 = 3;
 
 /// How many bytes a file has at most.
 pub(super) const MOST_FILE_BYTES: u64 = 20_000_000;

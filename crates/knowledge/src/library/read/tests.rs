@@ -25,7 +25,7 @@ fn a_page_is_read_as_a_person_sees_it() {
     assert_eq!(content.chunks[0].heading, "Wings");
     assert!(text.contains("Lift is 1 < 2 ééé &bogus; AT&T"), "{text}");
     assert!(
-        text.contains("one\n\ntwo") && text.contains("a\n  b"),
+        text.contains("- one\n- two") && text.contains("a\n  b"),
         "{text}"
     );
     for hidden in ["red", "alert", "never", "hidden", "var"] {

@@ -1,0 +1,256 @@
+//! A tree as Markdown: headings, paragraphs, lists, quotes, tables, code, links with absolute addresses, the descriptions of
+//! images. Emphasis and pictures themselves are left out; what a model reads is text.
+
+use super::dom::{Dom, MAX_DEPTH, NodeId};
+use super::table;
+use super::writer::Writer;
+use url::Url;
+
+/// Elements that are never shown.
+pub(super) const HIDDEN: [&str; 19] = [
+    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas",
+    "head", "title", "input", "select", "textarea", "button", "datalist", "audio", "video", "map",
+];
+
+/// Elements that stand on lines of their own.
+pub(super) const BLOCKS: [&str; 38] = [
+    "p",
+    "div",
+    "section",
+    "article",
+    "main",
+    "header",
+    "footer",
+    "nav",
+    "aside",
+    "ul",
+    "ol",
+    "li",
+    "dl",
+    "dt",
+    "dd",
+    "table",
+    "tr",
+    "caption",
+    "thead",
+    "tbody",
+    "tfoot",
+    "blockquote",
+    "pre",
+    "hr",
+    "form",
+    "fieldset",
+    "figure",
+    "figcaption",
+    "details",
+    "summary",
+    "body",
+    "html",
+    "address",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+];
+
+/// What of a page is rendered, and how.
+pub(super) struct Options<'a> {
+    /// What relative links refer to; without it links are text.
+    pub base: Option<&'a Url>,
+    /// Nodes that are left out with all that is below them.
+    pub dropped: &'a dyn Fn(NodeId) -> bool,
+}
+
+/// A link that the text contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What it is called on the page.
+    pub text: String,
+    /// Its absolute address, `http` or `https`.
+    pub url: String,
+}
+
+/// The Markdown of what is below the nodes, one after the other, and the links in it.
+pub(super) fn render(dom: &Dom, nodes: &[NodeId], options: &Options<'_>) -> (String, Vec<Link>) {
+    let mut renderer = Renderer {
+        dom,
+        options,
+        writer: Writer::default(),
+        depth: 0,
+    };
+    for node in nodes {
+        renderer.node(*node);
+        renderer.writer.end_block();
+    }
+    renderer.writer.finish()
+}
+
+pub(super) struct Renderer<'a> {
+    pub(super) dom: &'a Dom,
+    options: &'a Options<'a>,
+    pub(super) writer: Writer,
+    depth: usize,
+}
+
+impl Renderer<'_> {
+    pub(super) fn children(&mut self, node: NodeId) {
+        for child in self.dom.children(node) {
+            self.node(*child);
+        }
+    }
+
+    pub(super) fn is_dropped(&self, node: NodeId) -> bool {
+        HIDDEN.contains(&self.dom.name(node)) || (self.options.dropped)(node)
+    }
+
+    fn node(&mut self, node: NodeId) {
+        if let Some(text) = self.dom.text(node) {
+            self.writer.text(text);
+            return;
+        }
+        // The tree is a little deeper than the parser's limit where misnested tags were moved.
+        if self.is_dropped(node) || self.depth > 2 * MAX_DEPTH {
+            return;
+        }
+        self.depth += 1;
+        self.element(node);
+        self.depth -= 1;
+    }
+
+    fn element(&mut self, node: NodeId) {
+        match self.dom.name(node) {
+            "br" => self.writer.line_break(),
+            "hr" => self.writer.end_block(),
+            "img" => self.image(node),
+            "a" => self.link(node),
+            "pre" => self.code_block(node),
+            "code" | "kbd" | "samp" => self.code(node),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.heading(node),
+            "ul" | "ol" | "menu" => self.list(node),
+            "blockquote" => {
+                self.writer.start_quote();
+                self.children(node);
+                self.writer.end_container();
+            }
+            "table" if table::is_data(self, node) => table::render(self, node),
+            "td" | "th" | "option" => {
+                self.writer.text(" ");
+                self.children(node);
+                self.writer.text(" ");
+            }
+            "li" => {
+                // An item outside of a list.
+                self.writer.start_item("- ");
+                self.children(node);
+                self.writer.end_container();
+            }
+            name if BLOCKS.contains(&name) => {
+                self.writer.end_block();
+                self.children(node);
+                self.writer.end_block();
+            }
+            _ => self.children(node),
+        }
+    }
+
+    fn heading(&mut self, node: NodeId) {
+        let level = usize::from(self.dom.name(node).as_bytes()[1] - b'0');
+        self.writer.start_heading(level);
+        self.children(node);
+        self.writer.end_block();
+    }
+
+    fn list(&mut self, node: NodeId) {
+        let is_numbered = self.dom.name(node) == "ol";
+        let start = self.dom.attribute(node, "start");
+        let mut number: u32 = start.and_then(|start| start.parse().ok()).unwrap_or(1);
+        self.writer.end_block();
+        for child in self.dom.children(node) {
+            if self.dom.name(*child) != "li" {
+                self.node(*child);
+                continue;
+            }
+            if self.is_dropped(*child) {
+                continue;
+            }
+            if is_numbered {
+                self.writer.start_item(&format!("{number}. "));
+                number = number.saturating_add(1);
+            } else {
+                self.writer.start_item("- ");
+            }
+            self.children(*child);
+            self.writer.end_container();
+        }
+    }
+
+    fn link(&mut self, node: NodeId) {
+        let target = self.dom.attribute(node, "href");
+        let target = target.and_then(|href| absolute(self.options.base, href));
+        let Some(url) = target else {
+            return self.children(node);
+        };
+        self.writer.start_link(url);
+        self.children(node);
+        self.writer.end_link();
+    }
+
+    fn image(&mut self, node: NodeId) {
+        let alternative = self.dom.attribute(node, "alt").unwrap_or_default();
+        let alternative = alternative.trim();
+        // A name of a file or a single word says nothing.
+        if alternative.contains(char::is_whitespace) {
+            self.writer.text("[image: ");
+            self.writer.text(alternative);
+            self.writer.text("]");
+        }
+    }
+
+    fn code(&mut self, node: NodeId) {
+        let text = self.dom.line(node);
+        if !text.is_empty() {
+            self.writer.code(&text);
+        }
+    }
+
+    fn code_block(&mut self, node: NodeId) {
+        let is_code = |node: &NodeId| self.dom.name(*node) == "code";
+        let inner = self.dom.children(node).iter().find(|node| is_code(node));
+        let classes = [Some(&node), inner]
+            .into_iter()
+            .flatten()
+            .filter_map(|node| self.dom.attribute(*node, "class"))
+            .flat_map(str::split_whitespace);
+        let language = classes
+            .filter_map(|class| {
+                class
+                    .strip_prefix("language-")
+                    .or_else(|| class.strip_prefix("lang-"))
+            })
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let mut text = String::new();
+        for node in self.dom.walk(node, |node| self.is_dropped(node)) {
+            match self.dom.text(node) {
+                Some(part) => text.push_str(part),
+                None if self.dom.name(node) == "br" => text.push('\n'),
+                None => {}
+            }
+        }
+        self.writer.code_block(&language, &text);
+    }
+}
+
+/// The absolute address of a link to a web page.
+pub(super) fn absolute(base: Option<&Url>, href: &str) -> Option<String> {
+    let href = href.trim();
+    // A place on the same page.
+    if href.is_empty() || href.starts_with('#') || href.len() > 2000 {
+        return None;
+    }
+    let url = base?.join(href).ok()?;
+    let is_web = matches!(url.scheme(), "http" | "https");
+    (is_web && url.username().is_empty() && url.password().is_none()).then(|| url.into())
+}

@@ -1,0 +1,445 @@
+//! The main content of a page: the part with the running text, without menus, banners, comments and lists of other pages.
+//!
+//! Paragraphs score for the containers around them, by length and commas; names of classes and the share of text that is links
+//! raise or lower a container. The best one is taken with the siblings that look like it. Inside, parts that are mostly links or
+//! are named as something else are dropped. If too little is left, the page is read again with fewer rules.
+
+use super::dom::{Dom, NodeId};
+use super::markdown::HIDDEN;
+use super::names::{self, Name};
+
+/// What of a page is its content.
+pub(super) struct Selection {
+    /// The nodes to render, in the order of the page.
+    pub nodes: Vec<NodeId>,
+    /// Characters of text.
+    pub length: usize,
+    dropped: Vec<bool>,
+}
+
+impl Selection {
+    pub fn is_dropped(&self, node: NodeId) -> bool {
+        self.dropped[node]
+    }
+}
+
+/// Less text than this is tried again with fewer rules, in characters.
+const ENOUGH_TEXT: usize = 500;
+
+/// How far up a paragraph scores.
+const LEVELS: usize = 5;
+
+/// Which rules are used, from all to none.
+#[derive(Clone, Copy)]
+struct Rules {
+    names: bool,
+    links: bool,
+}
+
+const STEPS: [Rules; 3] = [
+    Rules {
+        names: true,
+        links: true,
+    },
+    Rules {
+        names: false,
+        links: true,
+    },
+    Rules {
+        names: false,
+        links: false,
+    },
+];
+
+/// Selects the main content below `body`.
+pub(super) fn select(dom: &Dom, body: NodeId) -> Selection {
+    let mut best = Page::measure(dom, body, STEPS[0]).select();
+    for rules in &STEPS[1..] {
+        if best.length >= ENOUGH_TEXT {
+            break;
+        }
+        let other = Page::measure(dom, body, *rules).select();
+        if other.length > 2 * best.length {
+            best = other;
+        }
+    }
+    best
+}
+
+/// The page without what is around its content on every page of a site: for pages that are lists of others.
+pub(super) fn outline(dom: &Dom, body: NodeId) -> Selection {
+    Page::measure(dom, body, STEPS[2]).finish(vec![body])
+}
+
+/// All that is shown on the page.
+pub(super) fn whole(dom: &Dom, body: NodeId) -> Selection {
+    Selection {
+        nodes: vec![body],
+        length: 0,
+        dropped: (0..dom.len()).map(|node| is_hidden(dom, node)).collect(),
+    }
+}
+
+/// The figures of a page under some rules, by node.
+struct Page<'a> {
+    dom: &'a Dom,
+    body: NodeId,
+    rules: Rules,
+    dropped: Vec<bool>,
+    /// The nodes that are not dropped, parents before children.
+    order: Vec<NodeId>,
+    figures: Vec<Figures>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    /// Characters of text.
+    text: usize,
+    /// Those in links.
+    links: usize,
+    commas: usize,
+    /// Paragraphs, headings apart.
+    paragraphs: usize,
+    inputs: usize,
+    images: usize,
+    items: usize,
+    score: f64,
+}
+
+impl Figures {
+    fn link_share(&self) -> f64 {
+        if self.text == 0 {
+            return 0.0;
+        }
+        self.links as f64 / self.text as f64
+    }
+}
+
+impl<'a> Page<'a> {
+    fn measure(dom: &'a Dom, body: NodeId, rules: Rules) -> Self {
+        let mut dropped = vec![false; dom.len()];
+        let all = dom.walk(body, |_| false);
+        let mut is_in_article = vec![false; dom.len()];
+        for node in &all {
+            let parent = dom.parent(*node).unwrap_or(Dom::ROOT);
+            is_in_article[*node] =
+                is_in_article[parent] || matches!(dom.name(*node), "article" | "main");
+            dropped[*node] = *node != body
+                && (dropped[parent]
+                    || is_hidden(dom, *node)
+                    || is_boilerplate(dom, *node, is_in_article[parent], rules));
+        }
+        let order: Vec<_> = all.into_iter().filter(|node| !dropped[*node]).collect();
+        let mut page = Self {
+            dom,
+            body,
+            rules,
+            dropped,
+            order,
+            figures: vec![Figures::default(); dom.len()],
+        };
+        page.count();
+        page.score();
+        page
+    }
+
+    /// Counts text, links and commas, children before parents.
+    fn count(&mut self) {
+        for node in self.order.iter().rev() {
+            let name = self.dom.name(*node);
+            let mut figures = self.figures[*node];
+            if let Some(text) = self.dom.text(*node) {
+                figures.text = visible_length(text);
+                figures.commas = text.chars().filter(|one| is_comma(*one)).count();
+            }
+            match name {
+                "a" if self
+                    .dom
+                    .attribute(*node, "href")
+                    .is_some_and(|href| !href.starts_with('#')) =>
+                {
+                    figures.links = figures.text;
+                }
+                "p" | "pre" | "blockquote" => figures.paragraphs += 1,
+                "input" | "button" | "select" | "textarea" => figures.inputs += 1,
+                "img" | "picture" => figures.images += 1,
+                "li" => figures.items += 1,
+                _ => {}
+            }
+            self.figures[*node] = figures;
+            if *node != self.body
+                && let Some(parent) = self.dom.parent(*node)
+            {
+                let above = &mut self.figures[parent];
+                above.text += figures.text;
+                above.links += figures.links;
+                above.commas += figures.commas;
+                above.paragraphs += figures.paragraphs;
+                above.inputs += figures.inputs;
+                above.images += figures.images;
+                above.items += figures.items;
+            }
+        }
+    }
+
+    /// Lets every paragraph score for the containers around it.
+    fn score(&mut self) {
+        for node in self.order.clone() {
+            let figures = self.figures[node];
+            if !self.is_paragraph(node) || figures.text < 25 {
+                continue;
+            }
+            let length = (figures.text as f64 / 100.0).min(3.0);
+            let points = 1.0 + figures.commas as f64 + length;
+            let points = points * (1.0 - figures.link_share());
+            let mut above = node;
+            for level in 0..LEVELS {
+                let Some(parent) = self.dom.parent(above) else {
+                    break;
+                };
+                if above == self.body || parent == Dom::ROOT {
+                    break;
+                }
+                above = parent;
+                let share = match level {
+                    0 => 1.0,
+                    1 => 0.5,
+                    level => 1.0 / (level as f64 * 3.0),
+                };
+                self.figures[above].score += points * share;
+            }
+        }
+        for node in self.order.clone() {
+            let figures = &mut self.figures[node];
+            if figures.score > 0.0 {
+                figures.score += tag_points(self.dom.name(node));
+                if self.rules.names {
+                    figures.score += names::points(self.dom, node);
+                }
+                figures.score *= 1.0 - figures.link_share();
+            }
+        }
+    }
+
+    /// Whether a node is a piece of running text: a paragraph, or a container with text of its own.
+    fn is_paragraph(&self, node: NodeId) -> bool {
+        match self.dom.name(node) {
+            "p" | "pre" | "td" | "blockquote" | "section" | "h2" | "h3" | "h4" | "h5" | "h6"
+            | "dd" => !matches!(self.dom.name(node), "section") || self.has_own_text(node),
+            "div" | "li" | "article" => self.has_own_text(node),
+            _ => false,
+        }
+    }
+
+    fn has_own_text(&self, node: NodeId) -> bool {
+        let own = self.dom.children(node).iter();
+        let own = own.filter_map(|child| self.dom.text(*child));
+        own.map(visible_length).sum::<usize>() >= 25
+    }
+
+    /// Selects the best container with its siblings.
+    fn select(mut self) -> Selection {
+        let candidates = self.order.iter().copied();
+        let candidates = candidates.filter(|node| {
+            !matches!(
+                self.dom.name(*node),
+                "p" | "pre" | "blockquote" | "li" | "ul" | "ol" | "tr" | ""
+            )
+        });
+        let best = candidates.fold(None, |best: Option<NodeId>, node| match best {
+            Some(best) if self.figures[best].score >= self.figures[node].score => Some(best),
+            _ if self.figures[node].score > 0.0 => Some(node),
+            _ => best,
+        });
+        let Some(best) = best else {
+            let body = self.body;
+            return self.finish(vec![body]);
+        };
+        let top = self.widen(best);
+        let nodes = self.with_siblings(top, self.figures[best].score);
+        if self.rules.links {
+            for node in nodes.clone() {
+                self.clean(node);
+            }
+        }
+        self.finish(nodes)
+    }
+
+    /// Climbs from the best container as long as the one above adds running text, not links.
+    fn widen(&self, best: NodeId) -> NodeId {
+        let mut top = best;
+        while let Some(parent) = self.dom.parent(top) {
+            if top == self.body || parent == Dom::ROOT || self.dropped[parent] {
+                break;
+            }
+            let (inner, outer) = (self.figures[top], self.figures[parent]);
+            let is_only = outer.text <= inner.text + inner.text / 50;
+            let added = outer.text - inner.text;
+            let added_links = outer.links - inner.links;
+            let is_text = added_links * 5 < added && outer.score > 0.75 * self.figures[best].score
+                || matches!(self.dom.name(parent), "article" | "main") && added_links * 3 < added;
+            if !is_only && !is_text {
+                break;
+            }
+            top = parent;
+        }
+        top
+    }
+
+    /// The container with those beside it that are part of the same text.
+    fn with_siblings(&self, top: NodeId, best: f64) -> Vec<NodeId> {
+        let Some(parent) = self.dom.parent(top).filter(|_| top != self.body) else {
+            return vec![top];
+        };
+        let threshold = (0.2 * best).max(10.0);
+        let siblings = self.dom.children(parent).iter().copied();
+        let chosen = siblings.filter(|node| {
+            if *node == top {
+                return true;
+            }
+            if self.dropped[*node] {
+                return false;
+            }
+            let figures = self.figures[*node];
+            let is_text = self.dom.name(*node) == "p"
+                && (figures.text > 80 && figures.link_share() < 0.25
+                    || figures.text > 0 && figures.links == 0 && figures.commas > 0);
+            figures.score >= threshold || is_text
+        });
+        chosen.collect()
+    }
+
+    /// Drops what inside the content is no part of it.
+    fn clean(&mut self, from: NodeId) {
+        for node in self.dom.walk(from, |node| self.dropped[node]) {
+            if node != from && self.is_clutter(node) {
+                self.drop_below(node);
+            }
+        }
+    }
+
+    fn is_clutter(&self, node: NodeId) -> bool {
+        let name = self.dom.name(node);
+        let figures = self.figures[node];
+        match name {
+            "ul" | "ol" | "div" | "section" | "table" | "dl" | "form" | "header" | "nav" => {}
+            _ => return false,
+        }
+        if figures.text == 0 {
+            return false;
+        }
+        let points = if self.rules.names {
+            names::points(self.dom, node)
+        } else {
+            0.0
+        };
+        if points + figures.score < 0.0 {
+            return true;
+        }
+        if figures.commas >= 10 {
+            return false;
+        }
+        let is_list = matches!(name, "ul" | "ol" | "dl");
+        let share = figures.link_share();
+        figures.inputs > figures.paragraphs / 3 && !is_list
+            || points <= 0.0
+                && share > 0.2 + points / 100.0
+                && !is_list
+                && figures.text < 1000
+                && figures.paragraphs == 0
+            || share > 0.5 && points <= 0.0
+            || points > 0.0 && share > 0.75
+    }
+
+    fn drop_below(&mut self, node: NodeId) {
+        for node in self.dom.walk(node, |_| false) {
+            self.dropped[node] = true;
+        }
+    }
+
+    fn finish(self, nodes: Vec<NodeId>) -> Selection {
+        let inside = nodes
+            .iter()
+            .flat_map(|node| self.dom.walk(*node, |node| self.dropped[node]));
+        let texts = inside.filter_map(|node| self.dom.text(node));
+        let length = texts.map(visible_length).sum();
+        Selection {
+            nodes,
+            length,
+            dropped: self.dropped,
+        }
+    }
+}
+
+/// Whether a reader does not see a node.
+fn is_hidden(dom: &Dom, node: NodeId) -> bool {
+    if HIDDEN.contains(&dom.name(node))
+        && !matches!(dom.name(node), "input" | "button" | "select" | "textarea")
+    {
+        return true;
+    }
+    if dom.attribute(node, "hidden").is_some() || dom.name(node) == "dialog" {
+        return true;
+    }
+    let style = dom.attribute(node, "style").unwrap_or_default();
+    let style: String = style.chars().filter(|one| !one.is_whitespace()).collect();
+    let style = style.to_ascii_lowercase();
+    [
+        "display:none",
+        "visibility:hidden",
+        "font-size:0;",
+        "opacity:0;",
+    ]
+    .iter()
+    .any(|sign| style.contains(sign))
+        || style.ends_with("opacity:0")
+        || style.ends_with("font-size:0")
+}
+
+/// Whether a node is around the content, by its element, role or name.
+fn is_boilerplate(dom: &Dom, node: NodeId, is_in_article: bool, rules: Rules) -> bool {
+    let name = dom.name(node);
+    if matches!(name, "nav" | "aside" | "menu") || name == "footer" {
+        return true;
+    }
+    if name == "header" && !is_in_article && !dom.contains(node, "h1") {
+        return true;
+    }
+    let role = dom.attribute(node, "role").unwrap_or_default();
+    if names::ROLES.contains(&role) {
+        return true;
+    }
+    if dom.attribute(node, "aria-hidden") == Some("true") && name != "img" && name != "span" {
+        return true;
+    }
+    rules.names && names::kind(dom, node) == Name::Boilerplate
+}
+
+fn tag_points(name: &str) -> f64 {
+    match name {
+        "article" | "main" => 10.0,
+        "div" => 5.0,
+        "pre" | "td" | "blockquote" => 3.0,
+        "ol" | "ul" | "dl" | "dd" | "dt" | "li" | "form" | "address" => -3.0,
+        "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" => -5.0,
+        _ => 0.0,
+    }
+}
+
+fn is_comma(character: char) -> bool {
+    matches!(character, ',' | '،' | '、' | '，' | '﹐')
+}
+
+/// The number of characters, spaces in a row counted once.
+fn visible_length(text: &str) -> usize {
+    let mut length = 0;
+    let mut was_space = true;
+    for character in text.chars() {
+        let is_space = character.is_whitespace();
+        if !(is_space && was_space) {
+            length += 1;
+        }
+        was_space = is_space;
+    }
+    length - usize::from(was_space && length > 0)
+}

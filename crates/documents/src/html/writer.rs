@@ -1,0 +1,237 @@
+//! Writes Markdown block by block: it collapses spaces, puts one empty line between blocks and none between short items of a
+//! list, and repeats the marks of quotes and the indentation of items on every line.
+
+use super::markdown::Link;
+
+/// How deep lists and quotes are indented; deeper ones are written at this depth, so that indentation stays bounded.
+const MAX_INDENTATION: usize = 8;
+
+/// How many links are listed.
+const MAX_LINKS: usize = 3000;
+
+#[derive(Default)]
+pub(super) struct Writer {
+    out: String,
+    /// The inline text of the block that is being written.
+    line: String,
+    heading: usize,
+    containers: Vec<Container>,
+    link: Option<OpenLink>,
+    links: Vec<Link>,
+    /// Whether the last block was the text of an item.
+    was_item: bool,
+}
+
+enum Container {
+    Quote,
+    Item {
+        marker: String,
+        is_written: bool,
+    },
+    /// Too deep to be indented.
+    Flat,
+}
+
+struct OpenLink {
+    url: String,
+    /// Where its text begins in the line.
+    start: usize,
+    is_written: bool,
+}
+
+impl Writer {
+    /// Adds text; spaces and line breaks of the source are one space.
+    pub fn text(&mut self, text: &str) {
+        for character in text.chars() {
+            if !character.is_whitespace() {
+                // Characters without width hide words from a reader, and direction marks reorder them.
+                if !is_invisible(character) {
+                    self.line.push(character);
+                }
+            } else if !self.line.ends_with([' ', '\n']) && !self.line.is_empty() {
+                self.line.push(' ');
+            }
+        }
+    }
+
+    pub fn line_break(&mut self) {
+        let length = self.line.trim_end_matches(' ').len();
+        self.line.truncate(length);
+        if !self.line.is_empty() && self.heading == 0 {
+            self.line.push('\n');
+        } else if self.heading > 0 {
+            self.text(" ");
+        }
+    }
+
+    pub fn code(&mut self, text: &str) {
+        let fence = if text.contains('`') { "``" } else { "`" };
+        self.line.push_str(fence);
+        self.line.push_str(text);
+        self.line.push_str(fence);
+    }
+
+    pub fn start_heading(&mut self, level: usize) {
+        self.end_block();
+        self.heading = level;
+    }
+
+    pub fn start_quote(&mut self) {
+        self.start(Container::Quote);
+    }
+
+    pub fn start_item(&mut self, marker: &str) {
+        self.start(Container::Item {
+            marker: marker.to_owned(),
+            is_written: false,
+        });
+    }
+
+    fn start(&mut self, container: Container) {
+        self.end_block();
+        let is_deep = self.containers.len() >= MAX_INDENTATION;
+        self.containers
+            .push(if is_deep { Container::Flat } else { container });
+    }
+
+    pub fn end_container(&mut self) {
+        self.end_block();
+        self.containers.pop();
+    }
+
+    pub fn start_link(&mut self, url: String) {
+        self.end_link();
+        self.link = Some(OpenLink {
+            url,
+            start: self.line.len(),
+            is_written: false,
+        });
+    }
+
+    pub fn end_link(&mut self) {
+        self.write_link();
+        self.link = None;
+    }
+
+    /// Makes the text since the start of the open link into a link, once: a link around several blocks is on the first.
+    fn write_link(&mut self) {
+        let Some(link) = self.link.as_mut().filter(|link| !link.is_written) else {
+            return;
+        };
+        let inside = self.line.split_off(link.start.min(self.line.len()));
+        let text = inside.trim();
+        if text.is_empty() {
+            self.line.push_str(&inside);
+            return;
+        }
+        link.is_written = true;
+        let text = text.replace('\n', " ");
+        if inside.starts_with(' ') && !self.line.is_empty() {
+            self.line.push(' ');
+        }
+        self.line.push('[');
+        self.line.push_str(&text.replace(['[', ']'], ""));
+        self.line.push_str("](");
+        self.line.push_str(&link.url.replace(')', "%29"));
+        self.line.push(')');
+        if inside.ends_with(' ') {
+            self.line.push(' ');
+        }
+        let url = link.url.clone();
+        self.add_links([Link { text, url }]);
+    }
+
+    /// Adds links to the list, those just seen again left out.
+    pub fn add_links(&mut self, links: impl IntoIterator<Item = Link>) {
+        for link in links {
+            let is_new = !self
+                .links
+                .iter()
+                .rev()
+                .take(50)
+                .any(|one| one.url == link.url);
+            if is_new && self.links.len() < MAX_LINKS {
+                self.links.push(link);
+            }
+        }
+    }
+
+    /// Ends the block that is being written, if there is one.
+    pub fn end_block(&mut self) {
+        self.write_link();
+        let line = std::mem::take(&mut self.line);
+        let text = line.trim();
+        if let Some(link) = &mut self.link {
+            link.start = 0;
+        }
+        let heading = std::mem::take(&mut self.heading);
+        if text.is_empty() {
+            return;
+        }
+        if heading > 0 {
+            self.block(&format!("{} {text}", "#".repeat(heading)));
+        } else {
+            self.block(text);
+        }
+    }
+
+    pub fn code_block(&mut self, language: &str, text: &str) {
+        self.end_block();
+        let text = text.trim_matches('\n').trim_end();
+        if !text.is_empty() {
+            let fence = if text.contains("```") { "````" } else { "```" };
+            let language: String = language.chars().take(20).collect();
+            self.block(&format!("{fence}{language}\n{text}\n{fence}"));
+        }
+    }
+
+    /// Writes a block that is complete, with the marks of what contains it on every line.
+    pub fn block(&mut self, text: &str) {
+        let starts_item = self.containers.iter().any(
+            |container| matches!(container, Container::Item { is_written, .. } if !is_written),
+        );
+        if !self.out.is_empty() {
+            self.out.push('\n');
+            let is_tight = self.was_item && starts_item;
+            if !is_tight {
+                let quotes = self.containers.iter();
+                let quotes = quotes.take_while(|one| matches!(one, Container::Quote));
+                let blank = "> ".repeat(quotes.count());
+                self.out.push_str(blank.trim_end());
+                self.out.push('\n');
+            }
+        }
+        self.was_item = !self.containers.is_empty();
+        for (number, line) in text.lines().enumerate() {
+            if number > 0 {
+                self.out.push('\n');
+            }
+            for container in &mut self.containers {
+                match container {
+                    Container::Quote => self.out.push_str("> "),
+                    Container::Item { marker, is_written } if !*is_written => {
+                        *is_written = true;
+                        self.out.push_str(marker);
+                    }
+                    Container::Item { marker, .. } => {
+                        self.out.extend(std::iter::repeat_n(' ', marker.len()));
+                    }
+                    Container::Flat => {}
+                }
+            }
+            self.out.push_str(line.trim_end());
+        }
+    }
+
+    pub fn finish(mut self) -> (String, Vec<Link>) {
+        self.end_link();
+        self.end_block();
+        (self.out, self.links)
+    }
+}
+
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' | '\u{e0000}'..='\u{e007f}' | '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}')
+}

@@ -8,6 +8,7 @@ use crate::{BrowserError, Listing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::any::Any;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -123,12 +124,17 @@ impl Browser {
         self.page(active.ok_or(BrowserError::NoPage)?)
     }
 
-    /// The active page if it has this kind of context, or a new tab of it.
+    /// The active page if it has this kind of context, or a new tab of it. A page that crashed is closed.
     pub async fn page_in(&self, context: ContextKind) -> Result<Page, BrowserError> {
-        match self.active_page() {
-            Ok(page) if page.context() == Some(context) && !page.is_crashed() => Ok(page),
-            Ok(_) | Err(_) => self.open_tab(context).await,
+        let Ok(page) = self.active_page() else {
+            return self.open_tab(context).await;
+        };
+        if page.is_crashed() {
+            self.close_tab(&page.tab().to_string()).await?;
+        } else if page.context() == Some(context) {
+            return Ok(page);
         }
+        self.open_tab(context).await
     }
 
     /// Makes a tab the active one, by the name that [`Self::list`] shows.
@@ -167,6 +173,26 @@ impl Browser {
             is_crashed: tab.is_crashed,
         };
         tabs.iter().map(listing).collect()
+    }
+
+    /// Lets pages of the web download into a directory, and those of the workspace nowhere.
+    pub(crate) async fn set_downloads(&self, directory: &Path) -> Result<(), BrowserError> {
+        let web = json!({
+            "behavior": "allowAndName",
+            "downloadPath": directory.to_string_lossy(),
+            "eventsEnabled": true,
+        });
+        let files = json!({
+            "behavior": "deny",
+            "browserContextId": self.life.files_context,
+        });
+        for params in [web, files] {
+            let _: Value = self
+                .root()
+                .call("Browser.setDownloadBehavior", params)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Starts a call: how dialogs are answered that it causes is not set yet.

@@ -49,4 +49,4 @@ pub use exec::{CommandLimits, CommandProxy, CommandSetup, Commands, command_tool
 pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose, skill_library_tools};
 pub use trash::{Trash, TrashError, Trashed};
-pub use workspace::{Workspace, WorkspaceError};
+pub use workspace::{Workspace, WorkspaceEntry, WorkspaceError};

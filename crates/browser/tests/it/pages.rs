@@ -51,10 +51,17 @@ async fn a_page_settles_when_its_scripts_are_done() {
 }
 
 #[tokio::test]
-async fn an_alert_is_told() {
+async fn an_alert_is_told_and_a_loop_of_alerts_ends() {
     let browser = offline_browser().await;
     open(&browser, "<script>alert('one')</script>").await;
     assert_eq!(browser.take_notices(), ["the page showed an alert: `one`"]);
+    let page = browser.active_page().unwrap();
+    let script = json!({ "expression": "setTimeout(() => { for (;;) alert('again') })" });
+    let _: Value = page.call("Runtime.evaluate", script).await.unwrap();
+    assert_eq!(page.settle().await, Err(BrowserError::PageCrashed));
+    let notices = browser.take_notices().join("\n");
+    assert!(notices.contains("`again` (29 times)"), "{notices}");
+    assert!(notices.contains("in a loop, and was stopped"), "{notices}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Addresses of pages.
 
-use url::Url;
+use lango_net::Url;
 
 /// The host of an address as policies name it: with the port unless it is the scheme's own.
 pub(crate) fn host_of(address: &str) -> Option<String> {

@@ -4,13 +4,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrowserError {
     /// The browser's process is gone.
-    #[error("the browser crashed; call the tool again to start a new one, then navigate again")]
-    Crashed,
-    /// The browser has been started anew since the last call.
     #[error(
-        "the browser crashed and was started anew; handles from before are invalid; navigate again"
+        "the browser crashed; what was open in it is gone, and handles from before are invalid; navigate again"
     )]
-    StartedAnew,
+    Crashed,
     /// The process of the page is gone; other tabs live on.
     #[error("the page crashed; navigate again, or close its tab with `browser_tabs`")]
     PageCrashed,

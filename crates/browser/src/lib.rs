@@ -8,23 +8,35 @@ mod address;
 mod browser;
 pub mod cdp;
 mod dialogs;
+mod downloads;
 mod error;
+mod files_server;
+mod geometry;
 mod handles;
+mod launch;
+mod navigation;
 mod notice;
 mod observe;
 mod page;
+mod sessions;
 mod settle;
 mod supervisor;
 mod tabs;
+mod tools;
+mod uploads;
 
-pub use browser::Browser;
+pub use browser::{Browser, ContextProxies};
 pub use dialogs::DialogAnswer;
 pub use error::BrowserError;
+pub use geometry::Area;
 pub use handles::{Element, Handles};
+pub use launch::{BrowserLauncher, BrowserProgram, NoBrowser, find_browser};
 pub use observe::{DEFAULT_TOKENS, MOST_TOKENS, Observation, ObserveOptions, ObservedExtent};
 pub use page::{Frame, Page};
+pub use sessions::{BrowserSetup, Sessions};
 pub use settle::Settled;
 pub use tabs::{ContextKind, TabId};
+pub use tools::browser_tools;
 
 /// A tab in a list of tabs.
 #[derive(Debug, Clone, PartialEq, Eq)]

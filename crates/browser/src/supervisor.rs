@@ -6,7 +6,7 @@ use crate::cdp::{CdpSession, Connection, EventStream, NoParams};
 use crate::tabs::Action;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Follows the events until the connection is lost.
 pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut events: EventStream) {
@@ -45,6 +45,10 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             let params = json!({ "targetId": target });
             send(&connection.browser(), "Target.closeTarget", params).await;
         }
+        Action::CancelDownload { id } => {
+            let params = json!({ "guid": id, "browserContextId": shared.web_context });
+            send(&connection.browser(), "Browser.cancelDownload", params).await;
+        }
         Action::AnswerDialog {
             session,
             accept,
@@ -54,21 +58,21 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             let session = connection.session(session);
             send(&session, "Page.handleJavaScriptDialog", params).await;
         }
-        // Ended scripts run on when they wait in a dialog, and its tab does not close.
-        Action::EndPage { session } => {
-            let session = connection.session(session);
-            tokio::join!(
-                send(&session, "Page.crash", json!({})),
-                // Nothing happens in the page while a dialog is open.
-                send(
-                    &session,
-                    "Page.handleJavaScriptDialog",
-                    json!({ "accept": false })
-                ),
-            );
-        }
+        Action::EndPage { session } => end_page(&connection.session(session)).await,
     }
     shared.changes.send_modify(|count| *count += 1);
+}
+
+/// Ends the process of a page that opens one dialog after the other. Nothing else works: a script that waits in a dialog
+/// is not ended by ending scripts, nor by closing its tab.
+async fn end_page(session: &CdpSession) {
+    let answer = async {
+        // The page has to hear of its end before its script goes on, and the two take different ways.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let params = json!({ "accept": false });
+        send(session, "Page.handleJavaScriptDialog", params).await;
+    };
+    tokio::join!(send(session, "Page.crash", json!({})), answer);
 }
 
 #[derive(PartialEq)]

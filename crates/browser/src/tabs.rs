@@ -8,6 +8,7 @@ pub use tab::ContextKind;
 pub(crate) use tab::{FrameSession, Tab};
 
 use crate::BrowserError;
+use crate::downloads::Downloads;
 use crate::notice::Notices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub(crate) struct Tabs {
     /// The number of the last handle.
     pub(crate) last_handle: u32,
     pub(crate) notices: Notices,
+    pub(crate) downloads: Downloads,
     /// The context whose pages are files of the workspace.
     pub(crate) files_context: Option<Arc<str>>,
 }
@@ -55,6 +57,9 @@ pub(crate) enum Action {
     },
     CloseTarget {
         target: Arc<str>,
+    },
+    CancelDownload {
+        id: Arc<str>,
     },
     AnswerDialog {
         session: Arc<str>,
@@ -120,8 +125,10 @@ impl Tabs {
         }
     }
 
-    /// Starts a call: no answer to dialogs is set, and those from before do not count.
+    /// Starts a call: no answer to dialogs is set, none from before counts, and downloads are
+    /// not allowed.
     pub(crate) fn start_call(&mut self) {
+        self.downloads.are_allowed = false;
         for tab in self.tabs.values_mut() {
             tab.dialogs.start_call();
         }

@@ -11,13 +11,19 @@ pub enum LaunchError {
         "bubblewrap is missing: there is no `bwrap` program; install it, for example with `apt install bubblewrap`"
     )]
     NoBubblewrap,
-    /// The policy asks for [`Network::Proxied`](crate::Network::Proxied), and commands get no network of their own here.
-    #[error(
-        "a network through a proxy needs bubblewrap on Linux, {why}; close the network to commands, or open it without a proxy"
-    )]
-    NoProxiedNetwork {
-        /// What is missing.
+    /// The policy or the command asks for something that only namespaces give.
+    #[error("{what} needs bubblewrap on Linux, {why}")]
+    NeedsBubblewrap {
+        /// What was asked for.
+        what: &'static str,
+        /// What is missing, and the way out.
         why: &'static str,
+    },
+    /// A browser cannot make the namespaces that its own sandbox needs. It can run without, held by this sandbox alone.
+    #[error("a browser cannot set up its own sandbox here: {why}")]
+    NoNesting {
+        /// What failed.
+        why: String,
     },
     /// Nothing here can hold a command.
     #[error("no sandbox works here: {why}")]

@@ -9,6 +9,7 @@ mod carve;
 mod cgroup;
 mod clean_up;
 pub(crate) mod fixed;
+pub(crate) mod proc;
 mod self_test;
 mod start;
 mod supervise;
@@ -24,7 +25,7 @@ use crate::layers::Layer;
 use crate::plan::Work;
 use crate::running::Running;
 use crate::scratch::Scratch;
-use crate::{Child, Command, LaunchError, Network, Policy, SelfTest, Strength};
+use crate::{Child, Command, LaunchError, Network, Policy, Profile, SelfTest, Strength};
 use cgroup::Group;
 use clean_up::CleanUpStart;
 pub(crate) use clean_up::recover;
@@ -73,6 +74,11 @@ pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
     self_test::run(launcher).await
 }
 
+/// Tries whether a browser can make namespaces of its own.
+pub(crate) async fn check_nesting(launcher: &Launcher) -> Result<(), LaunchError> {
+    self_test::check_nesting(launcher).await
+}
+
 /// Starts a command, or the helper's own attempts to get out.
 fn spawn_in(
     launcher: &Launcher,
@@ -86,7 +92,7 @@ fn spawn_in(
     })?;
     crate::check::policy(policy)?;
     let scan = Scan::take(policy, command.new_files, launcher.records.as_deref())?;
-    let view = View::of(policy, &scan.protected, &scan.dotfiles);
+    let view = View::of(policy, command.profile, &scan.protected, &scan.dotfiles);
     check_protected(&scan.protected)?;
     if view.items.len() > MOST_MOUNTS {
         return Err(LaunchError::Policy {
@@ -99,11 +105,13 @@ fn spawn_in(
     check_command(&view, &command)?;
     let user = User::of(mode, &policy.workspace)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
-    if policy.network == Network::Proxied && bubblewrap.is_none() {
-        return Err(LaunchError::NoProxiedNetwork {
-            why: "which is missing or does not work here",
-        });
+    if bubblewrap.is_none() {
+        check_without_namespaces(policy, &command)?;
     }
+    let exposed = match command.profile {
+        Profile::Command => Vec::new(),
+        Profile::Browser => proc::exposed().map_err(LaunchError::system("look at `/proc`"))?,
+    };
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
         Layer::LeftOut | Layer::Failing => None,
@@ -127,6 +135,7 @@ fn spawn_in(
     let build = bubblewrap::Build {
         view: &view,
         network: policy.network,
+        exposed,
         limits: &limits,
         helper: &launcher.helper.program,
         is_root: user == User::Root,
@@ -175,6 +184,17 @@ fn check_protected(protected: &[PathBuf]) -> Result<(), LaunchError> {
             problem: "it changed while a command was started; try again".to_string(),
         }),
     }
+}
+
+/// What needs namespaces is refused where there are none.
+fn check_without_namespaces(policy: &Policy, command: &Command) -> Result<(), LaunchError> {
+    let what = match (policy.network, command.profile) {
+        (Network::Proxied, _) => "a network through a proxy",
+        (_, Profile::Browser) => "a browser",
+        (Network::None | Network::Host, Profile::Command) => return Ok(()),
+    };
+    let why = "and it is missing or does not work here; see `lango doctor`";
+    Err(LaunchError::NeedsBubblewrap { what, why })
 }
 
 fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {

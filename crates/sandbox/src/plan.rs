@@ -80,6 +80,8 @@ pub(crate) enum Work {
     Command,
     /// The helper itself tries to get out, and prints what came of it.
     Probe,
+    /// The helper itself tries whether namespaces can be nested, and prints what failed.
+    Nesting,
     /// Nothing is run; the guard cleans up after a command whose own guard was killed.
     CleanUp,
 }
@@ -145,6 +147,7 @@ impl Plan {
         let work = match input.number()? {
             0 => Work::Command,
             1 => Work::Probe,
+            2 => Work::Nesting,
             _ => Work::CleanUp,
         };
         let argv = input.list(Reader::text)?;

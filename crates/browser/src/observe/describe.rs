@@ -75,7 +75,7 @@ pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
     let base = scene.document(at).base.as_ref();
     let url = match base {
         Some(base) => base.join(href).ok()?,
-        None => url::Url::parse(href).ok()?,
+        None => lango_net::Url::parse(href).ok()?,
     };
     matches!(url.scheme(), "http" | "https").then(|| url.as_str().into())
 }

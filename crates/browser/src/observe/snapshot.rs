@@ -3,11 +3,11 @@
 
 use crate::BrowserError;
 use crate::cdp::CdpSession;
+use lango_net::Url;
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use url::Url;
 
 /// How long a capture may take.
 const CAPTURE_TIME: Duration = Duration::from_secs(15);

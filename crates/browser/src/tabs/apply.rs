@@ -3,6 +3,7 @@
 use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
 use crate::cdp::Event;
 use crate::dialogs::{Opening, Reaction};
+use crate::downloads::DownloadReaction;
 use crate::notice::shorten;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -123,6 +124,16 @@ impl Tabs {
         match event.method.as_str() {
             "Target.attachedToTarget" => return self.attach_tab(event),
             "Target.detachedFromTarget" => self.detach(event),
+            "Browser.downloadWillBegin" => {
+                if let Some(start) = event.read() {
+                    return download_action(self.downloads.start(start, &mut self.notices));
+                }
+            }
+            "Browser.downloadProgress" => {
+                if let Some(progress) = event.read() {
+                    return download_action(self.downloads.progress(progress, &mut self.notices));
+                }
+            }
             _ => {}
         }
         Vec::new()
@@ -243,6 +254,13 @@ impl Tabs {
             self.notices
                 .add(format!("a script of the page failed: `{first}`"));
         }
+    }
+}
+
+fn download_action(reaction: DownloadReaction) -> Vec<Action> {
+    match reaction {
+        DownloadReaction::Nothing => Vec::new(),
+        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id }],
     }
 }
 

@@ -1,7 +1,11 @@
-//! The browser against real Chromium, in network namespaces of its own.
+//! The browser against real Chromium in the sandbox, and a site of awkward pages on this machine.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod browsers;
+mod files;
+mod navigating;
 mod observe;
 mod pages;
+mod site;
 mod support;

@@ -1,6 +1,6 @@
 //! What `observe` shows of pages.
 
-use crate::support::{offline_browser, open};
+use crate::support::Bench;
 use lango_browser::{ObserveOptions, ObservedExtent, Page};
 
 async fn look(page: &Page) -> String {
@@ -9,8 +9,8 @@ async fn look(page: &Page) -> String {
 
 #[tokio::test]
 async fn explore() {
-    let browser = offline_browser().await;
-    let page = open(&browser, "<title>Shop</title><base href='https://shop.example/a/'>
+    let bench = Bench::new().await;
+    let page = bench.show("<title>Shop</title><base href='https://shop.example/a/'>
     <nav><a href='/'>Home</a><a href='/docs/start'>Docs</a></nav>
     <h1>Offers</h1><h2><a href='x'>First</a></h2>
     <p>See the <a href='/docs'>docs</a> for more <b>details</b>.</p>

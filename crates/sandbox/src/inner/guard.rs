@@ -10,7 +10,7 @@ use super::{become_command, say};
 use crate::layers::Layer;
 use crate::plan::{Handover, Plan, Work};
 use crate::report::Report;
-use crate::{ExitKind, Stopped};
+use crate::{ExitKind, Profile, Stopped};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -42,6 +42,9 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
             .map_err(explain("become the parent of orphans"))?,
     }
     crate::linux::fixed::verify(&plan.fixed)?;
+    if plan.profile == Profile::Browser {
+        crate::linux::proc::verify()?;
+    }
     // SAFETY: the launcher passed this descriptor on for this one use.
     let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
     let clean_up = CleanUp::new(plan);

@@ -114,9 +114,14 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
     for path in &plan.write {
         rules = add(rules, path, write, abi)?;
     }
+    let mut processes = read & !AccessFs::Execute;
+    if plan.profile == Profile::Browser {
+        // It maps the users of its own namespaces there, and says which of its processes go first when memory runs out.
+        processes |= AccessFs::WriteFile | AccessFs::Truncate;
+    }
     if plan.namespaces {
         rules = add(rules, Path::new("/dev"), devices, abi)?;
-        rules = add(rules, Path::new("/proc"), read & !AccessFs::Execute, abi)?;
+        rules = add(rules, Path::new("/proc"), processes, abi)?;
         // Names alone, and there are no others in view.
         return add(rules, Path::new("/"), AccessFs::ReadDir.into(), abi);
     }

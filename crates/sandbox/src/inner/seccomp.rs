@@ -4,8 +4,8 @@
 //! A list of what is refused, not of what is allowed: programs of all kinds run here. The kernel goes by the strictest of
 //! several filters, so each answer has a filter of its own.
 
-use crate::Network;
 use crate::plan::Plan;
+use crate::{Network, Profile};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare,
     SeccompCondition, SeccompFilter, SeccompRule, apply_filter, sock_filter,
@@ -127,6 +127,10 @@ const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 
+/// In a user namespace of its own a process could give a file capabilities, which the machine honours where lango is root.
+/// A browser only notes in attributes where a download comes from.
+const ATTRIBUTES: &[libc::c_long] = &[libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
+
 /// Not every C library names it.
 const SOCK_PACKET: i32 = 10;
 
@@ -139,6 +143,9 @@ const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
 ];
+
+/// What Chromium starts its own sandbox with. It has neither mounts nor names of machines nor segments of its own.
+const BROWSER_NAMESPACES: &[i32] = &[libc::CLONE_NEWUSER, libc::CLONE_NEWPID, libc::CLONE_NEWNET];
 
 /// Restricts this process for good.
 pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
@@ -154,13 +161,17 @@ fn filters(plan: &Plan) -> Result<Vec<BpfProgram>, String> {
         // Such files are on no account but that of a group.
         unknown.extend(always(&[libc::SYS_memfd_create]));
     }
+    let mut unsupported = always(&[libc::SYS_fallocate]);
+    if plan.profile == Profile::Browser {
+        unsupported.extend(always(ATTRIBUTES));
+    }
     let mut programs = vec![
-        filter(refused()?, libc::EPERM)?,
+        filter(refused(plan.profile)?, libc::EPERM)?,
         filter(privileged_modes()?, libc::EPERM)?,
         filter(unknown, libc::ENOSYS)?,
         filter(sockets(plan)?, libc::EAFNOSUPPORT)?,
-        // Reserves room on disk that no account shows; programs write instead.
-        filter(always(&[libc::SYS_fallocate]), libc::EOPNOTSUPP)?,
+        // Reserving room on disk, which no account shows; programs write instead.
+        filter(unsupported, libc::EOPNOTSUPP)?,
         // A process that hides from its guard would hide what it uses up. It is told that it did.
         filter(hiding()?, 0)?,
     ];
@@ -174,11 +185,21 @@ fn always(calls: &[libc::c_long]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
-fn refused() -> Result<Rules, String> {
+fn refused(profile: Profile) -> Result<Rules, String> {
     let mut rules = always(REFUSED);
     rules.extend(always(REFUSED_HERE));
+    let allowed: &[i32] = match profile {
+        Profile::Command => &[],
+        Profile::Browser => {
+            rules.remove(&libc::SYS_chroot);
+            let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
+            rules.insert(libc::SYS_unshare, vec![rule(&[(0, Compare::Ne, user)])?]);
+            BROWSER_NAMESPACES
+        }
+    };
     let namespaces = NAMESPACES
         .iter()
+        .filter(|flag| !allowed.contains(flag))
         .map(|flag| u64::from(flag.unsigned_abs()))
         .map(|flag| rule(&[(0, Compare::MaskedEq(flag), flag)]))
         .collect::<Result<_, _>>()?;

@@ -192,6 +192,7 @@ pub(super) async fn run_alone(
     let build = bubblewrap::Build {
         view: &view,
         network: Network::None,
+        exposed: Vec::new(),
         limits: &limits,
         helper: &launcher.helper.program,
         is_root: user == User::Root,

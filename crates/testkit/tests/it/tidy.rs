@@ -19,10 +19,10 @@ const GRAPH: [(&str, &[&str]); 16] = [
     ("models", &["core"]),
     ("net", &["core"]),
     ("sandbox", &[]),
-    ("server", &["a2a", "core", "documents", "engine"]),
+    ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
-    ("tools", &["core", "frontmatter", "sandbox"]),
+    ("tools", &["core", "frontmatter", "net", "sandbox"]),
     (
         "cli",
         &[

@@ -129,7 +129,7 @@ async fn without_bubblewrap_a_proxied_network_is_refused() {
         .spawn(&world.policy, world.shell("true"))
         .unwrap_err();
     assert!(
-        matches!(error, LaunchError::NoProxiedNetwork { .. }),
+        matches!(error, LaunchError::NeedsBubblewrap { .. }),
         "{error}"
     );
     assert!(error.to_string().contains("bubblewrap"), "{error}");

@@ -101,7 +101,11 @@ fn compare(found: &HashMap<String, usize>, expected: &HashMap<String, usize>) ->
         .sum();
     let share = |all: &HashMap<String, usize>| {
         let all: usize = all.values().sum();
-        if all == 0 { 1.0 } else { common as f64 / all as f64 }
+        if all == 0 {
+            1.0
+        } else {
+            common as f64 / all as f64
+        }
     };
     let (precision, recall) = (share(found), share(expected));
     let f1 = if precision + recall == 0.0 {

@@ -7,8 +7,8 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 14] = [
-    ("a2a", &["core", "documents"]),
+const GRAPH: [(&str, &[&str]); 15] = [
+    ("a2a", &["core", "documents", "net"]),
     ("core", &[]),
     ("documents", &["core"]),
     ("engine", &["core", "frontmatter"]),
@@ -16,6 +16,7 @@ const GRAPH: [(&str, &[&str]); 14] = [
     ("knowledge", &["core", "documents", "store"]),
     ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
+    ("net", &["core"]),
     ("sandbox", &[]),
     ("server", &["a2a", "core", "documents", "engine"]),
     ("store", &["core"]),
@@ -31,6 +32,7 @@ const GRAPH: [(&str, &[&str]); 14] = [
             "knowledge",
             "mcp",
             "models",
+            "net",
             "sandbox",
             "server",
             "store",

@@ -1,0 +1,159 @@
+//! What a turn may still use of the network: requests and bytes, counted over all tools of the turn.
+
+use crate::error::{Reason, Refusal};
+use crate::limits::EgressLimits;
+use lango_core::{SessionId, TurnId};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sessions whose budgets are remembered at once; of more, the one that was asked for longest ago is forgotten.
+const MOST_SESSIONS: usize = 1024;
+
+/// The budget of one turn. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<Counters>);
+
+#[derive(Debug)]
+struct Counters {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    most_requests: u64,
+    most_bytes: u64,
+}
+
+/// What was used of a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetUsage {
+    /// Requests and tunnels.
+    pub requests: u64,
+    /// Bytes received and sent.
+    pub bytes: u64,
+}
+
+impl Budget {
+    /// A budget of its own, for what belongs to no turn.
+    pub fn new(limits: &EgressLimits) -> Self {
+        Self(Arc::new(Counters {
+            requests: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            most_requests: limits.requests,
+            most_bytes: limits.total_bytes,
+        }))
+    }
+
+    /// Says what was used.
+    pub fn usage(&self) -> BudgetUsage {
+        BudgetUsage {
+            requests: self.0.requests.load(Ordering::Relaxed),
+            bytes: self.0.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Counts a request, unless there were too many or nothing is left to read it with.
+    pub(crate) fn take_request(&self, destination: &str) -> Result<(), Refusal> {
+        let counters = &*self.0;
+        if counters.bytes.load(Ordering::Relaxed) >= counters.most_bytes {
+            return Err(self.out_of_bytes(destination));
+        }
+        let taken = counters
+            .requests
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                (used < counters.most_requests).then_some(used + 1)
+            });
+        taken.map(drop).map_err(|_| {
+            Refusal::new(
+                destination,
+                Reason::OutOfRequests {
+                    limit: counters.most_requests,
+                },
+            )
+        })
+    }
+
+    /// Counts bytes that were received or are about to be sent. They count even when they are too many.
+    pub(crate) fn take_bytes(&self, count: usize, destination: &str) -> Result<(), Refusal> {
+        let count = count as u64;
+        let before = self.0.bytes.fetch_add(count, Ordering::Relaxed);
+        if before.saturating_add(count) > self.0.most_bytes {
+            Err(self.out_of_bytes(destination))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn out_of_bytes(&self, destination: &str) -> Refusal {
+        let limit = self.0.most_bytes;
+        Refusal::new(destination, Reason::OutOfBytes { limit })
+    }
+}
+
+/// The budgets of all sessions. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Budgets {
+    limits: EgressLimits,
+    sessions: Arc<Mutex<Sessions>>,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    by_session: HashMap<SessionId, Latest>,
+    /// Counts lookups, so that the entry which was not used for longest is known.
+    lookups: u64,
+}
+
+#[derive(Debug)]
+struct Latest {
+    turn: TurnId,
+    budget: Budget,
+    used_at: u64,
+}
+
+impl Budgets {
+    /// Budgets of turns with these limits.
+    pub fn new(limits: EgressLimits) -> Self {
+        Self {
+            limits,
+            sessions: Arc::default(),
+        }
+    }
+
+    /// The budget of a turn. The first call for another turn of the session starts a new one.
+    pub fn of(&self, session: &SessionId, turn: &TurnId) -> Budget {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.lookups += 1;
+        let used_at = sessions.lookups;
+        if let Some(latest) = sessions.by_session.get_mut(session)
+            && latest.turn == *turn
+        {
+            latest.used_at = used_at;
+            return latest.budget.clone();
+        }
+        let budget = Budget::new(&self.limits);
+        let latest = Latest {
+            turn: turn.clone(),
+            budget: budget.clone(),
+            used_at,
+        };
+        sessions.by_session.insert(session.clone(), latest);
+        if sessions.by_session.len() > MOST_SESSIONS {
+            sessions.forget_one();
+        }
+        budget
+    }
+}
+
+impl Sessions {
+    /// Forgets the session that was not used for longest, preferring one whose budget nothing uses any more.
+    fn forget_one(&mut self) {
+        let order = |latest: &Latest| (Arc::strong_count(&latest.budget.0) > 1, latest.used_at);
+        let oldest = self
+            .by_session
+            .iter()
+            .min_by_key(|(_, latest)| order(latest))
+            .map(|(session, _)| session.clone());
+        if let Some(oldest) = oldest {
+            self.by_session.remove(&oldest);
+        }
+    }
+}

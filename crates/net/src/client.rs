@@ -1,0 +1,350 @@
+//! A client for GET that follows redirects itself, so that each of them passes the guard, and reads no more than allowed.
+//!
+//! Every request opens a connection of its own through the guard: there is no pool whose connections a later check would
+//! not see, no proxy of the environment, and no retry.
+
+mod body;
+
+use crate::budget::Budget;
+use crate::destination::{Destination, Host};
+use crate::error::{EgressError, Reason, Refusal};
+use crate::guard::{Check, Guard};
+use body::BodyReader;
+use http_body_util::Empty;
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, HOST,
+    HeaderMap, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
+};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use url::Url;
+
+/// Bytes of the headers of a response.
+pub(crate) const MOST_HEADER_BYTES: usize = 64 * 1024;
+
+/// The HTTP client behind the guard. Clones share the guard.
+#[derive(Debug, Clone)]
+pub struct EgressClient {
+    guard: Arc<Guard>,
+}
+
+/// What a request brought.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// Where the last redirect led.
+    pub final_url: Url,
+    /// The status.
+    pub status: u16,
+    /// The headers, without those that describe an encoding which the body has no more.
+    pub headers: HeaderMap,
+    /// The body, decompressed.
+    pub body: Vec<u8>,
+    /// Whether the body was longer than allowed, and is cut.
+    pub was_cut: bool,
+    /// The URLs that redirected, in their order.
+    pub redirects: Vec<Url>,
+    /// Whether a redirect led from `https` to `http`.
+    pub was_downgraded: bool,
+}
+
+impl EgressClient {
+    pub(crate) fn new(guard: Arc<Guard>) -> Self {
+        Self { guard }
+    }
+
+    /// Gets a URL and follows redirects, each of which passes the guard and counts as a request. An answer with an error
+    /// status is an answer. Headers that identify the caller are not sent on to another origin.
+    pub async fn get(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        budget: &Budget,
+    ) -> Result<Fetched, EgressError> {
+        let most_bytes = self.guard.limits.response_bytes;
+        self.get_at_most(url, headers, budget, most_bytes).await
+    }
+
+    /// Like [`get`](Self::get), with another bound of the body than that of the limits.
+    pub async fn get_at_most(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        budget: &Budget,
+        most_bytes: usize,
+    ) -> Result<Fetched, EgressError> {
+        let after = self.guard.limits.request_time;
+        let request = self.follow(url, headers, budget, most_bytes);
+        timeout(after, request)
+            .await
+            .unwrap_or_else(|_| Err(timed_out(url, after)))
+    }
+
+    async fn follow(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        budget: &Budget,
+        most_bytes: usize,
+    ) -> Result<Fetched, EgressError> {
+        let limit = self.guard.limits.redirects;
+        let mut headers = headers.clone();
+        let mut redirects = Vec::new();
+        let mut was_downgraded = false;
+        let mut current = url.clone();
+        loop {
+            let is_first = redirects.is_empty();
+            let destination = self.admit(&current, is_first)?;
+            let mut exchange = self.send(&current, &destination, &headers, budget).await?;
+            let Some(next) = redirect_target(&current, &exchange.response) else {
+                let body = exchange
+                    .read(&self.guard, &destination, budget, most_bytes)
+                    .await?;
+                let mut headers = exchange.take_headers();
+                if body.was_decoded {
+                    headers.remove(CONTENT_ENCODING);
+                    headers.remove(CONTENT_LENGTH);
+                }
+                return Ok(Fetched {
+                    final_url: current,
+                    status: exchange.response.status().as_u16(),
+                    headers,
+                    body: body.bytes,
+                    was_cut: body.was_cut,
+                    redirects,
+                    was_downgraded,
+                });
+            };
+            if redirects.len() >= limit {
+                let url = url.to_string();
+                return Err(EgressError::TooManyRedirects { url, limit });
+            }
+            if next.origin() != current.origin() {
+                for private in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
+                    headers.remove(private);
+                }
+            }
+            was_downgraded |= current.scheme() == "https" && next.scheme() == "http";
+            redirects.push(std::mem::replace(&mut current, next));
+        }
+    }
+
+    fn admit(&self, url: &Url, is_first: bool) -> Result<Destination, Refusal> {
+        match self.guard.check(url) {
+            Err(_) if !is_first && !self.guard.is_enabled(Check::Redirects) => {
+                self.guard.admit_unchecked(url)
+            }
+            checked => checked,
+        }
+    }
+
+    async fn send(
+        &self,
+        url: &Url,
+        destination: &Destination,
+        headers: &HeaderMap,
+        budget: &Budget,
+    ) -> Result<Exchange, EgressError> {
+        let stream = self.guard.connect(destination, budget).await?;
+        let request = request(url, headers).map_err(|error| http_error(destination, error))?;
+        let sent = request.uri().to_string().len() + header_bytes(request.headers());
+        budget.take_bytes(sent, &destination.to_string())?;
+        if destination.is_https() {
+            let stream = self.secure(stream, destination).await?;
+            exchange(stream, destination, request).await
+        } else {
+            exchange(stream, destination, request).await
+        }
+    }
+
+    async fn secure(
+        &self,
+        stream: TcpStream,
+        destination: &Destination,
+    ) -> Result<TlsStream<TcpStream>, EgressError> {
+        let failed = |source| EgressError::Tls {
+            destination: destination.to_string(),
+            source,
+        };
+        let name = server_name(destination.host()).map_err(failed)?;
+        let config = self.guard.tls().map_err(failed)?;
+        let after = self.guard.limits.connect_time;
+        let handshake = TlsConnector::from(config).connect(name, stream);
+        match timeout(after, handshake).await {
+            Ok(secured) => secured.map_err(failed),
+            Err(_) => Err(EgressError::TimedOut {
+                destination: destination.to_string(),
+                deed: "finish the TLS handshake",
+                after,
+            }),
+        }
+    }
+}
+
+/// A response and the task that drives its connection, which ends with this value.
+struct Exchange {
+    response: Response<Incoming>,
+    connection: AbortHandle,
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+impl Exchange {
+    async fn read(
+        &mut self,
+        guard: &Guard,
+        destination: &Destination,
+        budget: &Budget,
+        most_bytes: usize,
+    ) -> Result<body::Body, EgressError> {
+        let encoding = self.response.headers().get(CONTENT_ENCODING).cloned();
+        let reader = BodyReader {
+            destination,
+            budget,
+            idle_time: guard.limits.idle_time,
+            most_bytes,
+        };
+        reader.read(self.response.body_mut(), encoding).await
+    }
+
+    fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(self.response.headers_mut())
+    }
+}
+
+async fn exchange<S>(
+    stream: S,
+    destination: &Destination,
+    request: Request<Empty<Bytes>>,
+) -> Result<Exchange, EgressError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(MOST_HEADER_BYTES)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| http_error(destination, error))?;
+    // Its failure is also the request's, where it is reported.
+    let connection = tokio::spawn(async move { drop(connection.await) }).abort_handle();
+    match sender.send_request(request).await {
+        Ok(response) => Ok(Exchange {
+            response,
+            connection,
+        }),
+        Err(error) => {
+            connection.abort();
+            Err(http_error(destination, error))
+        }
+    }
+}
+
+fn request(url: &Url, headers: &HeaderMap) -> Result<Request<Empty<Bytes>>, hyper::http::Error> {
+    let mut request = Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
+        .body(Empty::new())?;
+    let own = request.headers_mut();
+    own.insert(
+        USER_AGENT,
+        HeaderValue::from_static(concat!("lango/", env!("CARGO_PKG_VERSION"))),
+    );
+    for (name, value) in headers {
+        own.insert(name, value.clone());
+    }
+    own.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    own.insert(CONNECTION, HeaderValue::from_static("close"));
+    own.insert(HOST, authority(url)?);
+    Ok(request)
+}
+
+/// What the `Host` header says: the host of the URL, and the port if it is not the scheme's.
+pub(crate) fn authority(url: &Url) -> Result<HeaderValue, hyper::http::Error> {
+    let text = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    Ok(HeaderValue::from_str(text)?)
+}
+
+/// Where a response redirects to; nothing if it does not, or to nothing that is a URL.
+fn redirect_target(url: &Url, response: &Response<Incoming>) -> Option<Url> {
+    let is_redirect = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let location = response.headers().get(LOCATION).filter(|_| is_redirect)?;
+    url.join(std::str::from_utf8(location.as_bytes()).ok()?)
+        .ok()
+}
+
+fn server_name(host: &Host) -> io::Result<ServerName<'static>> {
+    match host {
+        Host::Address(address) => Ok(ServerName::IpAddress((*address).into())),
+        Host::Name(name) => ServerName::try_from(name.clone()).map_err(io::Error::other),
+    }
+}
+
+/// The settings of TLS with the certificates that the system trusts.
+pub(crate) fn system_tls() -> io::Result<Arc<rustls::ClientConfig>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        rustls_platform_verifier::Verifier::new(Arc::clone(&provider)).map_err(io::Error::other)?;
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+pub(crate) fn header_bytes(headers: &HeaderMap) -> usize {
+    let bytes = |(name, value): (&hyper::header::HeaderName, &HeaderValue)| {
+        name.as_str().len() + value.len() + 4
+    };
+    headers.iter().map(bytes).sum()
+}
+
+fn http_error(
+    destination: &Destination,
+    source: impl std::error::Error + Send + Sync + 'static,
+) -> EgressError {
+    EgressError::Http {
+        destination: destination.to_string(),
+        source: Box::new(source),
+    }
+}
+
+fn timed_out(url: &Url, after: std::time::Duration) -> EgressError {
+    EgressError::TimedOut {
+        destination: url.host_str().unwrap_or_default().to_owned(),
+        deed: "answer",
+        after,
+    }
+}
+
+impl Guard {
+    /// A destination that was not checked, for the attack battery.
+    fn admit_unchecked(&self, url: &Url) -> Result<Destination, Refusal> {
+        let host = crate::destination::host_of(url);
+        let port = url.port_or_known_default();
+        match (host, port) {
+            (Some(host), Some(port)) => Ok(Destination::new(host, port, url.scheme() == "https")),
+            _ => Err(Refusal::new(url.as_str(), Reason::BadHost)),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A host and port that passed the checks which need no lookup.
+
+use std::fmt;
+use std::net::IpAddr;
+use url::Url;
+
+/// A host as it will be contacted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// A name in lower case and ASCII, without a final dot.
+    Name(String),
+    /// A literal address, whatever its spelling was.
+    Address(IpAddr),
+}
+
+/// A destination that [`Egress::check`](crate::Egress::check) let pass. Only the guard makes one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Destination {
+    host: Host,
+    port: u16,
+    is_https: bool,
+}
+
+impl Destination {
+    pub(crate) fn new(host: Host, port: u16, is_https: bool) -> Self {
+        Self {
+            host,
+            port,
+            is_https,
+        }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The port, the scheme's default included.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether TLS is spoken.
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// The host as grants and rules name it: with the port only if that is not the scheme's default.
+    pub fn site(&self) -> String {
+        let default = if self.is_https { 443 } else { 80 };
+        if self.port == default {
+            self.host.to_string()
+        } else {
+            self.to_string()
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => formatter.write_str(name),
+            Self::Address(IpAddr::V4(address)) => address.fmt(formatter),
+            Self::Address(IpAddr::V6(address)) => write!(formatter, "[{address}]"),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.host, self.port)
+    }
+}
+
+/// The longest name that the domain name system has.
+const LONGEST_NAME: usize = 253;
+
+/// The host of a parsed URL; nothing if it has none that could be looked up.
+pub(crate) fn host_of(url: &Url) -> Option<Host> {
+    match url.host()? {
+        url::Host::Ipv4(address) => Some(Host::Address(address.into())),
+        url::Host::Ipv6(address) => Some(Host::Address(IpAddr::V6(address).to_canonical())),
+        url::Host::Domain(name) => name_of(name).map(Host::Name),
+    }
+}
+
+/// A name in the form in which names are compared; nothing if it is not a name.
+pub(crate) fn name_of(name: &str) -> Option<String> {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_label = |label: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        !label.is_empty() && label.len() <= 63 && label.bytes().all(is_plain)
+    };
+    (name.len() <= LONGEST_NAME && name.split('.').all(is_label)).then(|| name.to_ascii_lowercase())
+}

@@ -1,0 +1,243 @@
+//! Why a destination was refused, and what else goes wrong on the way to it.
+
+use crate::address::{AddressClass, Permission};
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A destination that the guard refused. Its text says what, why, and which key of the configuration would allow it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Refusal {
+    /// Host and port, or the text that was not understood.
+    pub destination: String,
+    /// Why.
+    pub reason: Reason,
+    /// How many times it was refused, where refusals are collected.
+    pub count: u64,
+}
+
+/// Why a destination was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// Neither `http` nor `https`.
+    Scheme(String),
+    /// The URL carries a user or a password.
+    UserInfo,
+    /// No host, or one that is neither a name nor an address.
+    BadHost,
+    /// Another protocol is usual on the port.
+    Port(u16),
+    /// A name of this machine or the local network.
+    LocalName,
+    /// An address that is not public; the destination is the address, or a name that resolves to it.
+    Address {
+        /// The address.
+        address: IpAddr,
+        /// Its kind.
+        class: AddressClass,
+    },
+    /// An entry of `egress.deny`.
+    Denied {
+        /// The entry.
+        entry: String,
+    },
+    /// Not in the list of hosts for this command (`tools.exec.network`).
+    NotListed,
+    /// The name has no address.
+    Unresolved {
+        /// What the resolver said.
+        problem: String,
+    },
+    /// The turn made as many requests as it may.
+    OutOfRequests {
+        /// How many that is.
+        limit: u64,
+    },
+    /// The turn moved as many bytes as it may.
+    OutOfBytes {
+        /// How many that is.
+        limit: u64,
+    },
+    /// More destinations were refused than are listed.
+    More,
+}
+
+impl Refusal {
+    pub(crate) fn new(destination: impl Into<String>, reason: Reason) -> Self {
+        Self {
+            destination: destination.into(),
+            reason,
+            count: 1,
+        }
+    }
+
+    /// Whether the policy refused it, and not the domain name system.
+    pub fn is_policy(&self) -> bool {
+        !matches!(self.reason, Reason::Unresolved { .. })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let destination = &self.destination;
+        match &self.reason {
+            Reason::Scheme(scheme) => write!(
+                formatter,
+                "`{destination}` is refused: only `http` and `https` are allowed, not `{scheme}`"
+            )?,
+            Reason::UserInfo => write!(
+                formatter,
+                "`{destination}` is refused: the address carries a user name or password; leave it out"
+            )?,
+            Reason::BadHost => write!(
+                formatter,
+                "`{destination}` is refused: it has no host name or address that can be looked up"
+            )?,
+            Reason::Port(port) => write!(
+                formatter,
+                "`{destination}` is refused: port {port} is not used for HTTP; add `{destination}` to `egress.allow` to permit it"
+            )?,
+            Reason::LocalName => write!(
+                formatter,
+                "`{destination}` is refused: the name belongs to this machine or the local network; add `{destination}` to `egress.allow` to permit it"
+            )?,
+            Reason::Address { address, class } => self.fmt_address(formatter, *address, *class)?,
+            Reason::Denied { entry } => write!(
+                formatter,
+                "`{destination}` is refused by the entry `{entry}` in `egress.deny`"
+            )?,
+            Reason::NotListed => write!(
+                formatter,
+                "`{destination}` is refused: commands may not contact it; add `{destination}` to `tools.exec.network` to permit it"
+            )?,
+            Reason::Unresolved { problem } => {
+                write!(formatter, "`{destination}` cannot be found: {problem}")?;
+            }
+            Reason::OutOfRequests { limit } => write!(
+                formatter,
+                "`{destination}` is refused: this turn made {limit} requests, the most that `egress.maxRequests` allows"
+            )?,
+            Reason::OutOfBytes { limit } => write!(
+                formatter,
+                "`{destination}` is refused: this turn moved {limit} bytes, the most that `egress.maxBytes` allows"
+            )?,
+            Reason::More => write!(formatter, "more destinations were refused ({destination})")?,
+        }
+        if self.count > 1 {
+            write!(formatter, " ({} times)", self.count)?;
+        }
+        Ok(())
+    }
+}
+
+impl Refusal {
+    fn fmt_address(
+        &self,
+        formatter: &mut fmt::Formatter<'_>,
+        address: IpAddr,
+        class: AddressClass,
+    ) -> fmt::Result {
+        let destination = &self.destination;
+        let literal = match address {
+            IpAddr::V4(address) => format!("{address}:"),
+            IpAddr::V6(address) => format!("[{address}]:"),
+        };
+        let is_literal = destination.starts_with(&literal);
+        write!(formatter, "`{destination}` is refused: ")?;
+        if is_literal {
+            write!(formatter, "it is a {class} address")?;
+        } else {
+            write!(formatter, "it resolves to {address}, a {class} address")?;
+        }
+        match class.permission() {
+            Permission::Never => formatter.write_str(", which cannot be allowed"),
+            Permission::ByAddress if !is_literal => write!(
+                formatter,
+                "; add both `{destination}` and `{address}` to `egress.allow` to permit it"
+            ),
+            _ => write!(
+                formatter,
+                "; add `{destination}` to `egress.allow` to permit it"
+            ),
+        }
+    }
+}
+
+/// What goes wrong on the way to a destination.
+#[derive(Debug, thiserror::Error)]
+pub enum EgressError {
+    /// The guard refused it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// No connection.
+    #[error("cannot connect to `{destination}`")]
+    Unreachable {
+        /// Host and port.
+        destination: String,
+        /// What the system said last.
+        #[source]
+        source: io::Error,
+    },
+    /// A time limit passed.
+    #[error("`{destination}` did not {deed} within {seconds} s", seconds = .after.as_secs_f32())]
+    TimedOut {
+        /// Host and port.
+        destination: String,
+        /// What it did not do.
+        deed: &'static str,
+        /// The limit.
+        after: Duration,
+    },
+    /// The certificate or the handshake is not acceptable.
+    #[error("`{destination}` has no TLS that can be verified")]
+    Tls {
+        /// Host and port.
+        destination: String,
+        /// What is wrong.
+        #[source]
+        source: io::Error,
+    },
+    /// The other side does not speak HTTP as it should.
+    #[error("`{destination}` sent a response that cannot be read")]
+    Http {
+        /// Host and port.
+        destination: String,
+        /// What is wrong.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// More redirects than allowed.
+    #[error("`{url}` leads through more than {limit} redirects")]
+    TooManyRedirects {
+        /// Where the redirects began.
+        url: String,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl EgressError {
+    /// The refusal, if the guard's policy caused this.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) if refusal.is_policy() => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// The whole text with causes, for one line.
+    pub fn full_text(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let part = error.to_string();
+            if !text.ends_with(&part) {
+                text.push_str(": ");
+                text.push_str(&part);
+            }
+            cause = error.source();
+        }
+        text
+    }
+}

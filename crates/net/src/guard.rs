@@ -1,0 +1,368 @@
+//! The guard: checks a destination, resolves it once, and connects to what was checked and to nothing else.
+
+use crate::address::{AddressClass, Permission, classify};
+use crate::budget::{Budget, Budgets};
+use crate::client::EgressClient;
+use crate::destination::{Destination, Host, host_of};
+use crate::error::{EgressError, Reason, Refusal};
+use crate::limits::EgressLimits;
+use crate::names::is_local;
+use crate::ports::is_other_protocol;
+use crate::resolver::{Resolver, SystemResolver};
+use crate::rules::EgressRules;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, OnceLock};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use url::Url;
+
+/// Addresses of one name that are tried.
+const MOST_ATTEMPTS: usize = 8;
+/// Characters of a URL that a refusal repeats.
+const LONGEST_SHOWN: usize = 200;
+
+/// The policy for outbound connections, with what is needed to make them. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct Egress {
+    guard: Arc<Guard>,
+    client: EgressClient,
+    budgets: Budgets,
+}
+
+impl Egress {
+    /// A guard with the resolver of the system and the roots of trust of the system.
+    pub fn new(rules: EgressRules, limits: EgressLimits) -> Self {
+        Self::with_resolver(rules, limits, Arc::new(SystemResolver))
+    }
+
+    /// A guard with another resolver.
+    pub fn with_resolver(
+        rules: EgressRules,
+        limits: EgressLimits,
+        resolver: Arc<dyn Resolver>,
+    ) -> Self {
+        Self::from_guard(Guard {
+            rules,
+            limits,
+            resolver,
+            tls: OnceLock::new(),
+            disabled: Vec::new(),
+        })
+    }
+
+    fn from_guard(guard: Guard) -> Self {
+        let budgets = Budgets::new(guard.limits.clone());
+        let guard = Arc::new(guard);
+        Self {
+            client: EgressClient::new(Arc::clone(&guard)),
+            guard,
+            budgets,
+        }
+    }
+
+    /// The same guard, trusting other certificates.
+    pub fn with_tls(self, config: Arc<rustls::ClientConfig>) -> Self {
+        let tls = OnceLock::from(config);
+        let (rules, limits) = (self.rules().clone(), self.limits().clone());
+        Self::from_guard(Guard {
+            rules,
+            limits,
+            resolver: Arc::clone(&self.guard.resolver),
+            tls,
+            disabled: self.guard.disabled.clone(),
+        })
+    }
+
+    /// The same guard without one of its checks: lets the attack battery show that each check is needed.
+    #[doc(hidden)]
+    pub fn without(self, check: Check) -> Self {
+        let mut disabled = self.guard.disabled.clone();
+        disabled.push(check);
+        Self::from_guard(Guard {
+            rules: self.rules().clone(),
+            limits: self.limits().clone(),
+            resolver: Arc::clone(&self.guard.resolver),
+            tls: self.guard.tls.clone(),
+            disabled,
+        })
+    }
+
+    /// Judges a URL by all that can be known without looking its host up.
+    pub fn check(&self, url: &Url) -> Result<Destination, Refusal> {
+        self.guard.check(url)
+    }
+
+    /// Looks the host up once. Refuses the destination if any of its addresses is refused.
+    pub async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
+        self.guard.resolve(destination).await
+    }
+
+    /// Resolves a destination and connects to one of the addresses that were checked. Counts one request.
+    pub async fn connect(
+        &self,
+        destination: &Destination,
+        budget: &Budget,
+    ) -> Result<TcpStream, EgressError> {
+        self.guard.connect(destination, budget).await
+    }
+
+    /// The HTTP client behind this guard.
+    pub fn client(&self) -> &EgressClient {
+        &self.client
+    }
+
+    /// The budgets of turns, shared by all users of this guard.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    pub(crate) fn is_enabled(&self, check: Check) -> bool {
+        self.guard.is_enabled(check)
+    }
+
+    /// The lists of hosts.
+    pub fn rules(&self) -> &EgressRules {
+        &self.guard.rules
+    }
+
+    /// The bounds of requests and turns.
+    pub fn limits(&self) -> &EgressLimits {
+        &self.guard.limits
+    }
+}
+
+/// One of the guard's checks.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Ports of other protocols.
+    Ports,
+    /// Local names.
+    LocalNames,
+    /// Literal addresses.
+    Literals,
+    /// Addresses that a name resolves to.
+    ResolvedAddresses,
+    /// Addresses of this machine's interfaces.
+    OwnAddresses,
+    /// Connecting to what was resolved, without another lookup.
+    SingleLookup,
+    /// Redirects.
+    Redirects,
+    /// The list of hosts of a proxy.
+    OnlyHosts,
+}
+
+pub(crate) struct Guard {
+    pub rules: EgressRules,
+    pub limits: EgressLimits,
+    resolver: Arc<dyn Resolver>,
+    pub tls: OnceLock<Arc<rustls::ClientConfig>>,
+    disabled: Vec<Check>,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Guard")
+            .field("rules", &self.rules)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Guard {
+    pub fn is_enabled(&self, check: Check) -> bool {
+        !self.disabled.contains(&check)
+    }
+
+    pub fn check(&self, url: &Url) -> Result<Destination, Refusal> {
+        let refuse = |reason| Err(Refusal::new(shown(url), reason));
+        let is_https = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            other => return refuse(Reason::Scheme(other.to_owned())),
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return refuse(Reason::UserInfo);
+        }
+        let (Some(host), Some(port)) = (host_of(url), url.port_or_known_default()) else {
+            return refuse(Reason::BadHost);
+        };
+        let destination = Destination::new(host, port, is_https);
+        match self.objection(&destination) {
+            Some(reason) => Err(Refusal::new(destination.to_string(), reason)),
+            None => Ok(destination),
+        }
+    }
+
+    /// Why a host and port are refused before anything is looked up.
+    fn objection(&self, destination: &Destination) -> Option<Reason> {
+        let (host, port) = (destination.host(), destination.port());
+        if let Some(entry) = self.rules.denying(host, port) {
+            let entry = entry.to_string();
+            return Some(Reason::Denied { entry });
+        }
+        if is_other_protocol(port)
+            && !self.rules.names_port(host, port)
+            && self.is_enabled(Check::Ports)
+        {
+            return Some(Reason::Port(port));
+        }
+        match host {
+            Host::Name(name) => {
+                let is_refused = is_local(name) && !self.rules.names(host, port);
+                (is_refused && self.is_enabled(Check::LocalNames)).then_some(Reason::LocalName)
+            }
+            Host::Address(address) if self.is_enabled(Check::Literals) => {
+                self.address_objection(destination, *address)
+            }
+            Host::Address(_) => None,
+        }
+    }
+
+    /// Why an address is refused for a destination: the literal itself, or one that the name resolved to.
+    fn address_objection(&self, destination: &Destination, address: IpAddr) -> Option<Reason> {
+        let (host, port) = (destination.host(), destination.port());
+        if let Some(entry) = self.rules.denying_address(address, port) {
+            let entry = entry.to_string();
+            return Some(Reason::Denied { entry });
+        }
+        let mut class = classify(address);
+        if class == AddressClass::Public
+            && self.is_enabled(Check::OwnAddresses)
+            && is_own_address(address)
+        {
+            class = AddressClass::OwnMachine;
+        }
+        // A name needs an entry of its own even if its address has one: otherwise any page could get a name for the
+        // address, and would then be of the same origin as the service behind it.
+        let is_host_named = self.rules.names(host, port);
+        let is_permitted = match (class.permission(), host) {
+            (Permission::Free, _) => true,
+            (Permission::Named, _) | (Permission::ByAddress, Host::Address(_)) => is_host_named,
+            (Permission::ByAddress, Host::Name(_)) => {
+                is_host_named && self.rules.names_address(address, port)
+            }
+            (Permission::Never, _) => false,
+        };
+        (!is_permitted).then_some(Reason::Address { address, class })
+    }
+
+    pub async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
+        let addresses = match destination.host() {
+            Host::Address(address) => vec![*address],
+            Host::Name(name) => self.lookup(name, destination).await?,
+        };
+        if self.is_enabled(Check::ResolvedAddresses)
+            && matches!(destination.host(), Host::Name(_))
+            && let Some(reason) = addresses
+                .iter()
+                .find_map(|address| self.address_objection(destination, *address))
+        {
+            return Err(Refusal::new(destination.to_string(), reason));
+        }
+        let port = destination.port();
+        let sockets = addresses.iter().map(|address| (*address, port).into());
+        Ok(sockets.collect())
+    }
+
+    async fn lookup(&self, name: &str, destination: &Destination) -> Result<Vec<IpAddr>, Refusal> {
+        let limit = self.limits.connect_time;
+        let problem = match timeout(limit, self.resolver.lookup(name)).await {
+            Ok(Ok(addresses)) if !addresses.is_empty() => return Ok(addresses),
+            Ok(Ok(_)) => "the name has no address".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", limit.as_secs_f32()),
+        };
+        let reason = Reason::Unresolved { problem };
+        Err(Refusal::new(destination.to_string(), reason))
+    }
+
+    pub async fn connect(
+        &self,
+        destination: &Destination,
+        budget: &Budget,
+    ) -> Result<TcpStream, EgressError> {
+        budget.take_request(&destination.to_string())?;
+        let mut addresses = self.resolve(destination).await?;
+        if let Host::Name(name) = destination.host()
+            && !self.is_enabled(Check::SingleLookup)
+        {
+            let again = self.lookup(name, destination).await?;
+            let port = destination.port();
+            addresses = again.into_iter().map(|ip| (ip, port).into()).collect();
+        }
+        self.connect_to_one(destination, &addresses).await
+    }
+
+    /// Tries the addresses one after the other; each gets an equal part of the time that is left.
+    async fn connect_to_one(
+        &self,
+        destination: &Destination,
+        addresses: &[SocketAddr],
+    ) -> Result<TcpStream, EgressError> {
+        let limit = self.limits.connect_time;
+        let deadline = Instant::now() + limit;
+        let attempts = addresses.len().min(MOST_ATTEMPTS);
+        let mut last = None;
+        for (index, address) in addresses.iter().take(attempts).enumerate() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let share = left / u32::try_from(attempts - index).unwrap_or(1);
+            match timeout(share, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    // Only delays small writes; a connection without it works as well.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = Some(error),
+                Err(_) => {}
+            }
+        }
+        let destination = destination.to_string();
+        Err(match last {
+            Some(source) => EgressError::Unreachable {
+                destination,
+                source,
+            },
+            None => EgressError::TimedOut {
+                destination,
+                deed: "accept a connection",
+                after: limit,
+            },
+        })
+    }
+}
+
+/// Whether an address belongs to an interface of this machine: only such an address can be bound. Services that a firewall
+/// hides from the internet are open to connections from the machine itself.
+fn is_own_address(address: IpAddr) -> bool {
+    let can_bind = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+    // Some systems let every address be bound; there the question cannot be answered this way.
+    let for_documents = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    can_bind(address) && !can_bind(for_documents)
+}
+
+/// A URL as a refusal repeats it: without user, password and query, and not without end.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Neither can be set where there is no host; there is nothing to hide then either.
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    url.set_query(None);
+    url.set_fragment(None);
+    url.as_str().chars().take(LONGEST_SHOWN).collect()
+}
+
+impl Guard {
+    /// The settings of TLS, made at the first use.
+    pub fn tls(&self) -> io::Result<Arc<rustls::ClientConfig>> {
+        if let Some(config) = self.tls.get() {
+            return Ok(Arc::clone(config));
+        }
+        let config = crate::client::system_tls()?;
+        Ok(Arc::clone(self.tls.get_or_init(|| config)))
+    }
+}

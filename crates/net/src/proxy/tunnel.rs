@@ -1,0 +1,140 @@
+//! Tunnels: after CONNECT bytes pass both ways, counted, until one side ends or both are silent for too long.
+
+use super::{Failure, Place, ProxyBody, Shared, Stop, spawn_until};
+use crate::budget::Budget;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
+use tokio::net::TcpStream;
+use url::Url;
+
+/// Connects to the target of a CONNECT, then answers; the tunnel runs when the answer is on its way.
+pub(super) async fn open(
+    request: Request<Incoming>,
+    shared: &Arc<Shared>,
+    budget: Budget,
+    stopped: Stop,
+    place: Place,
+) -> Result<Response<ProxyBody>, Failure> {
+    let url = target(&request)?;
+    let destination = shared.admit(&url)?;
+    let stream = shared.egress.connect(&destination, &budget).await?;
+    let meter = Meter {
+        shared: Arc::clone(shared),
+        budget,
+        destination: destination.to_string(),
+        bytes: AtomicU64::new(0),
+    };
+    let idle_time = shared.egress.limits().tunnel_idle_time;
+    spawn_until(stopped, async move {
+        let _place = place;
+        if let Ok(upgraded) = hyper::upgrade::on(request).await {
+            run(TokioIo::new(upgraded), stream, meter, idle_time).await;
+        }
+    });
+    let body = Empty::new().map_err(|never| match never {});
+    Ok(Response::new(body.boxed_unsync()))
+}
+
+/// The target as a URL, so that its host is read as every other is.
+fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
+    let bad = Failure::Request(
+        StatusCode::BAD_REQUEST,
+        "CONNECT needs a host and a port, such as `example.com:443`",
+    );
+    let authority = request.uri().authority();
+    let Some(authority) = authority.filter(|authority| authority.port_u16().is_some()) else {
+        return Err(bad);
+    };
+    Url::parse(&format!("https://{authority}/")).map_err(|_| bad)
+}
+
+async fn run<C>(client: C, server: TcpStream, meter: Meter, idle_time: Duration)
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut client = Metered {
+        stream: client,
+        meter: &meter,
+    };
+    let mut server = Metered {
+        stream: server,
+        meter: &meter,
+    };
+    tokio::select! {
+        // Whichever side ended it knows why.
+        _ = copy_bidirectional(&mut client, &mut server) => {}
+        () = silence(&meter, idle_time) => {}
+    }
+}
+
+/// Ends when no byte passed for the whole of the time, and at most twice the time after the last one.
+async fn silence(meter: &Meter, idle_time: Duration) {
+    let mut before = meter.bytes.load(Ordering::Relaxed);
+    loop {
+        tokio::time::sleep(idle_time).await;
+        let now = meter.bytes.load(Ordering::Relaxed);
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+}
+
+struct Meter {
+    shared: Arc<Shared>,
+    budget: Budget,
+    destination: String,
+    bytes: AtomicU64,
+}
+
+/// A stream whose bytes are counted when they are read, so that each byte of the tunnel counts once.
+struct Metered<'a, S> {
+    stream: S,
+    meter: &'a Meter,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Metered<'_, S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let count = buffer.filled().len() - before;
+        let meter = self.meter;
+        meter.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        let counted = meter.budget.take_bytes(count, &meter.destination);
+        Poll::Ready(counted.map_err(|refusal| {
+            meter.shared.record(&refusal);
+            io::Error::other(refusal)
+        }))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<'_, S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,57 @@
+//! Which hosts the configuration names, and what that means for a destination.
+
+use crate::address::embedded_v4;
+use crate::destination::Host;
+use crate::host_pattern::HostPattern;
+use std::net::IpAddr;
+
+/// The lists `egress.allow` and `egress.deny`. Deny wins, except that `*` in `deny` stands for every host that `allow`
+/// does not name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EgressRules {
+    /// Hosts that may be reached though they are not public, or at an unusual port.
+    pub allow: Vec<HostPattern>,
+    /// Hosts that are never reached.
+    pub deny: Vec<HostPattern>,
+}
+
+impl EgressRules {
+    /// The entry of `deny` that refuses a host.
+    pub(crate) fn denying(&self, host: &Host, port: u16) -> Option<&HostPattern> {
+        let is_named = self.allow.iter().any(|entry| entry.matches(host, port));
+        let mut entries = self.deny.iter();
+        let by_host =
+            entries.find(|entry| entry.matches(host, port) && !(entry.is_any() && is_named));
+        match host {
+            Host::Address(address) => by_host.or_else(|| self.denying_address(*address, port)),
+            Host::Name(_) => by_host,
+        }
+    }
+
+    /// The entry of `deny` that refuses an address, or the IPv4 address that it carries.
+    pub(crate) fn denying_address(&self, address: IpAddr, port: u16) -> Option<&HostPattern> {
+        let embedded = embedded_v4(address).map(IpAddr::V4);
+        self.deny.iter().find(|entry| {
+            entry.matches_address(address, port)
+                || embedded.is_some_and(|embedded| entry.matches_address(embedded, port))
+        })
+    }
+
+    /// Whether `allow` names the host itself, as a name for a name and as an address for an address. `*` names nothing.
+    pub(crate) fn names(&self, host: &Host, port: u16) -> bool {
+        let mut entries = self.allow.iter();
+        entries.any(|entry| !entry.is_any() && entry.matches(host, port))
+    }
+
+    /// Whether `allow` names the host with this very port.
+    pub(crate) fn names_port(&self, host: &Host, port: u16) -> bool {
+        let mut entries = self.allow.iter();
+        entries.any(|entry| entry.port() == Some(port) && entry.matches(host, port))
+    }
+
+    /// Whether `allow` names an address.
+    pub(crate) fn names_address(&self, address: IpAddr, port: u16) -> bool {
+        let mut entries = self.allow.iter();
+        entries.any(|entry| entry.matches_address(address, port))
+    }
+}

@@ -1,0 +1,122 @@
+//! The links that a session's tools have shown: search results, links of pages. Following one of them tells the other side
+//! nothing that it did not know, so it needs no question to the user.
+//!
+//! Only keyed hashes are stored. A page cannot find two addresses with the same hash, since the key is random.
+
+use lango_core::SessionId;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+use url::Url;
+
+/// Links that are remembered of a session; the oldest are forgotten first.
+const MOST_LINKS: usize = 20_000;
+/// Sessions that are remembered; the one that was not used for longest is forgotten first.
+const MOST_SESSIONS: usize = 256;
+/// The longest link, in bytes; a longer one has room to carry data out and is never remembered.
+const LONGEST_LINK: usize = 4096;
+
+/// The links that each session has seen. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct SeenLinks(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    key: (RandomState, RandomState),
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    by_session: HashMap<SessionId, Links>,
+    lookups: u64,
+}
+
+#[derive(Debug, Default)]
+struct Links {
+    hashes: HashSet<u128>,
+    order: VecDeque<u128>,
+    used_at: u64,
+}
+
+impl SeenLinks {
+    /// Remembers links of a session. What is not an HTTP address is left out; so is what follows `#`.
+    pub fn add<'a>(&self, session: &SessionId, links: impl Iterator<Item = &'a str>) {
+        // Hashed before the lock is taken: the iterator may be slow.
+        let hashes: Vec<u128> = links
+            .take(MOST_LINKS)
+            .filter_map(|link| self.hash(link))
+            .collect();
+        let mut sessions = self.lock();
+        sessions.lookups += 1;
+        let used_at = sessions.lookups;
+        let links = sessions.by_session.entry(session.clone()).or_default();
+        links.used_at = used_at;
+        for hash in hashes {
+            links.insert(hash);
+        }
+        if sessions.by_session.len() > MOST_SESSIONS {
+            sessions.forget_one();
+        }
+    }
+
+    /// Whether a link was added in this session.
+    pub fn contains(&self, session: &SessionId, link: &str) -> bool {
+        let Some(hash) = self.hash(link) else {
+            return false;
+        };
+        let mut sessions = self.lock();
+        sessions.lookups += 1;
+        let used_at = sessions.lookups;
+        sessions.by_session.get_mut(session).is_some_and(|links| {
+            links.used_at = used_at;
+            links.hashes.contains(&hash)
+        })
+    }
+
+    fn hash(&self, link: &str) -> Option<u128> {
+        if link.len() > LONGEST_LINK {
+            return None;
+        }
+        let mut url = Url::parse(link).ok()?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return None;
+        }
+        url.set_fragment(None);
+        let (high, low) = &self.0.key;
+        let high = u128::from(high.hash_one(url.as_str()));
+        Some(high << 64 | u128::from(low.hash_one(url.as_str())))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sessions> {
+        let sessions = &self.0.sessions;
+        sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Links {
+    fn insert(&mut self, hash: u128) {
+        if !self.hashes.insert(hash) {
+            return;
+        }
+        self.order.push_back(hash);
+        if self.order.len() > MOST_LINKS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.hashes.remove(&oldest);
+        }
+    }
+}
+
+impl Sessions {
+    fn forget_one(&mut self) {
+        let oldest = self
+            .by_session
+            .iter()
+            .min_by_key(|(_, links)| links.used_at)
+            .map(|(session, _)| session.clone());
+        if let Some(oldest) = oldest {
+            self.by_session.remove(&oldest);
+        }
+    }
+}

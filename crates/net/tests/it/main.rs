@@ -1,0 +1,1 @@
+//! The guard, its client and its proxy, over loopback.

@@ -2,7 +2,7 @@
 
 use crate::ROOT;
 use lango_core::{CachedPage, StoreError, Timestamp, UserId, WebCache};
-use lango_store::{MemoryStore, USER_CACHE_BYTES, database_at};
+use lango_store::{USER_CACHE_BYTES, database_at};
 use lango_testkit::postgres;
 use std::sync::Arc;
 
@@ -10,9 +10,8 @@ macro_rules! over_every_store {
     ($($name:ident),+ $(,)?) => {
         mod memory {
             $(#[tokio::test] async fn $name() {
-                super::$name(&MemoryStore::new()).await;
+                super::$name(&lango_store::MemoryStore::new()).await;
             })+
-            use lango_store::MemoryStore;
         }
         mod sqlite {
             $(#[tokio::test] async fn $name() {
@@ -58,7 +57,7 @@ async fn stored(store: &dyn WebCache, user: &str, url: &str) -> Option<CachedPag
 
 async fn put(store: &dyn WebCache, user: &str, url: &str, page: CachedPage) {
     let user = UserId::from(user);
-    store.store.cached_page(&user, url, page).await.unwrap();
+    store.store_page(&user, url, page).await.unwrap();
 }
 
 async fn a_page_comes_back_as_it_was_stored_and_is_replaced_by_a_newer_one(store: &dyn WebCache) {
@@ -122,6 +121,6 @@ async fn a_page_larger_than_the_limit_is_not_stored(store: &dyn WebCache) {
 
 async fn a_user_without_a_name_stores_nothing(store: &dyn WebCache) {
     let user = UserId::from("");
-    let refused = store.store.cached_page(&user, "https://a.example/", page(1, "x"));
+    let refused = store.store_page(&user, "https://a.example/", page(1, "x"));
     assert!(matches!(refused.await, Err(StoreError::Failed { .. })));
 }

@@ -2,4 +2,7 @@
 //! agent here for whoever calls it over JSON-RPC or HTTP+JSON.
 
 pub mod client;
+mod linked_files;
 pub mod server;
+
+pub use linked_files::{LinkedFileError, LinkedFiles, name_in_url};

@@ -2,6 +2,7 @@
 
 use crate::clean_up;
 use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
+use crate::egress;
 use crate::elsewhere::Elsewhere;
 use crate::environment::ThisMachine;
 use crate::exit::{Exit, Failure};
@@ -23,6 +24,7 @@ use lango_engine::{
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
+use lango_net::Egress;
 use lango_sandbox::{Launcher, Strength};
 use lango_store::MemoryStore;
 use lango_tools::{
@@ -56,6 +58,8 @@ pub struct App {
     pub kept: Kept,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
+    /// What decides which hosts may be contacted.
+    pub egress: Egress,
     /// Agents that run elsewhere.
     pub elsewhere: Elsewhere,
     /// The MCP servers.
@@ -170,6 +174,7 @@ impl App {
             .collect();
         let homes = mcp.homes.clone();
         let elsewhere = Elsewhere::default();
+        let egress = egress::guard(&loaded.settings.egress);
         let tree = build_tree(&loaded.settings.agent, &roster, specs, homes, &elsewhere)?;
         Ok(Self {
             loaded,
@@ -181,6 +186,7 @@ impl App {
             launcher,
             kept,
             knowledge,
+            egress,
             elsewhere,
             mcp: Arc::new(mcp),
             model_lists,
@@ -193,7 +199,8 @@ impl App {
     /// Connects the agents that run elsewhere, for a command that runs turns or shows who is there.
     pub async fn connect(&mut self) -> Result<(), Failure> {
         if self.roster.topology.is_some() {
-            self.elsewhere = Elsewhere::connect(&self.loaded.settings.a2a, &self.env).await;
+            self.elsewhere =
+                Elsewhere::connect(&self.loaded.settings.a2a, &self.env, &self.egress).await;
             self.build_tree_anew()?;
         }
         Ok(())

@@ -4,6 +4,7 @@ use crate::config::{A2aSettings, RemoteAgentConfig};
 use lango_a2a::client::{Patience, RemoteSettings, Remotes};
 use lango_core::{AgentName, RemoteAgent};
 use lango_engine::RemoteCard;
+use lango_net::Egress;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -18,13 +19,17 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     /// Reads the cards of all that are configured, at once and within a short time.
-    pub async fn connect(settings: &A2aSettings, env: &BTreeMap<OsString, OsString>) -> Self {
+    pub async fn connect(
+        settings: &A2aSettings,
+        env: &BTreeMap<OsString, OsString>,
+        egress: &Egress,
+    ) -> Self {
         let agents = &settings.remote_agents.0;
         if !settings.enabled || agents.is_empty() {
             return Self::default();
         }
         let agents = agents.iter().map(|agent| remote_settings(agent, env));
-        let remotes = Remotes::connect(agents.collect(), Patience::default()).await;
+        let remotes = Remotes::connect(agents.collect(), Patience::default(), egress.clone()).await;
         Self {
             remotes: Some(remotes),
             seen: 0,

@@ -9,6 +9,7 @@ use crate::sessions::Sessions;
 use lango_core::{BoxFuture, Model, SessionId, StoreError, UserId};
 use lango_engine::Runner;
 use lango_knowledge::Memory;
+use lango_net::Egress;
 use lango_server::House;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,7 @@ pub struct ServedApp {
     sessions: Sessions,
     memory: Option<Memory>,
     mcp: Arc<Mcp>,
+    egress: Egress,
 }
 
 /// What changes when agents come.
@@ -37,11 +39,13 @@ impl ServedApp {
             .as_ref()
             .and_then(|known| known.memory.clone());
         let mcp = Arc::clone(&app.mcp);
+        let egress = app.egress.clone();
         Ok(Self {
             rooms: Mutex::new(Rooms { app, model, runner }),
             sessions,
             memory,
             mcp,
+            egress,
         })
     }
 
@@ -72,6 +76,10 @@ impl House for ServedApp {
             rooms.runner = runner;
         }
         rooms.runner.clone()
+    }
+
+    fn egress(&self) -> Egress {
+        self.egress.clone()
     }
 
     fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {

@@ -8,6 +8,7 @@ mod clean_up;
 pub mod commands;
 pub mod config;
 pub mod core_dumps;
+mod egress;
 mod elsewhere;
 mod embedder;
 mod environment;

@@ -146,12 +146,15 @@ impl Refusal {
         let is_literal = destination.starts_with(&literal);
         write!(formatter, "`{destination}` is refused: ")?;
         if is_literal {
-            write!(formatter, "it is a {class} address")?;
+            write!(formatter, "the address is not public ({class})")?;
         } else {
-            write!(formatter, "it resolves to {address}, a {class} address")?;
+            write!(
+                formatter,
+                "it resolves to {address}, which is not public ({class})"
+            )?;
         }
         match class.permission() {
-            Permission::Never => formatter.write_str(", which cannot be allowed"),
+            Permission::Never => formatter.write_str(", and nothing can allow it"),
             Permission::ByAddress if !is_literal => write!(
                 formatter,
                 "; add both `{destination}` and `{address}` to `egress.allow` to permit it"

@@ -31,6 +31,13 @@ pub struct Egress {
     budgets: Budgets,
 }
 
+impl Default for Egress {
+    /// A guard that allows public hosts alone.
+    fn default() -> Self {
+        Self::new(EgressRules::default(), EgressLimits::default())
+    }
+}
+
 impl Egress {
     /// A guard with the resolver of the system and the roots of trust of the system.
     pub fn new(rules: EgressRules, limits: EgressLimits) -> Self {

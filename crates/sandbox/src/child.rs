@@ -1,6 +1,6 @@
 //! A command that runs.
 
-use crate::{Ended, LaunchError};
+use crate::{Ended, LaunchError, Listeners};
 use std::io;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ pub struct Child {
     pub stdout: Option<ChildStdout>,
     /// What it complains about.
     pub stderr: Option<ChildStderr>,
+    handover: Option<Handover>,
     lifeline: Option<Lifeline>,
     ended: oneshot::Receiver<Outcome>,
     outcome: Option<Outcome>,
@@ -23,6 +24,11 @@ pub struct Child {
 pub(crate) type Outcome = Result<Ended, String>;
 /// What the helper inside and the keeper outside see break.
 pub(crate) type Lifeline = (Line, oneshot::Sender<()>);
+/// Where the listeners of a command with a network of its own come from.
+#[cfg(target_os = "linux")]
+pub(crate) type Handover = tokio::net::UnixStream;
+#[cfg(not(target_os = "linux"))]
+pub(crate) type Handover = std::convert::Infallible;
 /// The end of a pipe to the helper, where there is one.
 #[cfg(target_os = "linux")]
 type Line = std::os::fd::OwnedFd;
@@ -32,6 +38,7 @@ type Line = ();
 impl Child {
     pub(crate) fn new(
         (stdin, stdout, stderr): (Option<ChildStdin>, ChildStdout, ChildStderr),
+        handover: Option<Handover>,
         lifeline: Lifeline,
         ended: oneshot::Receiver<Outcome>,
     ) -> Self {
@@ -39,6 +46,7 @@ impl Child {
             stdin,
             stdout: Some(stdout),
             stderr: Some(stderr),
+            handover,
             lifeline: Some(lifeline),
             ended,
             outcome: None,
@@ -60,6 +68,30 @@ impl Child {
             Some(Err(what)) => Err(LaunchError::Layer { what: what.clone() }.into()),
             None => Err(io::ErrorKind::Other.into()),
         }
+    }
+
+    /// The listeners of a command that was started with [`Network::Proxied`](crate::Network::Proxied), once; before them, nothing
+    /// of the command runs. May be dropped and called again.
+    ///
+    /// If the sandbox failed, the error is that of [`wait`](Self::wait).
+    pub async fn listeners(&mut self) -> io::Result<Listeners> {
+        let Some(handover) = &self.handover else {
+            return Err(io::Error::other(
+                "the command has no listeners, or they were taken already",
+            ));
+        };
+        #[cfg(target_os = "linux")]
+        let received = crate::listeners::receive(handover).await;
+        #[cfg(not(target_os = "linux"))]
+        let received: io::Result<Option<Listeners>> = match *handover {};
+        if let Some(listeners) = received? {
+            self.handover = None;
+            return Ok(listeners);
+        }
+        self.wait().await?;
+        Err(io::Error::other(
+            "the command ended before its listeners came",
+        ))
     }
 
     /// Ends the command and everything that it started. It is all gone when [`wait`](Self::wait) returns.

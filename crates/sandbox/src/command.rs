@@ -20,6 +20,8 @@ pub struct Command {
     pub limits: Limits,
     /// What to do with protected files that appear while it runs.
     pub new_files: NewFiles,
+    /// What it may ask of the kernel.
+    pub profile: Profile,
 }
 
 impl Command {
@@ -32,8 +34,20 @@ impl Command {
             stdin: Stdin::Null,
             limits: Limits::default(),
             new_files: NewFiles::default(),
+            profile: Profile::default(),
         }
     }
+}
+
+/// What a command may ask of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// What programs of all kinds need.
+    #[default]
+    Command,
+    /// Also what Chromium needs for a sandbox of its own around its pages: user, process and network namespaces below the
+    /// command's own, and `chroot` in them. Mounts stay refused.
+    Browser,
 }
 
 /// What to do with protected files that appear in writable folders while a command runs.

@@ -11,6 +11,20 @@ pub enum LaunchError {
         "bubblewrap is missing: there is no `bwrap` program; install it, for example with `apt install bubblewrap`"
     )]
     NoBubblewrap,
+    /// The policy or the command asks for something that only namespaces give.
+    #[error("{what} needs bubblewrap on Linux, {why}")]
+    NeedsBubblewrap {
+        /// What was asked for.
+        what: &'static str,
+        /// What is missing, and the way out.
+        why: &'static str,
+    },
+    /// A browser cannot make the namespaces that its own sandbox needs. It can run without, held by this sandbox alone.
+    #[error("a browser cannot set up its own sandbox here: {why}")]
+    NoNesting {
+        /// What failed.
+        why: String,
+    },
     /// Nothing here can hold a command.
     #[error("no sandbox works here: {why}")]
     NoSandbox {

@@ -9,6 +9,7 @@ mod become_command;
 mod clean_up;
 mod guard;
 mod landlock;
+mod nesting;
 pub(crate) mod probe;
 mod seccomp;
 mod usage;

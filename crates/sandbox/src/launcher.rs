@@ -112,6 +112,12 @@ impl Launcher {
         platform::spawn(self, policy, command)
     }
 
+    /// Tries whether a command of [`Profile::Browser`](crate::Profile::Browser) can make the namespaces that Chromium's own
+    /// sandbox needs. If not, Chromium starts with `--no-sandbox` alone, and this sandbox is the only one around its pages.
+    pub async fn check_nesting(&self) -> Result<(), LaunchError> {
+        platform::check_nesting(self).await
+    }
+
     /// Finishes clean-ups that were interrupted by a crash, and reports them together with those that were finished while
     /// lango was gone.
     pub async fn recover(&self) -> Vec<CleanUpReport> {

@@ -47,6 +47,7 @@ mod launcher;
 mod layers;
 #[cfg(target_os = "linux")]
 mod linux;
+mod listeners;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
@@ -67,7 +68,7 @@ mod watch;
 
 pub use child::Child;
 pub use clean_up_report::CleanUpReport;
-pub use command::{Command, Limits, NewFiles, Stdin};
+pub use command::{Command, Limits, NewFiles, Profile, Stdin};
 pub use ended::{Ended, ExitKind, Stopped};
 pub use error::LaunchError;
 #[cfg(target_os = "linux")]
@@ -75,6 +76,7 @@ pub use inner::enter;
 pub use launcher::{Helper, Launcher};
 #[doc(hidden)]
 pub use layers::{Layer, Layers};
+pub use listeners::{FILES_PORT, Listeners, PROXY_PORT};
 pub use policy::{Access, Network, Policy};
 pub use protected::{GitEntries, Protection, protection_of_path};
 pub use running::{add_unseen_report, unseen_reports, wait_for_clean_up};

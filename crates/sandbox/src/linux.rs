@@ -9,6 +9,7 @@ mod carve;
 mod cgroup;
 mod clean_up;
 pub(crate) mod fixed;
+pub(crate) mod proc;
 mod self_test;
 mod start;
 mod supervise;
@@ -24,7 +25,7 @@ use crate::layers::Layer;
 use crate::plan::Work;
 use crate::running::Running;
 use crate::scratch::Scratch;
-use crate::{Child, Command, LaunchError, Policy, SelfTest, Strength};
+use crate::{Child, Command, LaunchError, Network, Policy, Profile, SelfTest, Strength};
 use cgroup::Group;
 use clean_up::CleanUpStart;
 pub(crate) use clean_up::recover;
@@ -38,6 +39,12 @@ pub(crate) use watch::Watch;
 
 /// How many mounts a command's view may have: bubblewrap reads 9,000 arguments at most.
 const MOST_MOUNTS: usize = 2_500;
+
+/// The number of the network namespace that this process is in.
+pub(crate) fn network_namespace() -> std::io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/self/ns/net")?.ino())
+}
 
 /// Which layers a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +74,11 @@ pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
     self_test::run(launcher).await
 }
 
+/// Tries whether a browser can make namespaces of its own.
+pub(crate) async fn check_nesting(launcher: &Launcher) -> Result<(), LaunchError> {
+    self_test::check_nesting(launcher).await
+}
+
 /// Starts a command, or the helper's own attempts to get out.
 fn spawn_in(
     launcher: &Launcher,
@@ -80,7 +92,7 @@ fn spawn_in(
     })?;
     crate::check::policy(policy)?;
     let scan = Scan::take(policy, command.new_files, launcher.records.as_deref())?;
-    let view = View::of(policy, &scan.protected, &scan.dotfiles);
+    let view = View::of(policy, command.profile, &scan.protected, &scan.dotfiles);
     check_protected(&scan.protected)?;
     if view.items.len() > MOST_MOUNTS {
         return Err(LaunchError::Policy {
@@ -93,6 +105,13 @@ fn spawn_in(
     check_command(&view, &command)?;
     let user = User::of(mode, &policy.workspace)?;
     let bubblewrap = launcher.bubblewrap_for(mode)?;
+    if bubblewrap.is_none() {
+        check_without_namespaces(policy, &command)?;
+    }
+    let exposed = match command.profile {
+        Profile::Command => Vec::new(),
+        Profile::Browser => proc::exposed().map_err(LaunchError::system("look at `/proc`"))?,
+    };
     let group = match launcher.layers.cgroup {
         Layer::Used => Group::make(&command.limits),
         Layer::LeftOut | Layer::Failing => None,
@@ -116,6 +135,7 @@ fn spawn_in(
     let build = bubblewrap::Build {
         view: &view,
         network: policy.network,
+        exposed,
         limits: &limits,
         helper: &launcher.helper.program,
         is_root: user == User::Root,
@@ -164,6 +184,17 @@ fn check_protected(protected: &[PathBuf]) -> Result<(), LaunchError> {
             problem: "it changed while a command was started; try again".to_string(),
         }),
     }
+}
+
+/// What needs namespaces is refused where there are none.
+fn check_without_namespaces(policy: &Policy, command: &Command) -> Result<(), LaunchError> {
+    let what = match (policy.network, command.profile) {
+        (Network::Proxied, _) => "a network through a proxy",
+        (_, Profile::Browser) => "a browser",
+        (Network::None | Network::Host, Profile::Command) => return Ok(()),
+    };
+    let why = "and it is missing or does not work here; see `lango doctor`";
+    Err(LaunchError::NeedsBubblewrap { what, why })
 }
 
 fn check_command(view: &View, command: &Command) -> Result<(), LaunchError> {

@@ -7,7 +7,8 @@ use crate::child::Outcome;
 use crate::launcher::Launcher;
 use crate::scratch::Scratch;
 use crate::{
-    Check, Child, CleanUpReport, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Policy,
+    Check, Child, CleanUpReport, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Network,
+    Policy, Profile,
 };
 use crate::{SelfTest, Stdin, Stopped, Strength, check, seatbelt};
 use std::io;
@@ -26,6 +27,12 @@ pub(crate) fn find() -> Option<PathBuf> {
 /// There is nothing to recover: the profile refuses protected names, so no clean-up follows a command.
 pub(crate) async fn recover(_launcher: &Launcher) -> Vec<CleanUpReport> {
     Vec::new()
+}
+
+/// No browser runs here.
+pub(crate) async fn check_nesting(_launcher: &Launcher) -> Result<(), LaunchError> {
+    let why = "macOS has no namespaces".to_string();
+    Err(LaunchError::NoNesting { why })
 }
 
 /// Starts a command.
@@ -51,6 +58,15 @@ pub(crate) fn spawn(
         return Err(LaunchError::Command { problem });
     }
     check::policy(policy)?;
+    let what = match (policy.network, command.profile) {
+        (Network::Proxied, _) => Some("a network through a proxy"),
+        (_, Profile::Browser) => Some("a browser"),
+        (Network::None | Network::Host, Profile::Command) => None,
+    };
+    if let Some(what) = what {
+        let why = "and this is macOS";
+        return Err(LaunchError::NeedsBubblewrap { what, why });
+    }
     let scratch = Scratch::make()?;
     let limits = command.limits;
     let mut process = tokio::process::Command::new(program);
@@ -91,7 +107,12 @@ pub(crate) fn spawn(
         let _ = sender.send(outcome);
         drop(running);
     });
-    Ok(Child::new((stdin, stdout, stderr), ((), lifeline), ended))
+    Ok(Child::new(
+        (stdin, stdout, stderr),
+        None,
+        ((), lifeline),
+        ended,
+    ))
 }
 
 /// Stays with the command until it is gone.

@@ -19,6 +19,11 @@ pub(crate) fn spawn(_: &Launcher, _: &Policy, _: Command) -> Result<Child, Launc
     Err(LaunchError::NoSandbox { why: why() })
 }
 
+/// Nothing can be nested.
+pub(crate) async fn check_nesting(_: &Launcher) -> Result<(), LaunchError> {
+    Err(LaunchError::NoNesting { why: why() })
+}
+
 /// There is nothing to recover.
 pub(crate) async fn recover(_: &Launcher) -> Vec<CleanUpReport> {
     Vec::new()

@@ -1,9 +1,9 @@
 //! What the launcher tells the inner helper. It travels through a file in memory, not through arguments: those are shown
 //! to everyone on the machine, and a variable such as `LD_PRELOAD` must not reach any program before the command itself.
 
-use crate::Limits;
 use crate::codec::{Reader, Writer};
 use crate::layers::Layer;
+use crate::{Limits, Network, Profile};
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,7 +23,8 @@ pub(crate) struct Plan {
     pub(crate) in_memory: Vec<PathBuf>,
     /// What must be in its place before the command is started.
     pub(crate) fixed: Vec<Fixed>,
-    pub(crate) network: bool,
+    pub(crate) network: Network,
+    pub(crate) profile: Profile,
     /// Whether sockets of this machine's own kind can be made; without a view of its own they reach other programs.
     pub(crate) unix_sockets: bool,
     pub(crate) limits: Limits,
@@ -37,7 +38,17 @@ pub(crate) struct Plan {
     /// What becomes the command's input, output and complaints, and the pipe that breaks when lango is gone.
     pub(crate) stdio: [RawFd; 3],
     pub(crate) lifeline: RawFd,
+    /// For a network of its own: where the listeners go.
+    pub(crate) handover: Option<Handover>,
     pub(crate) clean_up: CleanUpDescriptors,
+}
+
+/// Where the guard sends the listeners of the command's own network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Handover {
+    pub(crate) socket: RawFd,
+    /// The number of the launcher's network namespace, in which the guard must not be.
+    pub(crate) outer_network: u64,
 }
 
 /// The open handles with which the guard cleans up.
@@ -69,6 +80,8 @@ pub(crate) enum Work {
     Command,
     /// The helper itself tries to get out, and prints what came of it.
     Probe,
+    /// The helper itself tries whether namespaces can be nested, and prints what failed.
+    Nesting,
     /// Nothing is run; the guard cleans up after a command whose own guard was killed.
     CleanUp,
 }
@@ -94,7 +107,8 @@ impl Plan {
             out.number(own);
             out.number(place.is_closed.into());
         }
-        out.number(self.network.into());
+        out.number(self.network as u64);
+        out.number(self.profile as u64);
         out.number(self.unix_sockets.into());
         let limits = &self.limits;
         out.number(limits.time.map_or(u64::MAX, |time| {
@@ -113,6 +127,8 @@ impl Plan {
             out.number(u64::from(fd.unsigned_abs()));
         }
         let optional = |fd: &Option<RawFd>| fd.map_or(u64::MAX, |fd| u64::from(fd.unsigned_abs()));
+        out.number(optional(&self.handover.map(|handover| handover.socket)));
+        out.number(self.handover.map_or(0, |handover| handover.outer_network));
         let clean_up = &self.clean_up;
         out.number(u64::from(clean_up.record.unsigned_abs()));
         out.number(clean_up.roots.len() as u64);
@@ -131,6 +147,7 @@ impl Plan {
         let work = match input.number()? {
             0 => Work::Command,
             1 => Work::Probe,
+            2 => Work::Nesting,
             _ => Work::CleanUp,
         };
         let argv = input.list(Reader::text)?;
@@ -140,7 +157,15 @@ impl Plan {
         let cwd = input.path()?;
         let (read, write, in_memory) = (input.paths()?, input.paths()?, input.paths()?);
         let fixed = input.list(Reader::fixed)?;
-        let network = input.flag()?;
+        let network = match input.number()? {
+            0 => Network::None,
+            1 => Network::Proxied,
+            _ => Network::Host,
+        };
+        let profile = match input.number()? {
+            0 => Profile::Command,
+            _ => Profile::Browser,
+        };
         let unix_sockets = input.flag()?;
         let limits = Limits {
             time: match input.number()? {
@@ -162,6 +187,7 @@ impl Plan {
             in_memory,
             fixed,
             network,
+            profile,
             unix_sockets,
             limits,
             landlock: input.layer()?,
@@ -175,6 +201,7 @@ impl Plan {
                 input.descriptor()?,
             ],
             lifeline: input.descriptor()?,
+            handover: input.handover()?,
             clean_up: CleanUpDescriptors {
                 record: input.descriptor()?,
                 roots: input.list(Reader::optional_descriptor)?,
@@ -210,6 +237,15 @@ impl Reader<'_> {
         })
     }
 
+    fn handover(&mut self) -> Option<Option<Handover>> {
+        let socket = self.optional_descriptor()?;
+        let outer_network = self.number()?;
+        Some(socket.map(|socket| Handover {
+            socket,
+            outer_network,
+        }))
+    }
+
     fn descriptor(&mut self) -> Option<RawFd> {
         self.number()?.try_into().ok()
     }
@@ -241,7 +277,8 @@ mod tests {
                 numbers: Some((1, 2)),
                 is_closed: true,
             }],
-            network: true,
+            network: Network::Proxied,
+            profile: Profile::Browser,
             unix_sockets: false,
             limits: Limits {
                 time: None,
@@ -254,6 +291,10 @@ mod tests {
             memory_group: false,
             stdio: [7, 8, 9],
             lifeline: 10,
+            handover: Some(Handover {
+                socket: 14,
+                outer_network: 15,
+            }),
             clean_up: CleanUpDescriptors {
                 record: 11,
                 roots: vec![Some(12), None],

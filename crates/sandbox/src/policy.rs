@@ -35,6 +35,10 @@ pub struct Policy {
 pub enum Network {
     /// No address at all, this machine's own included.
     None,
+    /// A network of its own that has nothing in it but two listeners on 127.0.0.1, on [`PROXY_PORT`](crate::PROXY_PORT) and
+    /// [`FILES_PORT`](crate::FILES_PORT). Whoever started the command accepts on them, with
+    /// [`Child::listeners`](crate::Child::listeners). Needs bubblewrap, so Linux.
+    Proxied,
     /// Every address that this machine reaches.
     Host,
 }

@@ -14,6 +14,7 @@ use lango_a2a::server::{
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
 use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
+use lango_net::Egress;
 use sha2::{Digest, Sha256};
 use std::fmt::{Display, Write};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ use tokio::sync::mpsc;
 pub trait House: Send + Sync + 'static {
     /// The runner of the next turn.
     fn runner(&self) -> Runner;
+
+    /// What files at URLs are fetched through.
+    fn egress(&self) -> Egress;
 
     /// Does what is to be done after a turn, such as remembering. It can be dropped anywhere.
     fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()>;
@@ -290,14 +294,8 @@ impl AgentBehind for Desk {
 
     fn check(&self, message: &Message) -> Result<(), Unfit> {
         let mut parts = message.parts.iter().map(|part| &part.content);
-        let url = parts.position(|content| matches!(content, PartContent::Url(_)));
-        if let Some(at) = url {
-            return Err(Unfit::ContentType(format!(
-                "part {at} of the message is a file at a URL; this agent fetches nothing, send its bytes as `raw`"
-            )));
-        }
-        let mut parts = message.parts.iter().map(|part| &part.content);
-        let has_files = parts.any(|content| matches!(content, PartContent::Raw(_)));
+        let has_files =
+            parts.any(|content| matches!(content, PartContent::Raw(_) | PartContent::Url(_)));
         let question = words::question(message);
         let said = match question.len() {
             _ if question.trim().is_empty() && !has_files => "it says nothing".to_owned(),
@@ -317,7 +315,7 @@ impl AgentBehind for Desk {
         user: &'a UserId,
         message: Message,
     ) -> BoxFuture<'a, Result<Message, FilesNotStored>> {
-        Box::pin(async move { files::store_files(&self.house.runner(), user, message).await })
+        Box::pin(async move { files::store_files(&*self.house, user, message).await })
     }
 
     fn catch_up<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, TaskStanding> {

@@ -1,11 +1,13 @@
-//! Files that callers send with their bytes: read as attachments, stored, and left in the message as references.
+//! Files that callers send, with their bytes or as URLs: read as attachments, stored, and left in the message as references.
 
+use crate::House;
 use crate::words;
 use a2a::{Message, PartContent};
 use lango_a2a::server::{FilesNotStored, Unfit};
+use lango_a2a::{LinkedFiles, name_in_url};
 use lango_core::{AttachedFile, UserId};
 use lango_documents::{AttachmentError, read_attachment};
-use lango_engine::{Runner, RunnerError};
+use lango_engine::RunnerError;
 
 /// The media types that callers may send.
 pub const INPUT_MODES: [&str; 8] = [
@@ -19,28 +21,32 @@ pub const INPUT_MODES: [&str; 8] = [
     "image/webp",
 ];
 
-/// Stores the files of a message and puts references in their place.
+/// Stores the files of a message and puts references in their place. Those at URLs are fetched first.
 pub(crate) async fn store_files(
-    runner: &Runner,
+    house: &dyn House,
     user: &UserId,
     mut message: Message,
 ) -> Result<Message, FilesNotStored> {
     words::remove_references(&mut message);
     let mut places = Vec::new();
-    let mut raw = Vec::new();
+    let mut sent = Vec::new();
     for (place, part) in message.parts.iter_mut().enumerate() {
-        if let PartContent::Raw(bytes) = &mut part.content {
-            let name = part.filename.clone();
-            let name = name.unwrap_or_else(|| format!("file-{}", place + 1));
-            raw.push((name, std::mem::take(bytes)));
-            places.push(place);
-        }
+        let content = match &mut part.content {
+            PartContent::Raw(bytes) => SentContent::Bytes(std::mem::take(bytes)),
+            PartContent::Url(url) => SentContent::Url(std::mem::take(url)),
+            PartContent::Text(_) | PartContent::Data(_) => continue,
+        };
+        let name = part.filename.clone().or_else(|| content.name());
+        let name = name.unwrap_or_else(|| format!("file-{}", place + 1));
+        sent.push((name, content));
+        places.push(place);
     }
-    if raw.is_empty() {
+    if sent.is_empty() {
         return Ok(message);
     }
+    let raw = fetch_linked(house, sent).await?;
     let files = read_all(raw).await?;
-    let stored = runner.store_files(user, files).await;
+    let stored = house.runner().store_files(user, files).await;
     let stored = stored.map_err(|error| match error {
         RunnerError::Store(error) => FilesNotStored::Store(error),
         error => unfit(error.to_string()),
@@ -49,6 +55,47 @@ pub(crate) async fn store_files(
         message.parts[place] = words::reference_part(attachment);
     }
     Ok(message)
+}
+
+enum SentContent {
+    Bytes(Vec<u8>),
+    Url(String),
+}
+
+impl SentContent {
+    fn name(&self) -> Option<String> {
+        match self {
+            Self::Bytes(_) => None,
+            Self::Url(url) => name_in_url(url),
+        }
+    }
+}
+
+/// The names and bytes of all files. The operator hears why one was not fetched; the caller hears less.
+async fn fetch_linked(
+    house: &dyn House,
+    sent: Vec<(String, SentContent)>,
+) -> Result<Vec<(String, Vec<u8>)>, FilesNotStored> {
+    let most = AttachedFile::PER_MESSAGE;
+    if sent.len() > most {
+        return Err(unfit(format!("a message may have {most} files at most")));
+    }
+    let mut linked = LinkedFiles::new(&house.egress());
+    let mut raw = Vec::new();
+    for (name, content) in sent {
+        let bytes = match content {
+            SentContent::Bytes(bytes) => bytes,
+            SentContent::Url(url) => linked.fetch(&url).await.map_err(|error| {
+                house.trouble(&format!(
+                    "a caller's file `{name}` was not fetched: {error}"
+                ));
+                let text = error.text_for_callers();
+                unfit(format!("{text}; send the bytes of `{name}` as `raw`"))
+            })?,
+        };
+        raw.push((name, bytes));
+    }
+    Ok(raw)
 }
 
 /// Reads the files on a thread of their own: parsing a document takes a while.

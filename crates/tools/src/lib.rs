@@ -49,4 +49,4 @@ pub use exec::{CommandLimits, CommandSetup, Commands, command_tools};
 pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose, skill_library_tools};
 pub use trash::{Trash, TrashError, Trashed};
-pub use workspace::{Workspace, WorkspaceError};
+pub use workspace::{Workspace, WorkspaceEntry, WorkspaceError};

@@ -3,6 +3,10 @@
 //! It is made from the [`Policy`] that holds for commands too, so neither can do what the other may not. All of it is
 //! held as open handles; a model's path becomes a [`Place`] here, and is followed from those handles alone.
 
+mod transfer;
+
+pub use transfer::WorkspaceEntry;
+
 use crate::file_error::FileError;
 use crate::place::Place;
 use crate::roots::Roots;

@@ -9,14 +9,14 @@ use lango_core::{
     AgentName, AttachedFile, BoxFuture, BoxStream, RemoteAgent, RemoteCall, RemoteError,
     RemoteEvent, RemoteThread,
 };
+use lango_net::Egress;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
-/// What may come back. Data is shown as JSON; a file that comes with its bytes is attached, one at a URL is named and not
-/// fetched.
+/// What may come back. Data is shown as JSON; a file is attached, whether it comes with its bytes or is at a URL.
 const OUTPUT_MODES: [&str; 9] = [
     "text/plain",
     "text/markdown",
@@ -41,6 +41,7 @@ pub struct A2aAgent {
     card: Card,
     pub(crate) wire: Wire,
     doubt: Doubt,
+    pub(crate) egress: Egress,
 }
 
 /// Whether a card still holds.
@@ -59,12 +60,19 @@ impl Doubt {
 }
 
 impl A2aAgent {
-    pub(crate) fn new(name: AgentName, card: Card, wire: Wire, doubt: Doubt) -> Self {
+    pub(crate) fn new(
+        name: AgentName,
+        card: Card,
+        wire: Wire,
+        doubt: Doubt,
+        egress: Egress,
+    ) -> Self {
         Self {
             name,
             card,
             wire,
             doubt,
+            egress,
         }
     }
 

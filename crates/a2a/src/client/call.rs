@@ -197,7 +197,7 @@ impl<'a> Call<'a> {
                 files.push(file);
             }
         }
-        Step::Over(Ok(answer(text, files, thread).await))
+        Step::Over(Ok(self.answer(text, files, thread).await))
     }
 
     /// Takes back what was shown, if anything was.
@@ -216,7 +216,7 @@ impl<'a> Call<'a> {
             bounded(text, false)
         };
         let thread = self.thread(None);
-        Ok(answer(text, files, thread).await)
+        Ok(self.answer(text, files, thread).await)
     }
 
     /// A stream that says that something went wrong. The task itself may say more.
@@ -279,21 +279,22 @@ impl<'a> Call<'a> {
             let _ = self.listener.send(Ok(event)).await;
         }
     }
-}
 
-/// The answer with its files; what cannot be attached is named in its text.
-async fn answer(
-    mut text: String,
-    files: Vec<RemoteFile>,
-    thread: Option<RemoteThread>,
-) -> RemoteAnswer {
-    let (files, problems) = attach(files).await;
-    for problem in problems {
-        text.push_str(&format!("\n[{problem}]"));
-    }
-    RemoteAnswer {
-        text,
-        files,
-        thread,
+    /// The answer with its files; what cannot be attached is named in its text.
+    async fn answer(
+        &self,
+        mut text: String,
+        files: Vec<RemoteFile>,
+        thread: Option<RemoteThread>,
+    ) -> RemoteAnswer {
+        let (files, problems) = attach(files, &self.agent.egress).await;
+        for problem in problems {
+            text.push_str(&format!("\n[{problem}]"));
+        }
+        RemoteAnswer {
+            text,
+            files,
+            thread,
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::origin;
 use super::settings::{Patience, RemoteSettings};
 use super::wire::Wire;
 use futures_util::future::join_all;
+use lango_net::Egress;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -16,6 +17,8 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(crate) struct Means {
     pub clients: Clients,
+    /// What files at URLs are fetched through.
+    pub egress: Egress,
     /// Told when a call makes it doubtful that a card still holds.
     pub doubts: Arc<Notify>,
 }
@@ -79,5 +82,6 @@ async fn agent(
     let wire = Wire::new(card.interface.clone(), token, &means.clients, *patience)
         .map_err(|detail| CardFault::NoClient { detail })?;
     let doubt = Doubt::new(Arc::clone(&means.doubts));
-    Ok(A2aAgent::new(settings.name.clone(), card, wire, doubt))
+    let name = settings.name.clone();
+    Ok(A2aAgent::new(name, card, wire, doubt, means.egress.clone()))
 }

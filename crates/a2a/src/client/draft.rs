@@ -128,7 +128,7 @@ impl Draft {
                     known.text.clear();
                     known.is_after_line = false;
                     let files = known.files.drain(..);
-                    self.file_bytes -= files.map(|file| file.bytes.len()).sum::<usize>();
+                    self.file_bytes -= files.map(|file| file.len()).sum::<usize>();
                 }
                 place
             }
@@ -168,7 +168,7 @@ impl Draft {
     }
 
     fn push_file(&mut self, place: usize, file: RemoteFile) {
-        let bytes = self.file_bytes + file.bytes.len();
+        let bytes = self.file_bytes + file.len();
         let has_room = self.files().count() < AttachedFile::PER_MESSAGE;
         if has_room && bytes <= AttachedFile::MESSAGE_BYTES {
             self.file_bytes = bytes;

@@ -1,20 +1,39 @@
-//! Files that a remote agent sends with their bytes: bounded while the answer comes, and made into attachments when it is whole.
+//! Files that a remote agent sends: bounded while the answer comes, and made into attachments when it is whole.
 
+use crate::linked_files::{LinkedFiles, name_in_url};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use lango_core::AttachedFile;
 use lango_documents::read_attachment;
+use lango_net::Egress;
 
 /// A file as it came.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct RemoteFile {
-    pub name: String,
-    pub bytes: Vec<u8>,
+    name: String,
+    content: FileContent,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum FileContent {
+    Bytes(Vec<u8>),
+    /// Fetched when the answer is whole.
+    Url(String),
+}
+
+impl RemoteFile {
+    /// The bytes that came with it.
+    pub fn len(&self) -> usize {
+        match &self.content {
+            FileContent::Bytes(bytes) => bytes.len(),
+            FileContent::Url(_) => 0,
+        }
+    }
 }
 
 impl std::fmt::Debug for RemoteFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RemoteFile({}, {} bytes)", self.name, self.bytes.len())
+        write!(f, "RemoteFile({}, {} bytes)", self.name, self.len())
     }
 }
 
@@ -31,25 +50,60 @@ pub(crate) fn file_part(name: Option<String>, raw: &str) -> Result<RemoteFile, S
     let bytes = bytes.ok_or("left out: it is not base64")?;
     Ok(RemoteFile {
         name: name.unwrap_or_else(|| "file".to_owned()),
-        bytes,
+        content: FileContent::Bytes(bytes),
     })
+}
+
+/// A part with a URL.
+pub(crate) fn linked_part(name: Option<String>, url: &str) -> RemoteFile {
+    RemoteFile {
+        name: name
+            .or_else(|| name_in_url(url))
+            .unwrap_or_else(|| "file".to_owned()),
+        content: FileContent::Url(url.to_owned()),
+    }
 }
 
 /// The files of an answer as attachments, and a sentence about each that cannot be one. Documents are parsed on a thread where
 /// that disturbs no one.
-pub(crate) async fn attach(files: Vec<RemoteFile>) -> (Vec<AttachedFile>, Vec<String>) {
+pub(crate) async fn attach(
+    files: Vec<RemoteFile>,
+    egress: &Egress,
+) -> (Vec<AttachedFile>, Vec<String>) {
+    let (files, mut problems) = fetch_linked(files, egress).await;
     if files.is_empty() {
-        return Default::default();
+        return (Vec::new(), problems);
     }
     let reading = tokio::task::spawn_blocking(move || {
-        let (mut attached, mut problems) = (Vec::new(), Vec::new());
-        for file in files {
-            match read_attachment(&file.name, file.bytes) {
-                Ok(file) => attached.push(file),
-                Err(error) => problems.push(error.to_string()),
-            }
-        }
-        (attached, problems)
+        let files = files.into_iter();
+        let files = files.map(|(name, bytes)| read_attachment(&name, bytes));
+        files.collect::<Vec<_>>()
     });
-    reading.await.unwrap_or_default()
+    let mut attached = Vec::new();
+    for file in reading.await.unwrap_or_default() {
+        match file {
+            Ok(file) => attached.push(file),
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    (attached, problems)
+}
+
+/// The names and bytes of all files, with those that had to be fetched.
+async fn fetch_linked(
+    files: Vec<RemoteFile>,
+    egress: &Egress,
+) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
+    let mut linked = LinkedFiles::new(egress);
+    let (mut whole, mut problems) = (Vec::new(), Vec::new());
+    for file in files.into_iter().take(AttachedFile::PER_MESSAGE) {
+        match file.content {
+            FileContent::Bytes(bytes) => whole.push((file.name, bytes)),
+            FileContent::Url(url) => match linked.fetch(&url).await {
+                Ok(bytes) => whole.push((file.name, bytes)),
+                Err(error) => problems.push(format!("`{}` was not fetched: {error}", file.name)),
+            },
+        }
+    }
+    (whole, problems)
 }

@@ -1,7 +1,7 @@
 //! What a server says, read leniently: unknown fields and values are passed over, missing ones have a meaning, and what
 //! other servers wrap and this one does not is found all the same.
 
-use super::files::{RemoteFile, file_part};
+use super::files::{RemoteFile, file_part, linked_part};
 use super::words::{one_line, without_controls};
 use serde_json::Value;
 
@@ -226,7 +226,7 @@ fn words(message: &Value) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// The files of a message that came with their bytes.
+/// The files of a message.
 fn files(message: &Value) -> Vec<RemoteFile> {
     let parts = message["parts"].as_array();
     let pieces = parts.into_iter().flatten().filter_map(piece);
@@ -265,11 +265,12 @@ fn piece(part: &Value) -> Option<Piece> {
         format!("[file: {}]", facts.join(", "))
     };
     let Some(raw) = part["raw"].as_str() else {
-        let url = one_line(part["url"].as_str()?, 500);
-        return Some(Piece::Line(line(url)));
+        let url = part["url"].as_str()?;
+        let words = line(one_line(url, 500));
+        return Some(Piece::File(words, linked_part(named("filename", 200), url)));
     };
     Some(match file_part(named("filename", 200), raw) {
-        Ok(file) => Piece::File(line(format!("{} bytes", file.bytes.len())), file),
+        Ok(file) => Piece::File(line(format!("{} bytes", file.len())), file),
         Err(problem) => Piece::Line(line(problem)),
     })
 }

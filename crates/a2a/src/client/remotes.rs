@@ -4,6 +4,7 @@ use super::agent::A2aAgent;
 use super::connect::{Connected, Means, connect_all};
 use super::fault::SkippedRemote;
 use super::settings::{Patience, RemoteSettings};
+use lango_net::Egress;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,9 +26,17 @@ struct Shared {
 }
 
 impl Remotes {
-    /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`.
-    pub async fn connect(settings: Vec<RemoteSettings>, patience: Patience) -> Self {
-        let means = Means::default();
+    /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`. Files that agents
+    /// name by URL are fetched through the guard.
+    pub async fn connect(
+        settings: Vec<RemoteSettings>,
+        patience: Patience,
+        egress: Egress,
+    ) -> Self {
+        let means = Means {
+            egress,
+            ..Means::default()
+        };
         let slots = connect_all(&settings, &patience, &means).await;
         let shared = Shared {
             settings,

@@ -3,6 +3,7 @@
 use super::mcp;
 use crate::app::App;
 use crate::config::StoreLocation;
+use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::redact::redact;
@@ -82,6 +83,7 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_workspace(app),
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
+        well("egress", egress::describe(&app.egress)),
         examine_model(app).await,
         well("agents", describe_agents(app)),
     ];
@@ -228,6 +230,7 @@ fn describe_reach(app: &App) -> String {
     };
     let network = match policy.network {
         Network::None => "closed",
+        Network::Proxied => "through a proxy (tools.exec.network)",
         Network::Host => "open (tools.exec.network)",
     };
     format!(

@@ -207,6 +207,8 @@ mod tests {
                 "agent.toolTimeout",
                 "agent.strictTools",
                 "approval.rules",
+                "egress.maxRequests",
+                "egress.maxBytes",
                 "mcp.startTimeout",
                 "graph.enabled",
                 "graph.maxDepth",

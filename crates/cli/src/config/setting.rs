@@ -136,6 +136,19 @@ impl Setting for Vec<PathBuf> {
     }
 }
 
+impl Setting for u64 {
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        let mut number = None;
+        number.assign(value, base)?;
+        *self = number.unwrap_or(*self);
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        Some(*self).shown()
+    }
+}
+
 impl Setting for Option<u64> {
     fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
         let number = value

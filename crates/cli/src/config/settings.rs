@@ -11,6 +11,7 @@ use lango_models::{Api, Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::duration::Lease;
+use super::egress::EgressSettings;
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::model_settings::{OutputTokens, Temperature};
@@ -29,6 +30,8 @@ pub struct Settings {
     pub approval: ApprovalSettings,
     /// The keys under `tools`.
     pub tools: ToolSettings,
+    /// The keys under `egress`.
+    pub egress: EgressSettings,
     /// The keys under `skill`.
     pub skill: SkillSettings,
     /// The keys under `mcp`.
@@ -285,6 +288,7 @@ impl Settings {
                     max_memory_mb: 4096,
                 },
             },
+            egress: EgressSettings::default(),
             skill: SkillSettings::default(),
             mcp: McpSettings::default(),
             graph: GraphConfig {

@@ -257,3 +257,22 @@ fn pointer_targets(path: &Path) -> Vec<PathBuf> {
     }
     targets
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_without_protected_names_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(root.join("profile/.git")).unwrap();
+        let mut policy = Policy::of(root.clone());
+        let scan = |policy: &Policy| Scan::take(policy, NewFiles::Remove, None).unwrap();
+        assert_eq!(scan(&policy).checklist.roots.len(), 1);
+        policy.unprotected = vec![root];
+        let scan = scan(&policy);
+        assert_eq!(scan.checklist.roots, Vec::new());
+        assert_eq!(scan.protected, Vec::<PathBuf>::new());
+    }
+}

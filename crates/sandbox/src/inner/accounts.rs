@@ -53,12 +53,56 @@ fn tables(pid: i32) -> u64 {
     kilobytes(&text, "VmPTE:").unwrap_or(0)
 }
 
-/// How many sockets of this machine's own kind there are in this network namespace.
-pub(super) fn sockets() -> u64 {
-    let text = fs::read_to_string("/proc/net/protocols").unwrap_or_default();
-    let rows = text.lines().filter(|line| line.starts_with("UNIX"));
-    rows.filter_map(|row| row.split_whitespace().nth(2)?.parse::<u64>().ok())
-        .sum()
+/// How many sockets there are in one network namespace.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sockets {
+    /// Of this machine's own kind.
+    pub(super) unix: u64,
+    pub(super) tcp: u64,
+}
+
+/// How many sockets there are in the network namespace of a process.
+pub(super) fn sockets(pid: i32) -> Sockets {
+    let text = fs::read_to_string(format!("/proc/{pid}/net/protocols")).unwrap_or_default();
+    count_sockets(&text)
+}
+
+fn count_sockets(protocols: &str) -> Sockets {
+    let mut sockets = Sockets::default();
+    for row in protocols.lines() {
+        let mut fields = row.split_whitespace();
+        let name = fields.next().unwrap_or_default();
+        let count = fields.nth(1).and_then(|count| count.parse().ok());
+        let count: u64 = count.unwrap_or(0);
+        match name {
+            "UNIX" | "UNIX-STREAM" => sockets.unix += count,
+            "TCP" | "TCPv6" => sockets.tcp += count,
+            _ => {}
+        }
+    }
+    sockets
+}
+
+/// How much lies in the TCP sockets of a process's network namespace, sent and not received. Takes the kernel some time.
+pub(super) fn queued(pid: i32) -> u64 {
+    let read = |name| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+    let texts = [read("tcp"), read("tcp6")];
+    let rows = texts.iter().flat_map(|text| text.lines().skip(1));
+    rows.filter_map(queues).sum()
+}
+
+/// The two queues of a row, which are written in hexadecimal digits with a colon between.
+fn queues(row: &str) -> Option<u64> {
+    let (sent, received) = row.split_whitespace().nth(4)?.split_once(':')?;
+    let bytes = |digits| u64::from_str_radix(digits, 16).ok();
+    Some(bytes(sent)? + bytes(received)?)
+}
+
+/// Which network namespace a process is in, if that can be seen.
+pub(super) fn network_namespace(pid: i32) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(format!("/proc/{pid}/ns/net")).ok()?;
+    Some(metadata.ino())
 }
 
 /// How many bytes a process had written to disks.
@@ -97,6 +141,19 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sockets_are_counted_by_their_kind_and_queues_by_their_bytes() {
+        let protocols = "protocol  size sockets  memory press maxhdr\n\
+                         UNIX      1024      3      -1   NI       0\n\
+                         UDP       1024      9       2   NI       0\n\
+                         TCPv6     2368      2       1   no     304\n\
+                         TCP       2208      5       1   no     304\n";
+        assert_eq!(count_sockets(protocols), Sockets { unix: 3, tcp: 7 });
+        let row = "0: 0100007F:0C38 0100007F:D2F0 01 00000010:00000001 00:00000000 00000000";
+        assert_eq!(queues(row), Some(17));
+        assert_eq!(queues(""), None);
+    }
 
     #[test]
     fn sizes_are_read_in_kilobytes() {

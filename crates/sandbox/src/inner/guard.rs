@@ -8,9 +8,9 @@ use super::clean_up::CleanUp;
 use super::usage::Usage;
 use super::{become_command, say};
 use crate::layers::Layer;
-use crate::plan::{Plan, Work};
+use crate::plan::{Handover, Plan, Work};
 use crate::report::Report;
-use crate::{ExitKind, Stopped};
+use crate::{ExitKind, Profile, Stopped};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -42,9 +42,15 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
             .map_err(explain("become the parent of orphans"))?,
     }
     crate::linux::fixed::verify(&plan.fixed)?;
+    if plan.profile == Profile::Browser {
+        crate::linux::proc::verify()?;
+    }
     // SAFETY: the launcher passed this descriptor on for this one use.
     let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
     let clean_up = CleanUp::new(plan);
+    if let Some(handover) = plan.handover {
+        hand_over(handover).map_err(|error| format!("bind the proxy's ports: {error}"))?;
+    }
     if plan.work == Work::CleanUp {
         say(&Report::Running);
         return clean(clean_up, true).map(|()| 0);
@@ -75,6 +81,16 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
         started: Instant::now(),
     };
     Ok(guard.stay(clean_up))
+}
+
+/// Binds the listeners of the command's own network, sends them to lango, and keeps nothing of them.
+fn hand_over(handover: Handover) -> std::io::Result<()> {
+    // SAFETY: the launcher passed this descriptor on for this one use.
+    let socket = unsafe { OwnedFd::from_raw_fd(handover.socket) };
+    if crate::linux::network_namespace()? == handover.outer_network {
+        return Err(std::io::Error::other("the network is that of lango itself"));
+    }
+    crate::listeners::send(socket.as_fd())
 }
 
 /// Cleans up after the command, and says so before and after.

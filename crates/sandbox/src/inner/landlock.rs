@@ -5,9 +5,10 @@
 //! files as well, which those from 6.2 do.
 
 use crate::plan::Plan;
+use crate::{FILES_PORT, Network, PROXY_PORT, Profile};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::fd::BorrowedFd;
 use std::path::Path;
@@ -81,7 +82,8 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(abi))
         .map_err(text)?;
-    if abi >= ABI::V4 && !plan.network {
+    let ports = ports(plan).filter(|_| abi >= ABI::V4);
+    if ports.is_some() {
         rules = rules
             .handle_access(AccessNet::from_all(abi))
             .map_err(text)?;
@@ -90,6 +92,10 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
         rules = rules.scope(Scope::from_all(abi)).map_err(text)?;
     }
     let mut rules = rules.create().map_err(text)?;
+    for port in ports.unwrap_or_default() {
+        let rule = NetPort::new(*port, AccessNet::ConnectTcp);
+        rules = rules.add_rule(rule).map_err(text)?;
+    }
     let read = AccessFs::from_read(abi);
     let mut devices =
         AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::Truncate;
@@ -108,9 +114,14 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
     for path in &plan.write {
         rules = add(rules, path, write, abi)?;
     }
+    let mut processes = read & !AccessFs::Execute;
+    if plan.profile == Profile::Browser {
+        // It maps the users of its own namespaces there, and says which of its processes go first when memory runs out.
+        processes |= AccessFs::WriteFile | AccessFs::Truncate;
+    }
     if plan.namespaces {
         rules = add(rules, Path::new("/dev"), devices, abi)?;
-        rules = add(rules, Path::new("/proc"), read & !AccessFs::Execute, abi)?;
+        rules = add(rules, Path::new("/proc"), processes, abi)?;
         // Names alone, and there are no others in view.
         return add(rules, Path::new("/"), AccessFs::ReadDir.into(), abi);
     }
@@ -125,6 +136,16 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
         rules = add(rules, &Path::new("/dev").join(device), devices, abi)?;
     }
     Ok(rules)
+}
+
+/// The ports that the command may connect to, binding none; nothing if the kernel need not guard them.
+fn ports(plan: &Plan) -> Option<&'static [u16]> {
+    match (plan.network, plan.profile) {
+        (Network::None, _) => Some(&[]),
+        (Network::Proxied, Profile::Browser) => Some(&[PROXY_PORT, FILES_PORT]),
+        // In a network of its own a command may serve itself, as tests of programs do.
+        (Network::Proxied, Profile::Command) | (Network::Host, _) => None,
+    }
 }
 
 fn add(
@@ -159,7 +180,12 @@ mod tests {
 
     #[test]
     fn rules_can_be_made_for_every_version_that_is_accepted() {
-        for namespaces in [true, false] {
+        let kinds = [
+            (true, Network::None, Profile::Command),
+            (true, Network::Proxied, Profile::Browser),
+            (false, Network::Host, Profile::Command),
+        ];
+        for (namespaces, network, profile) in kinds {
             let plan = Plan {
                 work: Work::Command,
                 argv: Vec::new(),
@@ -169,7 +195,8 @@ mod tests {
                 write: vec!["/tmp".into()],
                 in_memory: Vec::new(),
                 fixed: Vec::new(),
-                network: false,
+                network,
+                profile,
                 unix_sockets: true,
                 limits: Limits::default(),
                 landlock: Layer::Used,
@@ -179,6 +206,7 @@ mod tests {
                 memory_group: false,
                 stdio: [0; 3],
                 lifeline: 0,
+                handover: None,
                 clean_up: CleanUpDescriptors::default(),
             };
             for abi in LEAST_ABI..=kernel_abi().min(NEWEST_ABI) {

@@ -5,6 +5,7 @@
 //! several filters, so each answer has a filter of its own.
 
 use crate::plan::Plan;
+use crate::{Network, Profile};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare,
     SeccompCondition, SeccompFilter, SeccompRule, apply_filter, sock_filter,
@@ -126,6 +127,13 @@ const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 
+/// In a user namespace of its own a process could give a file capabilities, which the machine honours where lango is root.
+/// A browser only notes in attributes where a download comes from.
+const ATTRIBUTES: &[libc::c_long] = &[libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
+
+/// Not every C library names it.
+const SOCK_PACKET: i32 = 10;
+
 const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -135,6 +143,9 @@ const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
 ];
+
+/// What Chromium starts its own sandbox with. It has neither mounts nor names of machines nor segments of its own.
+const BROWSER_NAMESPACES: &[i32] = &[libc::CLONE_NEWUSER, libc::CLONE_NEWPID, libc::CLONE_NEWNET];
 
 /// Restricts this process for good.
 pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
@@ -150,13 +161,17 @@ fn filters(plan: &Plan) -> Result<Vec<BpfProgram>, String> {
         // Such files are on no account but that of a group.
         unknown.extend(always(&[libc::SYS_memfd_create]));
     }
+    let mut unsupported = always(&[libc::SYS_fallocate]);
+    if plan.profile == Profile::Browser {
+        unsupported.extend(always(ATTRIBUTES));
+    }
     let mut programs = vec![
-        filter(refused()?, libc::EPERM)?,
+        filter(refused(plan.profile)?, libc::EPERM)?,
         filter(privileged_modes()?, libc::EPERM)?,
         filter(unknown, libc::ENOSYS)?,
         filter(sockets(plan)?, libc::EAFNOSUPPORT)?,
-        // Reserves room on disk that no account shows; programs write instead.
-        filter(always(&[libc::SYS_fallocate]), libc::EOPNOTSUPP)?,
+        // Reserving room on disk, which no account shows; programs write instead.
+        filter(unsupported, libc::EOPNOTSUPP)?,
         // A process that hides from its guard would hide what it uses up. It is told that it did.
         filter(hiding()?, 0)?,
     ];
@@ -170,11 +185,21 @@ fn always(calls: &[libc::c_long]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
-fn refused() -> Result<Rules, String> {
+fn refused(profile: Profile) -> Result<Rules, String> {
     let mut rules = always(REFUSED);
     rules.extend(always(REFUSED_HERE));
+    let allowed: &[i32] = match profile {
+        Profile::Command => &[],
+        Profile::Browser => {
+            rules.remove(&libc::SYS_chroot);
+            let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
+            rules.insert(libc::SYS_unshare, vec![rule(&[(0, Compare::Ne, user)])?]);
+            BROWSER_NAMESPACES
+        }
+    };
     let namespaces = NAMESPACES
         .iter()
+        .filter(|flag| !allowed.contains(flag))
         .map(|flag| u64::from(flag.unsigned_abs()))
         .map(|flag| rule(&[(0, Compare::MaskedEq(flag), flag)]))
         .collect::<Result<_, _>>()?;
@@ -227,7 +252,7 @@ fn sockets(plan: &Plan) -> Result<Rules, String> {
     if plan.unix_sockets {
         allowed.push(libc::AF_UNIX);
     }
-    if plan.network {
+    if plan.network != Network::None {
         allowed.extend([libc::AF_INET, libc::AF_INET6]);
     }
     let other: Vec<(u8, Compare, u64)> = allowed
@@ -238,33 +263,47 @@ fn sockets(plan: &Plan) -> Result<Rules, String> {
         true => always(&[libc::SYS_socket]),
         false => Rules::from([(libc::SYS_socket, vec![rule(&other)?])]),
     };
-    if plan.network {
-        // Streams and datagrams, not raw packets. The type's upper bits are flags.
-        const TYPE: u64 = 0xf;
-        let raw = [
-            libc::SOCK_RAW,
-            libc::SOCK_RDM,
-            libc::SOCK_SEQPACKET,
-            libc::SOCK_DCCP,
-        ];
-        let families = [libc::AF_INET, libc::AF_INET6];
-        for (family, kind) in families
-            .iter()
-            .flat_map(|family| raw.map(|kind| (family, kind)))
-        {
-            let both = [
-                (0, Compare::Eq, u64::from(family.unsigned_abs())),
-                (1, Compare::MaskedEq(TYPE), u64::from(kind.unsigned_abs())),
-            ];
-            rules
-                .entry(libc::SYS_socket)
-                .or_default()
-                .push(rule(&both)?);
-        }
+    if plan.network != Network::None {
+        rules
+            .entry(libc::SYS_socket)
+            .or_default()
+            .extend(internet_sockets(plan.network)?);
     }
     // Pairs are always between relatives; of the one family that has them.
     let not_unix = (0, Compare::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
     rules.insert(libc::SYS_socketpair, vec![rule(&[not_unix])?]);
+    Ok(rules)
+}
+
+/// What is refused of the internet's families: all but streams and datagrams, and in a network of its own all but TCP, which is
+/// all that a proxy speaks.
+fn internet_sockets(network: Network) -> Result<Vec<SeccompRule>, String> {
+    // The type's upper bits are flags.
+    const TYPE: u64 = 0xf;
+    let mut kinds = vec![
+        libc::SOCK_RAW,
+        libc::SOCK_RDM,
+        libc::SOCK_SEQPACKET,
+        libc::SOCK_DCCP,
+        // The kernel takes it for a socket of another family.
+        SOCK_PACKET,
+    ];
+    if network == Network::Proxied {
+        kinds.push(libc::SOCK_DGRAM);
+    }
+    let mut rules = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let family = (0, Compare::Eq, u64::from(family.unsigned_abs()));
+        for kind in &kinds {
+            let kind = (1, Compare::MaskedEq(TYPE), u64::from(kind.unsigned_abs()));
+            rules.push(rule(&[family.clone(), kind])?);
+        }
+        if network == Network::Proxied {
+            let tcp = u64::from(libc::IPPROTO_TCP.unsigned_abs());
+            let other = [(2, Compare::Ne, 0), (2, Compare::Ne, tcp)];
+            rules.push(rule(&[family, other[0].clone(), other[1].clone()])?);
+        }
+    }
     Ok(rules)
 }
 

@@ -5,10 +5,11 @@
 //! take its children in), the difference stays on the account.
 
 use super::accounts::{
-    Process, account, held, process, process_is_there, room, segments, share, sockets, used,
+    Process, Sockets, account, held, network_namespace, process, process_is_there, queued, room,
+    segments, share, sockets, used,
 };
-use crate::Stopped;
 use crate::plan::Plan;
+use crate::{Network, Profile, Stopped};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
@@ -16,8 +17,9 @@ use std::path::PathBuf;
 /// A process whose account is closed to the guard may stay so for this many looks.
 const CLOSED_LOOKS: u32 = 20;
 
-/// What one socket can hold at most.
+/// What one socket of this machine's own kind can hold at most, and one of TCP.
 const SOCKET_BYTES: u64 = 2 * 212_992;
+const TCP_SOCKET_BYTES: u64 = 10 << 20;
 /// A command stops writing before a disk is full: with less room than this left, of which it may have taken so much.
 const RESERVE: u64 = 512 << 20;
 const TAKEN: u64 = 64 << 20;
@@ -27,6 +29,7 @@ pub(super) struct Usage {
     limits: crate::Limits,
     in_memory: Vec<PathBuf>,
     counts_sockets: bool,
+    nests_networks: bool,
     own: i32,
     written: u64,
     lost: u64,
@@ -49,7 +52,8 @@ impl Usage {
             room: on_disk.map(|path| (path.clone(), room(path))).collect(),
             in_memory: plan.in_memory.clone(),
             // In lango's own network there are those of others too.
-            counts_sockets: plan.namespaces && !plan.network,
+            counts_sockets: plan.namespaces && plan.network != Network::Host,
+            nests_networks: plan.profile == Profile::Browser,
             own,
             written: 0,
             lost: 0,
@@ -115,8 +119,7 @@ impl Usage {
             false => self.in_memory.iter().map(|path| used(path)).sum::<u64>() + segments(),
         };
         let limit = self.limits.memory_bytes;
-        // What lies in sockets is on no account, but each of them holds only so much.
-        if self.counts_sockets && sockets() * SOCKET_BYTES > limit {
+        if self.counts_sockets && self.sockets_hold_more_than(limit, below) {
             return true;
         }
         // Pages that processes share with each other count for each of them here; only then is a closer look worth it.
@@ -126,6 +129,28 @@ impl Usage {
         }
         let shares = below.iter().map(|process| share(process.pid));
         aside + shares.sum::<u64>() > limit
+    }
+
+    /// What lies in sockets is on no account, but each of them holds only so much.
+    fn sockets_hold_more_than(&self, limit: u64, below: &[Process]) -> bool {
+        // One process stands for each network. The guard's own is the command's; only a browser makes more.
+        let mut networks = HashMap::from([(network_namespace(self.own), self.own)]);
+        if self.nests_networks {
+            for process in below {
+                networks
+                    .entry(network_namespace(process.pid))
+                    .or_insert(process.pid);
+            }
+        }
+        let mut most = 0;
+        for process in networks.into_values() {
+            let Sockets { unix, tcp } = sockets(process);
+            most += unix * SOCKET_BYTES;
+            if tcp * TCP_SOCKET_BYTES > limit {
+                most += queued(process);
+            }
+        }
+        most > limit
     }
 
     fn written(&mut self, below: &[Process]) -> u64 {

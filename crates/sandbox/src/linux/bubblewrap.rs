@@ -1,6 +1,7 @@
 //! The outer layer: bubblewrap's arguments for a view. It gives the command namespaces of its own and a disk that holds
 //! nothing but what the view shows.
 
+use super::proc::Exposed;
 use super::view::{Show, View};
 use crate::{Limits, Network};
 use std::ffi::OsString;
@@ -36,6 +37,8 @@ pub(crate) fn in_memory(view: &View) -> impl Iterator<Item = &'static str> {
 pub(crate) struct Build<'a> {
     pub(crate) view: &'a View,
     pub(crate) network: Network,
+    /// What in `/proc` is covered one by one; if nothing, all of it is closed to writing.
+    pub(crate) exposed: Vec<Exposed>,
     pub(crate) limits: &'a Limits,
     pub(crate) helper: &'a Path,
     pub(crate) is_root: bool,
@@ -54,12 +57,27 @@ impl Build<'_> {
             arguments.add(["--remount-ro".as_ref(), path.as_path()]);
         }
         arguments.add(["--ro-bind".as_ref(), self.helper, HELPER.as_ref()]);
-        // Root's own files there, such as the kernel's settings, would be root's to write even without capabilities.
-        arguments.add(["--remount-ro", "/proc"]);
+        self.close_proc(&mut arguments);
         arguments.add(["--remount-ro", "/dev"]);
         arguments.add(["--remount-ro", "/"]);
         arguments.add(["--chdir", "/"]);
         arguments.0
+    }
+
+    /// Closes to writing what belongs to no process in `/proc`.
+    fn close_proc(&self, arguments: &mut Arguments) {
+        if self.exposed.is_empty() {
+            arguments.add(["--remount-ro", "/proc"]);
+        }
+        for exposed in &self.exposed {
+            match exposed {
+                Exposed::Directory(path) => {
+                    arguments.hide_folder(path);
+                    arguments.add(["--remount-ro".as_ref(), path.as_path()]);
+                }
+                Exposed::File(path) => arguments.hide_file(path),
+            }
+        }
     }
 
     fn namespaces(&self, arguments: &mut Arguments) {
@@ -70,7 +88,7 @@ impl Build<'_> {
             "--unshare-uts",
         ]);
         arguments.add(["--unshare-cgroup-try", "--hostname", "sandbox"]);
-        if self.network == Network::None {
+        if self.network != Network::Host {
             arguments.add(["--unshare-net"]);
         }
         if self.is_root {
@@ -108,14 +126,8 @@ impl Build<'_> {
                 }
                 _ => arguments.bind("--ro-bind", path),
             },
-            Place::Shown(Show::HideFolder) => {
-                arguments.add(["--perms", "0555", "--size", "4096"]);
-                arguments.add(["--tmpfs".as_ref(), path]);
-            }
-            // Devices cannot be opened through such a mount.
-            Place::Shown(Show::HideFile) => {
-                arguments.add(["--ro-bind".as_ref(), Path::new("/dev/null"), path]);
-            }
+            Place::Shown(Show::HideFolder) => arguments.hide_folder(path),
+            Place::Shown(Show::HideFile) => arguments.hide_file(path),
             Place::Devices => arguments.add(["--dev".as_ref(), path]),
             Place::Processes => arguments.add(["--proc".as_ref(), path]),
             Place::Memory(bytes) => {
@@ -142,6 +154,16 @@ impl Arguments {
             self.0.extend(argument.as_ref().as_os_str().as_bytes());
             self.0.push(0);
         }
+    }
+
+    fn hide_folder(&mut self, path: &Path) {
+        self.add(["--perms", "0555", "--size", "4096"]);
+        self.add(["--tmpfs".as_ref(), path]);
+    }
+
+    /// Devices cannot be opened through such a mount.
+    fn hide_file(&mut self, path: &Path) {
+        self.add(["--ro-bind".as_ref(), Path::new("/dev/null"), path]);
     }
 
     fn bind(&mut self, how: &str, path: &Path) {

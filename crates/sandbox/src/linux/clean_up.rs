@@ -14,7 +14,7 @@ use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::{CleanUpDescriptors, Plan, Work};
 use crate::report::Outcome;
-use crate::{CleanUpReport, LaunchError, Limits, Network, Stdin};
+use crate::{CleanUpReport, LaunchError, Limits, Network, Profile, Stdin};
 use rustix::fs::{Mode as FileMode, OFlags};
 use std::fs::DirBuilder;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -172,7 +172,8 @@ pub(super) async fn run_alone(
         write: Vec::new(),
         in_memory: Vec::new(),
         fixed: Vec::new(),
-        network: false,
+        network: Network::None,
+        profile: Profile::Command,
         unix_sockets: false,
         limits,
         landlock: match mode {
@@ -185,11 +186,13 @@ pub(super) async fn run_alone(
         memory_group: false,
         stdio: [0; 3],
         lifeline: 0,
+        handover: None,
         clean_up: handles.descriptors(record, until_ns),
     };
     let build = bubblewrap::Build {
         view: &view,
         network: Network::None,
+        exposed: Vec::new(),
         limits: &limits,
         helper: &launcher.helper.program,
         is_root: user == User::Root,

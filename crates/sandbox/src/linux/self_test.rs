@@ -3,13 +3,16 @@
 //! All layers are tried together first. If that fails, the one layer that may do without the other is tried by itself.
 
 use super::cgroup::{self, Group};
-use super::{Mode, spawn_in};
+use super::{Mode, mode_for, spawn_in};
 use crate::inner::probe::{HIDDEN_FILE, KEPT_FILE, OUTSIDE_FILE, Targets};
 use crate::launcher::Launcher;
 use crate::layers::Layer;
 use crate::plan::Work;
 use crate::scratch::{self, Scratch};
-use crate::{Check, Command, LaunchError, Limits, LimitsBy, Policy, SelfTest, Strength};
+use crate::{
+    Check, Child, Command, ExitKind, LaunchError, Limits, LimitsBy, Policy, Profile, SelfTest,
+    Strength,
+};
 use std::fs;
 use std::io;
 use std::net::TcpListener;
@@ -112,6 +115,38 @@ async fn probe(launcher: &Launcher, mode: Mode) -> io::Result<Vec<Check>> {
     // A probe leaves nothing behind, and no trace of itself.
     let launcher = &launcher.without_clean_up_folders();
     let mut child = spawn_in(launcher, mode, &policy, command, Work::Probe)?;
+    let printed = read_output(&mut child).await?;
+    child.wait().await?;
+    Ok(printed.lines().filter_map(check).collect())
+}
+
+/// Has the helper try what a browser's own sandbox begins with.
+pub(super) async fn check_nesting(launcher: &Launcher) -> Result<(), LaunchError> {
+    let scratch = Scratch::make()?;
+    let policy = Policy::of(scratch.path().to_path_buf());
+    let mut command = Command::new(["nesting"], scratch.path().to_path_buf());
+    command.profile = Profile::Browser;
+    command.limits.time = Some(TIME);
+    let launcher = &launcher.without_clean_up_folders();
+    let mut child = spawn_in(
+        launcher,
+        mode_for(launcher)?,
+        &policy,
+        command,
+        Work::Nesting,
+    )?;
+    let printed = read_output(&mut child).await;
+    let ended = child.wait().await;
+    let why = match (printed, ended) {
+        (Ok(_), Ok(ended)) if ended.exit == ExitKind::Code(0) => return Ok(()),
+        (Ok(printed), Ok(_)) if !printed.is_empty() => printed.trim().to_string(),
+        (Ok(_), Ok(ended)) => format!("the attempt ended with {:?}", ended.exit),
+        (Err(error), _) | (_, Err(error)) => with_cause(&error),
+    };
+    Err(LaunchError::NoNesting { why })
+}
+
+async fn read_output(child: &mut Child) -> io::Result<String> {
     let mut printed = String::new();
     if let Some(stdout) = child.stdout.take() {
         stdout
@@ -119,8 +154,7 @@ async fn probe(launcher: &Launcher, mode: Mode) -> io::Result<Vec<Check>> {
             .read_to_string(&mut printed)
             .await?;
     }
-    child.wait().await?;
-    Ok(printed.lines().filter_map(check).collect())
+    Ok(printed)
 }
 
 fn check(line: &str) -> Option<Check> {

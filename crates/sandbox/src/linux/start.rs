@@ -7,8 +7,8 @@ use super::bubblewrap::{Build, HELPER};
 use super::cgroup::Group;
 use super::user::User;
 use crate::launcher::Helper;
-use crate::plan::Plan;
-use crate::{LaunchError, Stdin};
+use crate::plan::{Handover, Plan};
+use crate::{LaunchError, Network, Stdin};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
@@ -19,6 +19,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use tokio::net::UnixStream;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 /// What is started directly.
@@ -61,6 +62,7 @@ pub(super) struct Started {
     pub(super) stderr: ChildStderr,
     pub(super) reports: OwnedFd,
     pub(super) lifeline: OwnedFd,
+    pub(super) handover: Option<UnixStream>,
 }
 
 impl Start<'_> {
@@ -82,9 +84,23 @@ impl Start<'_> {
         let (lifeline_inside, lifeline) = pipe()?;
         self.plan.stdio = [&stdin_inside, &stdout_inside, &stderr_inside].map(AsRawFd::as_raw_fd);
         self.plan.lifeline = lifeline_inside.as_raw_fd();
-        let plan = file_in_memory("plan", &self.plan.encode())?;
-
         let mut inherited = vec![stdin_inside, stdout_inside, stderr_inside, lifeline_inside];
+        let handover = match self.plan.network {
+            Network::None | Network::Host => None,
+            Network::Proxied => {
+                let (outside, inside) = socket_pair().map_err(LaunchError::system(
+                    "make a socket pair for the command's listeners",
+                ))?;
+                self.plan.handover = Some(Handover {
+                    socket: inside.as_raw_fd(),
+                    outer_network: crate::linux::network_namespace()
+                        .map_err(LaunchError::system("look at lango's own network"))?,
+                });
+                inherited.push(inside);
+                Some(outside)
+            }
+        };
+        let plan = file_in_memory("plan", &self.plan.encode())?;
         let mut command = match &self.program {
             Program::Helper => std::process::Command::new(&self.helper.program),
             Program::Bubblewrap { program, arguments } => {
@@ -136,6 +152,7 @@ impl Start<'_> {
                 .map_err(system("watch a pipe"))?,
             reports,
             lifeline,
+            handover,
         })
     }
 }
@@ -166,6 +183,13 @@ fn prepare(command: &mut tokio::process::Command, passed: Vec<RawFd>, doors: &[F
     };
     // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
     unsafe { command.pre_exec(in_the_new_process) };
+}
+
+/// lango's end, and the one for the guard. No other child inherits either.
+fn socket_pair() -> std::io::Result<(UnixStream, OwnedFd)> {
+    let (outside, inside) = std::os::unix::net::UnixStream::pair()?;
+    outside.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(outside)?, inside.into()))
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {

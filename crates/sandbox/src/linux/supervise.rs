@@ -45,6 +45,7 @@ pub(super) fn supervise(
     let (lifeline, cut) = oneshot::channel::<()>();
     let child = Child::new(
         (started.stdin, started.stdout, started.stderr),
+        started.handover,
         (started.lifeline, lifeline),
         ended,
     );

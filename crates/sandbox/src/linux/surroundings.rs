@@ -43,7 +43,8 @@ impl Surroundings<'_> {
             write,
             in_memory,
             fixed,
-            network: self.policy.network == Network::Host,
+            network: self.policy.network,
+            profile: command.profile,
             unix_sockets: may_have_unix_sockets(self.mode, self.policy.network),
             limits: command.limits,
             landlock: match self.mode {
@@ -56,6 +57,7 @@ impl Surroundings<'_> {
             memory_group: self.memory_group,
             stdio: [0; 3],
             lifeline: 0,
+            handover: None,
             clean_up: CleanUpDescriptors::default(),
         })
     }
@@ -71,7 +73,7 @@ fn may_have_unix_sockets(mode: Mode, network: Network) -> bool {
     match (mode, network) {
         (Mode::LandlockOnly, _) | (Mode::BubblewrapOnly, Network::Host) => false,
         (Mode::Both, Network::Host) => kernel_abi() >= SCOPES_ABI,
-        (Mode::Both | Mode::BubblewrapOnly, Network::None) => true,
+        (Mode::Both | Mode::BubblewrapOnly, Network::None | Network::Proxied) => true,
     }
 }
 

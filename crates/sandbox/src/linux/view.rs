@@ -3,7 +3,7 @@
 //! Reads go by an allow-list. The system's programs are on it, a handful of files of `/etc`, and what the policy opens;
 //! all else does not exist for a command. What is kept or hidden inside of something open is carved out of it again.
 
-use crate::{Access, Network, Policy};
+use crate::{Access, Network, Policy, Profile};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,17 +71,21 @@ const SYSTEM_FILES: &[&str] = &[
 /// What programs need besides to reach the network.
 const NETWORK_FILES: &[&str] = &[
     "/etc/ca-certificates",
-    "/etc/gai.conf",
     "/etc/host.conf",
     "/etc/hosts",
     "/etc/pki/ca-trust",
     "/etc/pki/tls/certs",
     "/etc/protocols",
-    "/etc/resolv.conf",
     "/etc/services",
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 ];
+
+/// What programs need to resolve names themselves; a proxy does it for its clients.
+const RESOLVER_FILES: &[&str] = &["/etc/gai.conf", "/etc/resolv.conf"];
+
+/// The settings of a browser, an administrator's rules for it among them.
+const BROWSER_FILES: &[&str] = &["/etc/chromium", "/etc/chromium.d", "/etc/opt/chrome"];
 
 impl View {
     /// The system's programs and nothing else.
@@ -93,13 +97,22 @@ impl View {
         }
     }
 
-    /// What this policy shows, given the protected files in its writable folders.
-    pub(crate) fn of(policy: &Policy, protected: &[PathBuf], dotfiles: &[PathBuf]) -> Self {
+    /// What a policy shows to a command of a profile, given the protected files in its writable folders.
+    pub(crate) fn of(
+        policy: &Policy,
+        profile: Profile,
+        protected: &[PathBuf],
+        dotfiles: &[PathBuf],
+    ) -> Self {
         let mut items = Self::system().items;
-        let network = NETWORK_FILES
-            .iter()
-            .filter(|_| policy.network == Network::Host);
-        for path in network {
+        let browser = BROWSER_FILES.iter().filter(|_| profile == Profile::Browser);
+        items.extend(browser.map(|path| (PathBuf::from(path), Show::Read)));
+        let network: &[&[&str]] = match policy.network {
+            Network::None => &[],
+            Network::Proxied => &[NETWORK_FILES],
+            Network::Host => &[NETWORK_FILES, RESOLVER_FILES],
+        };
+        for path in network.iter().copied().flatten() {
             items.insert(PathBuf::from(path), Show::Read);
         }
         for path in policy.read.iter().chain(policy.writable()) {
@@ -238,7 +251,7 @@ mod tests {
 
     fn view(policy: &Policy) -> View {
         let scan = Scan::take(policy, NewFiles::Remove, None).unwrap();
-        View::of(policy, &scan.protected, &scan.dotfiles)
+        View::of(policy, Profile::Command, &scan.protected, &scan.dotfiles)
     }
 
     #[test]

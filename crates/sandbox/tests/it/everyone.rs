@@ -2,12 +2,14 @@
 
 mod attempts;
 mod battery;
+mod browser;
 mod clean_up;
 mod cost;
 mod interrupted;
 mod layers;
 mod lifetime;
 mod limits;
+mod nesting;
 mod network;
 mod protected;
 mod races;

@@ -4,9 +4,12 @@ use crate::support::{TestServer, message};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{Event, Page, SessionStore, UserId};
+use lango_net::{Egress, EgressLimits, EgressRules};
 use lango_server::Desk;
 use lango_testkit::model::{ScriptedModel, say};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\npixels";
 
@@ -99,9 +102,13 @@ async fn what_cannot_be_attached_is_refused_with_the_reason_and_nothing_is_kept(
     let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
     let mut image = PNG.to_vec();
     image.resize(5_000_001, 0);
-    let url = json!({ "url": "https://a.example/x.png", "mediaType": "image/png" });
+    let url = json!({ "url": "http://10.0.0.1/x.png", "mediaType": "image/png" });
     for (part, code, said) in [
-        (url, -32005, "fetches nothing"),
+        (
+            url,
+            -32602,
+            "this agent fetches nothing from `10.0.0.1:80`: its address is not public; send the bytes of `x.png` as `raw`",
+        ),
         (
             raw("a.zip", "application/zip", b"PK\x03\x04\0"),
             -32005,
@@ -147,5 +154,58 @@ async fn the_largest_file_fits_and_a_large_message_without_files_does_not() {
     let refused = server.rpc("SendMessage", params).await;
     let refused = refused["error"].to_string();
     assert!(refused.contains("without its files"), "{refused}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_at_a_url_is_fetched_only_where_the_egress_rules_allow_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap();
+    let served = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head).await.unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        stream.write_all(answer).await.unwrap();
+    });
+    let model = || {
+        ScriptedModel::from_fn(|request| {
+            let seen = request.contents.values().map(|bytes| bytes.len());
+            say(&format!("seen: {:?}", seen.collect::<Vec<_>>()))
+        })
+    };
+    let parts = json!([{ "url": format!("http://{host}/notes.txt"), "mediaType": "text/plain" }]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::fetching(folder.path(), model(), Egress::default()).await;
+    let refused = server
+        .rpc("SendMessage", with_parts("m-1", parts.clone()))
+        .await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let said = refused["error"].to_string();
+    assert!(said.contains("its address is not public"), "{said}");
+    assert!(
+        !said.contains("egress.allow"),
+        "callers are not told the configuration: {said}"
+    );
+    assert!(!served.is_finished());
+    server.stop().await;
+
+    let rules = EgressRules {
+        allow: vec![host.to_string().parse().unwrap()],
+        deny: Vec::new(),
+    };
+    let egress = Egress::new(rules, EgressLimits::default());
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::fetching(folder.path(), model(), egress).await;
+    let sent = server.rpc("SendMessage", with_parts("m-1", parts)).await;
+    let task = &sent["result"]["task"];
+    assert_eq!(
+        task["artifacts"][0]["parts"][0]["text"], "seen: [5]",
+        "{sent}"
+    );
+    let attachments = events(&server, task).await[0].body.attachments().to_vec();
+    assert_eq!(&*attachments[0].name, "notes.txt");
+    served.await.unwrap();
     server.stop().await;
 }

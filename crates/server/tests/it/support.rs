@@ -10,6 +10,7 @@ use lango_core::{
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
 };
+use lango_net::Egress;
 use lango_server::door::Door;
 use lango_server::{Bounds, Desk, House, serve};
 use lango_store::{Database, SqliteStore};
@@ -30,9 +31,14 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub struct TestHouse {
     runner: Runner,
     store: Arc<dyn Database>,
+    egress: Egress,
 }
 
 impl House for TestHouse {
+    fn egress(&self) -> Egress {
+        self.egress.clone()
+    }
+
     fn runner(&self) -> Runner {
         self.runner.clone()
     }
@@ -70,11 +76,26 @@ impl TestServer {
         Self::over(Arc::new(store.unwrap()), model, tools).await
     }
 
+    /// The same without tools, fetching files through this guard.
+    pub async fn fetching(folder: &Path, model: impl Model + 'static, egress: Egress) -> Self {
+        let store = SqliteStore::open(folder.join("lango.db"), "lango-orchestrator".into());
+        Self::with_egress(Arc::new(store.unwrap()), model, vec![], egress).await
+    }
+
     /// Over any database, with this model and these tools.
     pub async fn over(
         store: Arc<dyn Database>,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
+    ) -> Self {
+        Self::with_egress(store, model, tools, Egress::default()).await
+    }
+
+    async fn with_egress(
+        store: Arc<dyn Database>,
+        model: impl Model + 'static,
+        tools: Vec<Arc<dyn Tool>>,
+        egress: Egress,
     ) -> Self {
         let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone()));
         let topology = Topology::built_in("specialists").unwrap();
@@ -102,6 +123,7 @@ impl TestServer {
         let house = TestHouse {
             runner: runner.clone(),
             store: Arc::clone(&store),
+            egress,
         };
         let mut settings = ServerSettings::new(
             "lango",

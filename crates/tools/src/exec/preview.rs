@@ -20,6 +20,7 @@ pub(crate) fn preview(request: &Request) -> String {
     };
     let network = match network {
         Network::None => "closed",
+        Network::Proxied => "through a proxy",
         Network::Host => "OPEN, every address this machine reaches",
     };
     let mut text = format!(

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::report;
 use super::request::Request;
 use lango_core::{Caller, ToolError};
-use lango_sandbox::{Child, Command, Ended, LaunchError, Limits, NewFiles, Stdin};
+use lango_sandbox::{Child, Command, Ended, LaunchError, Limits, NewFiles, Profile, Stdin};
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -86,6 +86,7 @@ impl Commands {
                 ..inner.limits.command
             },
             new_files: NewFiles::Remove,
+            profile: Profile::Command,
         };
         // It reads the workspace first, and nothing else may stand still for that.
         let (launcher, policy) = (inner.launcher.clone(), request.policy.clone());

@@ -1,14 +1,15 @@
 //! What becomes the answer: of artifacts, messages, data and files, each text once, within bounds.
 
 use super::script::{
-    BOTH, Op, Said, Scripted, accepted, artifact, bare_task, chunk, done, hear, send, status, task,
-    text, thread, update,
+    BOTH, Op, Said, Scripted, accepted, artifact, bare_task, chunk, done, hear, patience, send,
+    settings, status, task, text, thread, update,
 };
-use super::support::End;
+use super::support::{End, Server, response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lango_a2a::client::Binding;
+use lango_a2a::client::{Binding, Remotes};
 use lango_core::{AttachedFile, RemoteAnswer, RemoteCall, RemoteEvent};
+use lango_net::{Egress, EgressLimits, EgressRules};
 use serde_json::{Value, json};
 
 /// What is heard of a stream of these things; the task, if asked for, is the last of them.
@@ -226,7 +227,7 @@ async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
         { "text": "See:\u{1b}[31m" },
         { "data": { "n": 1 }, "mediaType": "application/json" },
         { "raw": "aGVsbG8=", "filename": "../x\n.txt", "mediaType": "text/plain" },
-        { "url": "https://a.example/y.png", "mediaType": "image/png" },
+        { "url": "http://127.0.0.1:9/y.png", "mediaType": "image/png" },
         { "raw": "iVBORw0KGgpwaXhlbHM", "filename": "one.png" },
         { "raw": "UEsDBAAA", "filename": "a.zip", "mediaType": "application/zip" },
         { "raw": "*", "filename": "odd.png", "mediaType": "image/png" },
@@ -235,9 +236,10 @@ async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
     task["status"]["message"] =
         json!({ "role": "ROLE_AGENT", "parts": [{ "raw": "R0lGODlh", "filename": "two.gif" }] });
     let expected = "See:[31m\n{\"n\":1}\n[file: ../x .txt, text/plain, 5 bytes]\n\
-        [file: image/png, https://a.example/y.png]\n[file: one.png, 14 bytes]\n\
+        [file: image/png, http://127.0.0.1:9/y.png]\n[file: one.png, 14 bytes]\n\
         [file: a.zip, application/zip, 6 bytes]\n\
         [file: odd.png, image/png, left out: it is not base64]\n\
+        [`y.png` was not fetched: `127.0.0.1:9` is refused: port 9 is not used for HTTP; add `127.0.0.1:9` to `egress.allow` to permit it]\n\
         [`a.zip` cannot be attached: it is not a PNG, JPEG, GIF or WebP image, UTF-8 text, HTML or PDF]";
     let answer = of_task(task).await.1.unwrap();
     assert_eq!(answer.text, expected);
@@ -249,6 +251,66 @@ async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
             AttachedFile::image("two.gif", *b"GIF89a").unwrap(),
         ]
     );
+}
+
+/// What is answered by an agent with this file part, through this guard.
+async fn with_linked_file(part: Value, egress: Egress) -> RemoteAnswer {
+    let mut task = bare_task("COMPLETED", "", &[]);
+    task["artifacts"] = json!([{ "artifactId": "a", "parts": [{ "text": "See" }, part] }]);
+    let scripted = Scripted::start(Binding::JsonRpc, false, move |op| match op {
+        Op::Send(_) => Said::Whole(json!({ "task": task })),
+        other => panic!("{other:?}"),
+    })
+    .await;
+    let settings = vec![settings(&scripted.server.url)];
+    let remotes = Remotes::connect(settings, patience(), egress).await;
+    let agent = remotes.connected().remove(0);
+    hear(&agent, send("x")).await.1.unwrap()
+}
+
+#[tokio::test]
+async fn a_file_at_a_url_is_fetched_only_where_the_egress_rules_allow_it() {
+    let files = Server::start(|seen| match seen.path.as_str() {
+        "/y.txt" => response(200, &[], "hello"),
+        "/away" => response(302, &[("location", "http://127.0.0.2:1/y.txt")], ""),
+        "/large" => response(200, &[], &"x".repeat(AttachedFile::FILE_BYTES + 1)),
+        _ => response(404, &[], "nothing"),
+    })
+    .await;
+    let host = files.url.strip_prefix("http://").unwrap().to_owned();
+    let part =
+        |path: &str| json!({ "url": format!("http://{host}{path}"), "mediaType": "text/plain" });
+
+    let refused = with_linked_file(part("/y.txt"), Egress::default()).await;
+    assert!(refused.files.is_empty() && files.seen().is_empty());
+    let reason = format!(
+        "[`y.txt` was not fetched: `{host}` is refused: the address is not public (loopback); add `{host}` to `egress.allow` to permit it]"
+    );
+    assert!(refused.text.ends_with(&reason), "{}", refused.text);
+
+    let rules = EgressRules {
+        allow: vec![host.parse().unwrap()],
+        deny: Vec::new(),
+    };
+    let egress = Egress::new(rules, EgressLimits::default());
+    let answer = with_linked_file(part("/y.txt"), egress.clone()).await;
+    assert_eq!(answer.files, [AttachedFile::text("y.txt", "hello")]);
+    assert_eq!(
+        answer.text,
+        format!("See\n[file: text/plain, http://{host}/y.txt]")
+    );
+    for (path, problem) in [
+        ("/away", "`127.0.0.2:1` is refused"),
+        ("/large", "more than the 10000000 bytes"),
+        ("/gone", "status 404"),
+    ] {
+        let answer = with_linked_file(part(path), egress.clone()).await;
+        assert!(
+            answer.files.is_empty() && answer.text.contains(problem),
+            "{}",
+            answer.text
+        );
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use super::script::{card, patience, settings};
 use super::support::{Act, Answer, Seen, Server, head, json as answer, response};
 use lango_a2a::client::{A2aAgent, Binding, CardFault, Patience, RemoteSettings, Remotes, connect};
 use lango_core::RemoteAgent;
+use lango_net::Egress;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -330,7 +331,7 @@ async fn r02_slow_cards_delay_the_start_by_one_time_out_and_not_by_one_each() {
     }
     let settings: Vec<_> = servers.iter().map(|server| settings(&server.url)).collect();
     let began = Instant::now();
-    let remotes = Remotes::connect(settings, Patience::default()).await;
+    let remotes = Remotes::connect(settings, Patience::default(), Egress::default()).await;
     assert!(
         began.elapsed() < Duration::from_millis(3100),
         "{:?}",

@@ -4,6 +4,7 @@ use super::script::{card, hear, patience, send, settings};
 use super::support::{Server, json as answer, response};
 use lango_a2a::client::{Binding, RemoteSettings, Remotes};
 use lango_core::RemoteAgent;
+use lango_net::Egress;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -55,12 +56,12 @@ async fn results_come_in_the_order_of_the_configuration_and_one_bad_card_spoils_
         named("c", "nonsense"),
         named("d", &last.url),
     ];
-    let remotes = Remotes::connect(settings.to_vec(), patience()).await;
+    let remotes = Remotes::connect(settings.to_vec(), patience(), Egress::default()).await;
     assert_eq!(there(&remotes), ["a", "d"]);
     let skipped = remotes.skipped();
     let names: Vec<_> = skipped.iter().map(|one| one.name.to_string()).collect();
     assert_eq!(names, ["b", "c"]);
-    let none = Remotes::connect(Vec::new(), patience()).await;
+    let none = Remotes::connect(Vec::new(), patience(), Egress::default()).await;
     assert!(none.connected().is_empty() && none.skipped().is_empty());
 }
 
@@ -80,7 +81,7 @@ async fn what_comes_up_later_is_found_in_the_background() {
     .await;
     let early = good().await;
     let all = vec![named("late", &late.url), named("early", &early.url)];
-    let mut remotes = Remotes::connect(all, patience()).await;
+    let mut remotes = Remotes::connect(all, patience(), Egress::default()).await;
     assert_eq!(there(&remotes), ["early"]);
     assert_eq!(remotes.skipped()[0].name, "late");
     remotes.retry_in_background();
@@ -103,7 +104,12 @@ async fn what_comes_up_later_is_found_in_the_background() {
 #[tokio::test]
 async fn dropping_ends_the_background_task() {
     let never = Server::start(|_| response(503, &[], "")).await;
-    let mut remotes = Remotes::connect(vec![named("never", &never.url)], patience()).await;
+    let mut remotes = Remotes::connect(
+        vec![named("never", &never.url)],
+        patience(),
+        Egress::default(),
+    )
+    .await;
     remotes.retry_in_background();
     while never.seen().len() < 3 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -126,7 +132,12 @@ async fn an_agent_that_moved_is_found_at_its_new_place_after_a_call_failed() {
     })
     .await;
     *place.lock().unwrap() = home.url.clone();
-    let mut remotes = Remotes::connect(vec![named("mover", &home.url)], patience()).await;
+    let mut remotes = Remotes::connect(
+        vec![named("mover", &home.url)],
+        patience(),
+        Egress::default(),
+    )
+    .await;
     remotes.retry_in_background();
     let old = remotes.connected().remove(0);
     // The card says what it said: nothing changes, and it is not asked for again and again.

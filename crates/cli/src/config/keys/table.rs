@@ -199,6 +199,30 @@ pub static KEYS: &[Key] = &[
         untrusted: Untrusted::Ignored,
     },
     Key {
+        name: "egress.allow",
+        help: "hosts that may be contacted though they are not public, such as `10.0.0.5:8080` or `*.corp.example`",
+        field: |settings, _| &mut settings.egress.allow,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "egress.deny",
+        help: "hosts that are never contacted; `*` is every host that `egress.allow` does not name",
+        field: |settings, _| &mut settings.egress.deny,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
+        name: "egress.maxRequests",
+        help: "requests that the tools of a turn may send",
+        field: |settings, _| &mut settings.egress.max_requests,
+        untrusted: Untrusted::OnlyLower(|settings| settings.egress.max_requests),
+    },
+    Key {
+        name: "egress.maxBytes",
+        help: "bytes that the tools of a turn may receive and send",
+        field: |settings, _| &mut settings.egress.max_bytes,
+        untrusted: Untrusted::OnlyLower(|settings| settings.egress.max_bytes),
+    },
+    Key {
         name: "skill.dirs",
         help: "more folders with skills, beside your own and the project's",
         field: |settings, _| &mut settings.skill.dirs,

@@ -3,7 +3,7 @@
 use super::attempts::Run;
 use super::battery::verdict;
 use crate::world::{Done, World, small_limits};
-use lango_sandbox::{ExitKind, Stopped};
+use lango_sandbox::{ExitKind, Layer, Layers, Network, Profile, Stopped};
 use std::time::Duration;
 
 /// What is tried, and the limits that may end it. Where the kernel says no by itself, nothing has to be ended.
@@ -87,6 +87,32 @@ async fn whoever_uses_up_too_much_is_ended() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sockets_are_counted_in_networks_of_ones_own_too() {
+    for (words, profile) in [
+        ("tcp-buffers 2048", Profile::Command),
+        ("socket-buffers 512", Profile::Browser),
+        ("nested-apart socket-buffers 512", Profile::Browser),
+    ] {
+        // The watchdog alone: groups of newer kernels count what lies in sockets.
+        let layers = Layers {
+            cgroup: Layer::LeftOut,
+            ..Layers::default()
+        };
+        let mut world = World::new().with_layers(layers);
+        world.policy.network = Network::Proxied;
+        let mut command = world.attempt(words);
+        command.limits = small_limits();
+        command.profile = profile;
+        let done = world.run(command).await;
+        assert_eq!(
+            done.ended.stopped,
+            Some(Stopped::Memory),
+            "{words}: {done:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! Stands in for lango in the tests of this crate: as the inner helper, and as a launcher that can be killed.
 
-use lango_sandbox::{Command, Helper, Launcher, Policy};
+use lango_sandbox::{Command, Helper, Launcher, Network, Policy, Profile, Stdin};
+use std::io::Write;
 use std::path::PathBuf;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 const MARK: &str = "__sandbox";
 
@@ -21,8 +22,37 @@ fn main() {
                 .expect("a runtime")
                 .block_on(launch(workspace, script, home));
         }
+        Some(word) if word == "browse" => {
+            let directory = PathBuf::from(arguments.next().expect("a directory"));
+            let argv: Vec<_> = arguments.collect();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime
+                .expect("a runtime")
+                .block_on(browse(directory, argv));
+        }
         _ => std::process::exit(2),
     }
+}
+
+/// Runs a browser in the sandbox with a directory of its own, and passes on what it prints.
+async fn browse(directory: PathBuf, argv: Vec<std::ffi::OsString>) {
+    let program = std::env::current_exe().expect("a path");
+    let arguments = vec![MARK.into()];
+    let launcher = Launcher::new(Helper { program, arguments });
+    let mut policy = Policy::of(directory.clone());
+    policy.unprotected = vec![directory.clone()];
+    policy.network = Network::Proxied;
+    let mut command = Command::new(argv, directory);
+    command.profile = Profile::Browser;
+    command.stdin = Stdin::Piped;
+    let mut child = launcher.spawn(&policy, command).expect("a child");
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    tokio::join!(
+        pass_on(stdout.expect("an output"), std::io::stdout()),
+        pass_on(stderr.expect("complaints"), std::io::stderr()),
+    );
 }
 
 /// Runs a shell script in the sandbox and passes on what it prints. Trash and records go to the home, if there is one.
@@ -39,10 +69,14 @@ async fn launch(workspace: PathBuf, script: std::ffi::OsString, home: Option<Pat
     let mut command = Command::new(["sh", "-c"], workspace);
     command.argv.push(script);
     let mut child = launcher.spawn(&policy, command).expect("a child");
-    let mut stdout = child.stdout.take().expect("an output");
-    let mut part = [0; 1024];
-    while let Ok(length @ 1..) = stdout.read(&mut part).await {
-        print!("{}", String::from_utf8_lossy(&part[..length]));
-    }
+    pass_on(child.stdout.take().expect("an output"), std::io::stdout()).await;
     lango_sandbox::wait_for_clean_up(std::time::Duration::from_secs(10)).await;
+}
+
+async fn pass_on(mut from: impl AsyncRead + Unpin, mut to: impl Write) {
+    let mut part = [0; 1024];
+    while let Ok(length @ 1..) = from.read(&mut part).await {
+        let written = to.write_all(&part[..length]);
+        written.and_then(|()| to.flush()).expect("a reader");
+    }
 }

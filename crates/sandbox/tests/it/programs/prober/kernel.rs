@@ -8,6 +8,7 @@
 use crate::{Attempt, possible, refused};
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::ptr::null;
 
 pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
@@ -22,6 +23,12 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
             .write(true)
             .open(arguments.first()?)
             .map(|_| "opened".into()),
+        "write" => {
+            let text = arguments.get(1)?.as_bytes();
+            let file = OpenOptions::new().write(true).open(arguments.first()?);
+            file.and_then(|mut file| file.write_all(text))
+                .map(|()| "written".into())
+        }
         "rename" => {
             std::fs::rename(arguments.first()?, arguments.get(1)?).map(|()| "renamed".into())
         }

@@ -1,9 +1,11 @@
 //! Tries one thing that a sandbox must not let a program do, and prints `possible` or `refused` and why.
 //!
-//! It runs inside, in this crate's tests. What is tried is the first argument; paths and numbers come after it.
+//! It runs inside, in this crate's tests. What is tried is the first argument; paths and numbers come after it. Before it may
+//! stand `nested`: then it is tried by the root of namespaces below the command's own.
 
 mod kernel;
 mod modes;
+mod nesting;
 mod processes;
 mod resources;
 mod sockets;
@@ -16,6 +18,16 @@ pub(crate) type Attempt = io::Result<String>;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut words = words.as_slice();
+    while let Some((first, rest)) = words.split_first()
+        && let Some(nesting) = nesting::Nesting::of(first)
+    {
+        if let Err(error) = nesting.enter() {
+            eprintln!("cannot nest namespaces: {error}");
+            std::process::exit(2);
+        }
+        words = rest;
+    }
     let Some((name, rest)) = words.split_first() else {
         eprintln!("say what to try");
         std::process::exit(2);
@@ -23,6 +35,7 @@ fn main() {
     let found = sockets::attempt(name, rest)
         .or_else(|| kernel::attempt(name, rest))
         .or_else(|| modes::attempt(name, rest))
+        .or_else(|| nesting::attempt(name, rest))
         .or_else(|| processes::attempt(name, rest))
         .or_else(|| resources::attempt(name, rest));
     match found {

@@ -15,6 +15,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
         "shared-memory" => shared(megabytes),
         "shared-segment" => segment(megabytes),
         "socket-buffers" => socket_buffers(megabytes),
+        "tcp-buffers" => tcp_buffers(megabytes),
         "page-tables" => page_tables(megabytes),
         "memory-file" => memory_file(megabytes),
         "fill" => fill(arguments.get(1)?, megabytes, usize::MAX),
@@ -113,6 +114,23 @@ fn socket_buffers(megabytes: usize) -> Attempt {
     let mut sent = 0;
     while sent < megabytes * CHUNK {
         let (mut near, far) = std::os::unix::net::UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        while let Ok(length) = near.write(&[1; 65_536]) {
+            sent += length;
+        }
+        pairs.push((near, far));
+    }
+    Ok(format!("{} pairs", pairs.len()))
+}
+
+/// The same with TCP. Each socket may take in more as it goes.
+fn tcp_buffers(megabytes: usize) -> Attempt {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let mut pairs = Vec::new();
+    let mut sent = 0;
+    while sent < megabytes * CHUNK {
+        let mut near = std::net::TcpStream::connect(listener.local_addr()?)?;
+        let far = listener.accept()?;
         near.set_nonblocking(true)?;
         while let Ok(length) = near.write(&[1; 65_536]) {
             sent += length;

@@ -6,6 +6,9 @@ use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
+/// The way to a packet socket before it had a family of its own.
+const SOCK_PACKET: i32 = 10;
+
 pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
     Some(match name {
         "tcp" => {
@@ -15,6 +18,8 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
         "udp" => socket(libc::AF_INET, libc::SOCK_DGRAM, 0),
         "raw" => socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
         "packet" => socket(libc::AF_PACKET, libc::SOCK_RAW, 0),
+        "old-packet" => socket(libc::AF_INET, SOCK_PACKET, 3 << 8),
+        "multipath" => socket(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_MPTCP),
         "netlink" => socket(libc::AF_NETLINK, libc::SOCK_RAW, 0),
         "vsock" => socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0),
         "crypto" => socket(libc::AF_ALG, libc::SOCK_SEQPACKET, 0),

@@ -1,0 +1,297 @@
+//! One running browser: its connection, its tabs, and the task that follows its events.
+
+use crate::cdp::{CdpSession, Connection, EventStream, NoParams};
+use crate::page::Page;
+use crate::supervisor;
+use crate::tabs::{ContextKind, TabId, Tabs};
+use crate::{BrowserError, Listing};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::any::Any;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How long the browser may take to start and to open a tab.
+const START_TIME: Duration = Duration::from_secs(20);
+
+/// A browser that runs. Clones share it; with the last one it ends.
+#[derive(Clone)]
+pub struct Browser {
+    pub(crate) shared: Arc<Shared>,
+    life: Arc<Life>,
+}
+
+/// What pages and the supervisor share.
+pub(crate) struct Shared {
+    tabs: Mutex<Tabs>,
+    /// Raised by every event.
+    pub(crate) changes: watch::Sender<u64>,
+}
+
+/// What has to live as long as the browser.
+struct Life {
+    connection: Connection,
+    files_context: Arc<str>,
+    supervisor: JoinHandle<()>,
+    _resources: Box<dyn Any + Send + Sync>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewContext {
+    browser_context_id: Arc<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewTarget {
+    target_id: Arc<str>,
+}
+
+impl Browser {
+    /// Takes over a browser that listens on these pipes. `resources` are dropped with it: its process, its directory,
+    /// the servers that it talks to.
+    pub async fn attach(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        files_proxy: &str,
+        resources: impl Any + Send + Sync,
+    ) -> Result<Self, BrowserError> {
+        let (connection, events) = Connection::open(reader, writer);
+        let root = connection.browser();
+        let context = json!({
+            "disposeOnDetach": true,
+            "proxyServer": files_proxy,
+            "proxyBypassList": "<-loopback>",
+        });
+        let context: NewContext = root
+            .call_within(START_TIME, "Target.createBrowserContext", context)
+            .await?;
+        let shared = Arc::new(Shared::new(context.browser_context_id.clone()));
+        let supervisor = start_supervisor(&connection, &shared, events);
+        let browser = Self {
+            shared,
+            life: Arc::new(Life {
+                connection,
+                files_context: context.browser_context_id,
+                supervisor,
+                _resources: Box::new(resources),
+            }),
+        };
+        let _: Value = root
+            .call_within(
+                START_TIME,
+                "Target.setAutoAttach",
+                supervisor::auto_attach(),
+            )
+            .await?;
+        Ok(browser)
+    }
+
+    /// Whether its process still answers.
+    pub fn is_running(&self) -> bool {
+        !self.life.connection.is_lost()
+    }
+
+    /// The session of the browser itself.
+    pub fn root(&self) -> CdpSession {
+        self.life.connection.browser()
+    }
+
+    /// Opens an empty tab and makes it the active one.
+    pub async fn open_tab(&self, context: ContextKind) -> Result<Page, BrowserError> {
+        let mut params = json!({ "url": "about:blank" });
+        if context == ContextKind::Workspace {
+            params["browserContextId"] = json!(self.life.files_context);
+        }
+        let target: NewTarget = self.root().call("Target.createTarget", params).await?;
+        let ready = |tabs: &Tabs| {
+            let id = tabs.of_target(&target.target_id)?;
+            tabs.tab(id).filter(|tab| tab.is_ready).map(|_| id)
+        };
+        let id = self.wait_for(START_TIME, ready).await?;
+        self.tabs().activate(id);
+        self.page(id)
+    }
+
+    /// The active tab's page.
+    pub fn active_page(&self) -> Result<Page, BrowserError> {
+        let active = self.tabs().active();
+        self.page(active.ok_or(BrowserError::NoPage)?)
+    }
+
+    /// The active page if it has this kind of context, or a new tab of it. A page that crashed is closed.
+    pub async fn page_in(&self, context: ContextKind) -> Result<Page, BrowserError> {
+        let Ok(page) = self.active_page() else {
+            return self.open_tab(context).await;
+        };
+        if page.is_crashed() {
+            self.close_tab(&page.tab().to_string()).await?;
+        } else if page.context() == Some(context) {
+            return Ok(page);
+        }
+        self.open_tab(context).await
+    }
+
+    /// Makes a tab the active one, by the name that [`Self::list`] shows.
+    pub fn switch(&self, tab: &str) -> Result<Page, BrowserError> {
+        let mut tabs = self.tabs();
+        let id = tabs.find(tab)?;
+        tabs.activate(id);
+        drop(tabs);
+        self.page(id)
+    }
+
+    /// Closes a tab, by the name that [`Self::list`] shows.
+    pub async fn close_tab(&self, tab: &str) -> Result<(), BrowserError> {
+        let (id, target) = {
+            let tabs = self.tabs();
+            let id = tabs.find(tab)?;
+            (id, tabs.tab(id).map(|tab| Arc::clone(&tab.target)))
+        };
+        let Some(target) = target else { return Ok(()) };
+        let _: Value = self
+            .root()
+            .call("Target.closeTarget", json!({ "targetId": target }))
+            .await?;
+        let gone = |tabs: &Tabs| tabs.tab(id).is_none().then_some(());
+        self.wait_for(START_TIME, gone).await
+    }
+
+    /// The tabs, in the order in which they opened.
+    pub fn list(&self) -> Vec<Listing> {
+        let tabs = self.tabs();
+        let active = tabs.active();
+        let listing = |(id, tab): (TabId, &crate::tabs::Tab)| Listing {
+            id,
+            url: Arc::clone(&tab.url),
+            is_active: active == Some(id),
+            is_crashed: tab.is_crashed,
+        };
+        tabs.iter().map(listing).collect()
+    }
+
+    /// Lets pages of the web download into a directory, and those of the workspace nowhere.
+    pub(crate) async fn set_downloads(&self, directory: &Path) -> Result<(), BrowserError> {
+        let web = json!({
+            "behavior": "allowAndName",
+            "downloadPath": directory.to_string_lossy(),
+            "eventsEnabled": true,
+        });
+        let files = json!({
+            "behavior": "deny",
+            "browserContextId": self.life.files_context,
+        });
+        for params in [web, files] {
+            let _: Value = self
+                .root()
+                .call("Browser.setDownloadBehavior", params)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a call: how dialogs are answered that it causes is not set yet.
+    pub fn start_call(&self) {
+        self.tabs().start_call();
+    }
+
+    /// Takes what happened besides what was asked for, each to be told once.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.tabs().notices.take()
+    }
+
+    /// Asks the browser to end; its process is ended anyway when this is dropped.
+    pub async fn close(self) {
+        let closing = self.root();
+        let limit = Duration::from_secs(2);
+        let _: Result<Value, _> = closing
+            .call_within(limit, "Browser.close", NoParams {})
+            .await;
+    }
+
+    pub(crate) fn tabs(&self) -> MutexGuard<'_, Tabs> {
+        self.shared.tabs()
+    }
+
+    pub(crate) fn session(&self, id: &Arc<str>) -> CdpSession {
+        self.life.connection.session(Arc::clone(id))
+    }
+
+    /// Waits until the state has what `find` looks for.
+    pub(crate) async fn wait_for<T>(
+        &self,
+        limit: Duration,
+        find: impl Fn(&Tabs) -> Option<T>,
+    ) -> Result<T, BrowserError> {
+        let mut changes = self.shared.changes.subscribe();
+        let waiting = async {
+            loop {
+                changes.borrow_and_update();
+                if let Some(found) = find(&self.tabs()) {
+                    return Ok(found);
+                }
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    () = self.life.connection.lost() => return Err(BrowserError::Crashed),
+                }
+            }
+        };
+        let timed_out = BrowserError::TimedOut {
+            method: "Target",
+            seconds: limit.as_secs(),
+        };
+        tokio::time::timeout(limit, waiting)
+            .await
+            .unwrap_or(Err(timed_out))
+    }
+
+    fn page(&self, id: TabId) -> Result<Page, BrowserError> {
+        Page::new(self.clone(), id)
+    }
+}
+
+impl Shared {
+    fn new(files_context: Arc<str>) -> Self {
+        let mut tabs = Tabs::default();
+        tabs.files_context = Some(files_context);
+        Self {
+            tabs: Mutex::new(tabs),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn tabs(&self) -> MutexGuard<'_, Tabs> {
+        self.tabs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn start_supervisor(
+    connection: &Connection,
+    shared: &Arc<Shared>,
+    events: EventStream,
+) -> JoinHandle<()> {
+    tokio::spawn(supervisor::follow(
+        connection.clone(),
+        Arc::clone(shared),
+        events,
+    ))
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.supervisor.abort();
+    }
+}
+
+impl std::fmt::Debug for Browser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Browser")
+            .field("is_running", &self.is_running())
+            .finish_non_exhaustive()
+    }
+}

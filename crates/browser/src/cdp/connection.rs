@@ -1,0 +1,271 @@
+//! The connection: calls with a time limit, replies by id, and what happens when the browser is gone.
+
+use super::message::{Incoming, read_message};
+use super::{Event, EventStream, Events};
+use crate::BrowserError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// The time limit of a call that names none.
+pub const CALL_TIME: Duration = Duration::from_secs(30);
+/// Messages that wait to be written, and events that wait to be read.
+const QUEUE: usize = 1024;
+
+/// A connection to a browser. Clones share it; with the last one the pipes are closed, and the browser ends.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    shared: Arc<Shared>,
+    _tasks: Arc<Tasks>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    next_id: AtomicU64,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    calls: Mutex<Calls>,
+    events: broadcast::Sender<Arc<Event>>,
+    is_lost: watch::Sender<bool>,
+}
+
+/// Calls without a reply yet.
+#[derive(Debug, Default)]
+struct Calls {
+    is_lost: bool,
+    waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
+}
+
+#[derive(Debug)]
+struct Tasks([JoinHandle<()>; 2]);
+
+/// The parameters of a method that takes none.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct NoParams {}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outgoing<'a, P> {
+    id: u64,
+    method: &'a str,
+    params: P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+}
+
+impl Connection {
+    /// Speaks to a browser over these pipes. The stream holds every event; see [`EventStream`].
+    pub fn open(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> (Self, EventStream) {
+        let (outgoing, messages) = mpsc::channel(QUEUE);
+        let (all_events, stream) = mpsc::channel(QUEUE);
+        let shared = Arc::new(Shared {
+            next_id: AtomicU64::new(1),
+            outgoing,
+            calls: Mutex::default(),
+            events: broadcast::Sender::new(QUEUE),
+            is_lost: watch::Sender::new(false),
+        });
+        let tasks = Tasks([
+            tokio::spawn(read_all(Arc::clone(&shared), reader, all_events)),
+            tokio::spawn(write_all(Arc::clone(&shared), writer, messages)),
+        ]);
+        let connection = Self {
+            shared,
+            _tasks: Arc::new(tasks),
+        };
+        (connection, stream)
+    }
+
+    /// The session of the browser itself.
+    pub fn browser(&self) -> CdpSession {
+        CdpSession {
+            connection: self.clone(),
+            id: None,
+        }
+    }
+
+    /// The session of a target that is attached.
+    pub fn session(&self, id: impl Into<Arc<str>>) -> CdpSession {
+        CdpSession {
+            connection: self.clone(),
+            id: Some(id.into()),
+        }
+    }
+
+    /// Whether the browser is gone.
+    pub fn is_lost(&self) -> bool {
+        *self.shared.is_lost.borrow()
+    }
+
+    /// Waits until the browser is gone.
+    pub async fn lost(&self) {
+        let mut is_lost = self.shared.is_lost.subscribe();
+        // The sender lives as long as this connection.
+        let _ = is_lost.wait_for(|is_lost| *is_lost).await;
+    }
+}
+
+/// One target of a connection: a tab, a frame in a process of its own, or the browser.
+#[derive(Debug, Clone)]
+pub struct CdpSession {
+    connection: Connection,
+    id: Option<Arc<str>>,
+}
+
+impl CdpSession {
+    /// The id by which messages name it; none for the browser.
+    pub fn id(&self) -> Option<&Arc<str>> {
+        self.id.as_ref()
+    }
+
+    /// Calls a method and reads its result, within [`CALL_TIME`].
+    pub async fn call<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<R, BrowserError> {
+        self.call_within(CALL_TIME, method, params).await
+    }
+
+    /// The same within another time limit. A call that is dropped is forgotten; the browser may still carry it out.
+    pub async fn call_within<R: DeserializeOwned>(
+        &self,
+        limit: Duration,
+        method: &'static str,
+        params: impl Serialize,
+    ) -> Result<R, BrowserError> {
+        let shared = &self.connection.shared;
+        let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let failed = |message: String| BrowserError::Protocol { method, message };
+        let message = Outgoing {
+            id,
+            method,
+            params,
+            session_id: self.id.as_deref(),
+        };
+        let mut bytes = serde_json::to_vec(&message).map_err(|error| failed(error.to_string()))?;
+        bytes.push(0);
+        let (sender, reply) = oneshot::channel();
+        let _waiting = shared.add_call(id, sender)?;
+        let exchange = async {
+            let sent = shared.outgoing.send(bytes).await;
+            sent.map_err(|_| BrowserError::Crashed)?;
+            reply.await.map_err(|_| BrowserError::Crashed)
+        };
+        let result = tokio::time::timeout(limit, exchange).await;
+        let result = result.map_err(|_| BrowserError::TimedOut {
+            method,
+            seconds: limit.as_secs(),
+        })??;
+        R::deserialize(result.map_err(failed)?).map_err(|error| failed(error.to_string()))
+    }
+
+    /// The events of this session from now on.
+    pub fn events(&self) -> Events {
+        Events {
+            session: self.id.clone(),
+            receiver: self.connection.shared.events.subscribe(),
+        }
+    }
+}
+
+/// Forgets a call when it is over, however it ends.
+struct WaitingCall<'a> {
+    shared: &'a Shared,
+    id: u64,
+}
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        self.shared.lock_calls().waiting.remove(&self.id);
+    }
+}
+
+impl Shared {
+    fn lock_calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_call(
+        &self,
+        id: u64,
+        sender: oneshot::Sender<Result<Value, String>>,
+    ) -> Result<WaitingCall<'_>, BrowserError> {
+        let mut calls = self.lock_calls();
+        if calls.is_lost {
+            return Err(BrowserError::Crashed);
+        }
+        calls.waiting.insert(id, sender);
+        Ok(WaitingCall { shared: self, id })
+    }
+
+    /// Fails every call that waits, and all later ones.
+    fn lose(&self) {
+        let mut calls = self.lock_calls();
+        calls.is_lost = true;
+        calls.waiting.clear();
+        self.is_lost.send_replace(true);
+    }
+}
+
+async fn read_all(
+    shared: Arc<Shared>,
+    reader: impl AsyncRead + Send + Unpin,
+    all_events: mpsc::Sender<Arc<Event>>,
+) {
+    let mut reader = BufReader::with_capacity(64 << 10, reader);
+    let mut buffer = Vec::new();
+    while let Ok(true) = read_message(&mut reader, &mut buffer).await {
+        match Incoming::parse(&buffer) {
+            Incoming::Reply { id, result } => {
+                let waiting = shared.lock_calls().waiting.remove(&id);
+                if let Some(waiting) = waiting {
+                    // The caller may have given up.
+                    let _ = waiting.send(result);
+                }
+            }
+            Incoming::Event(event) => {
+                let event = Arc::new(event);
+                // Without readers of its session an event is for the supervisor alone, and without that for no one.
+                let _ = shared.events.send(Arc::clone(&event));
+                let _ = all_events.send(event).await;
+            }
+            Incoming::Other => {}
+        }
+    }
+    shared.lose();
+}
+
+async fn write_all(
+    shared: Arc<Shared>,
+    mut writer: impl AsyncWrite + Send + Unpin,
+    mut messages: mpsc::Receiver<Vec<u8>>,
+) {
+    while let Some(message) = messages.recv().await {
+        let written = async {
+            writer.write_all(&message).await?;
+            writer.flush().await
+        };
+        if written.await.is_err() {
+            break;
+        }
+    }
+    shared.lose();
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}

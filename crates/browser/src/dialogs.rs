@@ -1,0 +1,147 @@
+//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). None waits for anybody: each is answered at once and
+//! told with the next result. A `confirm` or `prompt` is declined unless the call that runs said how to answer.
+
+use crate::notice::{Notices, shorten};
+use serde::Deserialize;
+
+/// How a call answers the dialogs that it causes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DialogAnswer {
+    /// Whether `confirm` and `prompt` are accepted.
+    pub accept: bool,
+    /// What is entered into a `prompt`; its own suggestion if none.
+    pub text: Option<String>,
+}
+
+/// Dialogs of one tab since the last call.
+#[derive(Debug, Default)]
+pub(crate) struct Dialogs {
+    pub(crate) answer: Option<DialogAnswer>,
+    count: usize,
+}
+
+/// A dialog that opened, as the protocol tells it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Opening {
+    message: String,
+    r#type: String,
+    #[serde(default)]
+    default_prompt: String,
+}
+
+/// What to do about a dialog.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    Answer {
+        accept: bool,
+        text: String,
+    },
+    /// The page goes on opening dialogs, which only the end of its process stops.
+    EndPage,
+}
+
+impl Dialogs {
+    /// So many dialogs between two calls are a loop.
+    const LOOP: usize = 30;
+
+    /// Starts a call: what happened before does not count any more.
+    pub(crate) fn start_call(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn open(&mut self, dialog: &Opening, notices: &mut Notices) -> Reaction {
+        self.count += 1;
+        if self.count >= Self::LOOP {
+            notices.add("the page opened dialogs in a loop, and was stopped");
+            return Reaction::EndPage;
+        }
+        let message = shorten(&dialog.message);
+        let mut text = String::new();
+        let accept = match dialog.r#type.as_str() {
+            "alert" => {
+                notices.add(format!("the page showed an alert: `{message}`"));
+                true
+            }
+            "beforeunload" => {
+                notices.add("the page asked whether to leave it, and it was left");
+                true
+            }
+            kind => {
+                let answer = self.answer.as_ref();
+                let accept = answer.is_some_and(|answer| answer.accept);
+                if accept && kind == "prompt" {
+                    let given = answer.and_then(|answer| answer.text.clone());
+                    text = given.unwrap_or_else(|| dialog.default_prompt.clone());
+                }
+                let kind = if kind == "prompt" {
+                    "prompt"
+                } else {
+                    "confirm"
+                };
+                let done = if accept { "accepted" } else { "declined" };
+                notices.add(format!(
+                    "the page asked (`{kind}`): `{message}`; this was {done}"
+                ));
+                accept
+            }
+        };
+        Reaction::Answer { accept, text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dialog(kind: &str) -> Opening {
+        Opening {
+            message: "Really?".to_owned(),
+            r#type: kind.to_owned(),
+            default_prompt: "suggestion".to_owned(),
+        }
+    }
+
+    #[test]
+    fn questions_are_declined_unless_the_call_says_otherwise() {
+        let (mut dialogs, mut notices) = (Dialogs::default(), Notices::default());
+        let declined = Reaction::Answer {
+            accept: false,
+            text: String::new(),
+        };
+        assert_eq!(dialogs.open(&dialog("confirm"), &mut notices), declined);
+        dialogs.answer = Some(DialogAnswer {
+            accept: true,
+            text: None,
+        });
+        let accepted = Reaction::Answer {
+            accept: true,
+            text: "suggestion".to_owned(),
+        };
+        assert_eq!(dialogs.open(&dialog("prompt"), &mut notices), accepted);
+        let told = notices.take();
+        assert_eq!(
+            told[0],
+            "the page asked (`confirm`): `Really?`; this was declined"
+        );
+        assert_eq!(
+            told[1],
+            "the page asked (`prompt`): `Really?`; this was accepted"
+        );
+    }
+
+    #[test]
+    fn a_loop_of_alerts_ends_the_page() {
+        let (mut dialogs, mut notices) = (Dialogs::default(), Notices::default());
+        let alert = dialog("alert");
+        let reactions = (0..30).map(|_| dialogs.open(&alert, &mut notices));
+        let reactions: Vec<_> = reactions.collect();
+        assert!(
+            reactions[..29]
+                .iter()
+                .all(|reaction| *reaction != Reaction::EndPage)
+        );
+        assert_eq!(reactions[29], Reaction::EndPage);
+        assert_eq!(notices.take().len(), 2);
+    }
+}

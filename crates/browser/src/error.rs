@@ -1,0 +1,71 @@
+//! Why the browser did not do what was asked, in words for the model and the user.
+
+/// An error of the browser. The variants part what a caller can do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BrowserError {
+    /// The browser's process is gone.
+    #[error(
+        "the browser crashed; what was open in it is gone, and handles from before are invalid; navigate again"
+    )]
+    Crashed,
+    /// The process of the page is gone; other tabs live on.
+    #[error("the page crashed; navigate again, or close its tab with `browser_tabs`")]
+    PageCrashed,
+    /// The browser did not answer.
+    #[error(
+        "the page did not react to `{method}` within {seconds} s; navigate elsewhere or try again"
+    )]
+    TimedOut {
+        /// The method of the protocol.
+        method: &'static str,
+        /// The time limit in seconds.
+        seconds: u64,
+    },
+    /// The browser refused a call.
+    #[error("the browser refused `{method}`: {message}")]
+    Protocol {
+        /// The method of the protocol.
+        method: &'static str,
+        /// What the browser says.
+        message: String,
+    },
+    /// The browser could not be started.
+    #[error("the browser cannot be started: {reason}")]
+    NotStarted {
+        /// What is in the way.
+        reason: String,
+    },
+    /// The process has as many browsers as it may, and all are in use.
+    #[error(
+        "{count} browsers are open, which is the limit; close one with `browser_close`, or retry in a few minutes"
+    )]
+    TooMany {
+        /// How many are open.
+        count: usize,
+    },
+    /// No page is open.
+    #[error("no page is open; open one with `browser_navigate`")]
+    NoPage,
+    /// There is no tab of this name.
+    #[error("there is no tab `{tab}`; see the tabs with `browser_tabs {{\"action\":\"list\"}}`")]
+    UnknownTab {
+        /// The name that was given.
+        tab: String,
+    },
+    /// The element of a handle cannot be found.
+    #[error(
+        "the handle `{handle}` is unknown or from an earlier page; call `browser_observe` for new ones"
+    )]
+    StaleHandle {
+        /// The handle that was given.
+        handle: String,
+    },
+    /// A page could not be opened.
+    #[error("{address} cannot be opened: {reason}")]
+    Navigation {
+        /// The address that was asked for.
+        address: String,
+        /// Why, in plain words.
+        reason: String,
+    },
+}

@@ -1,0 +1,197 @@
+//! The server behind the browser's second listener: files of the workspace under `http://workspace.localhost/`, and nothing
+//! else. Pages that were opened from there have no other network.
+
+mod media_type;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, LOCATION};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use lango_tools::{Workspace, WorkspaceEntry};
+use percent_encoding::percent_decode_str;
+use std::convert::Infallible;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// The host of the workspace's files.
+pub(crate) const FILES_HOST: &str = "workspace.localhost";
+/// The largest file that is served.
+const MOST_BYTES: u64 = 20 << 20;
+/// Files that are read at the same time.
+const MOST_FILES: usize = 4;
+/// Connections at the same time; more wait to be accepted.
+const MOST_CONNECTIONS: usize = 32;
+/// Time for the headers of a request, and between two requests of a connection.
+const HEADER_TIME: Duration = Duration::from_secs(60);
+
+type Reply = Response<Full<Bytes>>;
+
+/// A server that runs. Dropping it ends it with all its connections.
+#[derive(Debug)]
+pub(crate) struct FilesServer(JoinHandle<()>);
+
+struct Files {
+    workspace: Workspace,
+    reading: Semaphore,
+}
+
+impl FilesServer {
+    pub(crate) fn serve(listener: std::net::TcpListener, workspace: Workspace) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let files = Files {
+            workspace,
+            reading: Semaphore::new(MOST_FILES),
+        };
+        Ok(Self(tokio::spawn(accept(listener, Arc::new(files)))))
+    }
+}
+
+impl Drop for FilesServer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, files: Arc<Files>) {
+    // Dropped with this task, and its connections with it.
+    let mut connections = JoinSet::new();
+    loop {
+        if connections.len() >= MOST_CONNECTIONS {
+            connections.join_next().await;
+            continue;
+        }
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve_connection(stream, Arc::clone(&files)));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve_connection(stream: TcpStream, files: Arc<Files>) {
+    let service = service_fn(move |request| {
+        let files = Arc::clone(&files);
+        async move { Ok::<_, Infallible>(files.answer(&request).await) }
+    });
+    // A connection that breaks is the browser's to open again.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+impl Files {
+    async fn answer(self: Arc<Self>, request: &Request<Incoming>) -> Reply {
+        let uri = request.uri();
+        if uri.host() != Some(FILES_HOST) || uri.port_u16().is_some_and(|port| port != 80) {
+            let text = "pages of the workspace reach nothing but files of the workspace";
+            return reply(StatusCode::FORBIDDEN, text);
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refused = reply(StatusCode::METHOD_NOT_ALLOWED, "files can only be read");
+            refused
+                .headers_mut()
+                .insert(ALLOW, "GET, HEAD".parse().expect("a valid header"));
+            return refused;
+        }
+        let Ok(path) = percent_decode_str(uri.path()).decode_utf8() else {
+            return reply(StatusCode::BAD_REQUEST, "the path is not UTF-8");
+        };
+        let path = path.into_owned();
+        let Ok(_permit) = self.reading.acquire().await else {
+            return reply(StatusCode::SERVICE_UNAVAILABLE, "the server ends");
+        };
+        let files = Arc::clone(&self);
+        let read = tokio::task::spawn_blocking(move || files.read(&path)).await;
+        read.unwrap_or_else(|_| reply(StatusCode::INTERNAL_SERVER_ERROR, "the file was not read"))
+    }
+
+    fn read(&self, path: &str) -> Reply {
+        let relative = path.trim_start_matches('/');
+        let name = if relative.is_empty() { "." } else { relative };
+        match self.workspace.open_entry(name) {
+            Ok(WorkspaceEntry::File { file, size }) => read_file(name, file, size),
+            Ok(WorkspaceEntry::Folder) if path.ends_with('/') => {
+                let index = format!("{name}/index.html");
+                match self.workspace.open_entry(&index) {
+                    Ok(WorkspaceEntry::File { file, size }) => read_file(&index, file, size),
+                    Ok(WorkspaceEntry::Folder) | Err(_) => {
+                        reply(StatusCode::NOT_FOUND, "this folder has no index.html")
+                    }
+                }
+            }
+            Ok(WorkspaceEntry::Folder) => {
+                let mut moved = reply(StatusCode::MOVED_PERMANENTLY, "this is a folder");
+                match format!("{}/", encode_path(path)).parse() {
+                    Ok(location) => {
+                        moved.headers_mut().insert(LOCATION, location);
+                        moved
+                    }
+                    Err(_) => reply(StatusCode::NOT_FOUND, "there is no such file"),
+                }
+            }
+            Err(_) => reply(
+                StatusCode::NOT_FOUND,
+                "there is no such file in the workspace",
+            ),
+        }
+    }
+}
+
+/// A path of the workspace as an address.
+pub(crate) fn file_address(path: &str) -> String {
+    format!(
+        "http://{FILES_HOST}/{}",
+        encode_path(path.trim_start_matches('/'))
+    )
+}
+
+/// A path with everything escaped that means something in an address.
+fn encode_path(path: &str) -> String {
+    const ESCAPED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'.')
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'~');
+    percent_encoding::utf8_percent_encode(path, ESCAPED).to_string()
+}
+
+fn read_file(name: &str, file: std::fs::File, size: u64) -> Reply {
+    if size > MOST_BYTES {
+        return reply(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the file is larger than 20 MiB",
+        );
+    }
+    let mut bytes = Vec::with_capacity(size as usize);
+    // It may grow meanwhile.
+    if file.take(MOST_BYTES).read_to_end(&mut bytes).is_err() {
+        return reply(StatusCode::INTERNAL_SERVER_ERROR, "the file was not read");
+    }
+    let mut read = Response::new(Full::new(Bytes::from(bytes)));
+    let media_type = media_type::of_name(name);
+    let media_type = media_type.parse().expect("a valid header");
+    read.headers_mut().insert(CONTENT_TYPE, media_type);
+    read
+}
+
+fn reply(status: StatusCode, text: &'static str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *reply.status_mut() = status;
+    let media_type = "text/plain; charset=utf-8".parse().expect("a valid header");
+    reply.headers_mut().insert(CONTENT_TYPE, media_type);
+    reply
+}

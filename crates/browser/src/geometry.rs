@@ -1,0 +1,169 @@
+//! Where elements are in the window, also those of frames with processes of their own; and the handles drawn over them.
+
+use crate::handles::Element;
+use crate::{BrowserError, Frame, Page};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The most handles that are drawn.
+const MOST_DRAWN: usize = 200;
+
+/// A rectangle in CSS pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Area {
+    /// From the left.
+    pub x: f64,
+    /// From the top.
+    pub y: f64,
+    /// To the right.
+    pub width: f64,
+    /// Downwards.
+    pub height: f64,
+}
+
+#[derive(Deserialize)]
+struct BoxReply {
+    model: BoxModel,
+}
+
+#[derive(Deserialize)]
+struct BoxModel {
+    content: Vec<f64>,
+    border: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameOwner {
+    backend_node_id: i64,
+}
+
+impl Area {
+    pub(crate) fn moved(self, x: f64, y: f64) -> Self {
+        Self {
+            x: self.x + x,
+            y: self.y + y,
+            ..self
+        }
+    }
+
+    /// Its beginning, if it is larger than this.
+    pub(crate) fn limited(self, most: f64) -> Self {
+        Self {
+            width: self.width.min(most),
+            height: self.height.min(most),
+            ..self
+        }
+    }
+
+    /// The rectangle around a quadrilateral of four corners.
+    fn around(corners: &[f64]) -> Option<Self> {
+        let [x1, y1, x2, y2, x3, y3, x4, y4] = corners.try_into().ok()?;
+        let (left, right) = bounds([x1, x2, x3, x4]);
+        let (top, bottom) = bounds([y1, y2, y3, y4]);
+        Some(Self {
+            x: left,
+            y: top,
+            width: (right - left).max(1.0),
+            height: (bottom - top).max(1.0),
+        })
+    }
+}
+
+fn bounds(values: [f64; 4]) -> (f64, f64) {
+    let least = values.into_iter().fold(f64::INFINITY, f64::min);
+    let most = values.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    (least, most)
+}
+
+impl Page {
+    /// Scrolls an element into the window.
+    pub async fn scroll_to(&self, element: &Element) -> Result<(), BrowserError> {
+        let params = json!({ "backendNodeId": element.node });
+        let session = self.session_of(element);
+        let _: Value = session.call("DOM.scrollIntoViewIfNeeded", params).await?;
+        Ok(())
+    }
+
+    /// Where an element is in the window of the main frame.
+    pub async fn area_of(&self, element: &Element) -> Result<Area, BrowserError> {
+        let frames = self.frames().await?;
+        self.area_in(&frames, element).await
+    }
+
+    async fn area_in(&self, frames: &[Frame], element: &Element) -> Result<Area, BrowserError> {
+        let hidden = || BrowserError::Protocol {
+            method: "DOM.getBoxModel",
+            message: "the element is not shown".to_owned(),
+        };
+        let params = json!({ "backendNodeId": element.node });
+        let session = self.session_of(element);
+        let reply: BoxReply = session.call("DOM.getBoxModel", params).await?;
+        let mut area = Area::around(&reply.model.border).ok_or_else(hidden)?;
+        // Frames of one process share their coordinates; each change of process adds the place of its frame.
+        let mut current = frames.iter().find(|frame| frame.id == element.frame);
+        while let Some(frame) = current {
+            let parent = frame.parent.as_ref();
+            let parent = parent.and_then(|id| frames.iter().find(|frame| frame.id == *id));
+            if let Some(parent) = parent
+                && parent.session.id() != frame.session.id()
+            {
+                let params = json!({ "frameId": frame.id });
+                let owner: FrameOwner = parent.session.call("DOM.getFrameOwner", params).await?;
+                let params = json!({ "backendNodeId": owner.backend_node_id });
+                let reply: BoxReply = parent.session.call("DOM.getBoxModel", params).await?;
+                let place = Area::around(&reply.model.content).ok_or_else(hidden)?;
+                area = area.moved(place.x, place.y);
+            }
+            current = parent;
+        }
+        Ok(area)
+    }
+
+    /// Draws the handles over their elements. Says whether there are any.
+    pub(crate) async fn draw_handles(&self) -> Result<bool, BrowserError> {
+        let frames = self.frames().await?;
+        let mut boxes = Vec::new();
+        for (handle, element) in self.handles().iter().take(MOST_DRAWN) {
+            // One that is gone or not shown has no place.
+            if let Ok(area) = self.area_in(&frames, element).await {
+                boxes.push(json!([handle, area.x, area.y, area.width, area.height]));
+            }
+        }
+        if boxes.is_empty() {
+            return Ok(false);
+        }
+        let script = format!("({DRAW})({})", Value::from(boxes));
+        let frame: Arc<str> = self.main_frame();
+        self.evaluate(self.session(), &frame, &script).await?;
+        Ok(true)
+    }
+
+    /// Removes what [`Self::draw_handles`] drew.
+    pub(crate) async fn erase_handles(&self) -> Result<(), BrowserError> {
+        let frame = self.main_frame();
+        let script = "globalThis.langoOverlay?.remove(); delete globalThis.langoOverlay";
+        self.evaluate(self.session(), &frame, script).await?;
+        Ok(())
+    }
+}
+
+/// Runs in lango's own world; the page sees one element more for a moment, and not what is in it.
+const DRAW: &str = r"boxes => {
+    globalThis.langoOverlay?.remove();
+    const overlay = document.createElement('div');
+    overlay.style.cssText = 'all: initial; position: fixed; inset: 0; pointer-events: none; z-index: 2147483647';
+    const root = overlay.attachShadow({ mode: 'closed' });
+    for (const [name, x, y, width, height] of boxes) {
+        const box = document.createElement('div');
+        box.style.cssText = `position: fixed; left: ${x}px; top: ${y}px; width: ${width}px; height: ${height}px; outline: 2px solid #d00`;
+        const label = document.createElement('span');
+        label.textContent = name;
+        label.style.cssText = 'position: absolute; left: 0; top: 0; background: #d00; color: #fff; font: bold 11px sans-serif; padding: 0 2px';
+        box.append(label);
+        root.append(box);
+    }
+    document.documentElement.append(overlay);
+    globalThis.langoOverlay = overlay;
+}";

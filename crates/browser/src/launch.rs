@@ -1,0 +1,132 @@
+//! Starting a browser: inside the sandbox, with a private directory and a network that has nothing in it but lango's two
+//! listeners.
+
+mod find;
+mod flags;
+mod private;
+mod process;
+
+pub use find::{BrowserProgram, NoBrowser, find_browser};
+pub(crate) use private::PrivateDirectory;
+
+use crate::files_server::FilesServer;
+use crate::{Browser, BrowserError};
+use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
+use lango_sandbox::{
+    Command, FILES_PORT, Launcher, Limits, Network, NewFiles, Policy, Profile, Stdin,
+};
+use lango_tools::Workspace;
+use process::Process;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the sandbox and the browser may take to start.
+const START_TIME: Duration = Duration::from_secs(30);
+/// Gives the browser its pipe as the descriptors that it expects, and keeps its chatter out of it.
+const PIPE_SCRIPT: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
+
+/// What browsers are started with.
+#[derive(Debug, Clone)]
+pub struct BrowserLauncher {
+    /// The program.
+    pub program: BrowserProgram,
+    /// The sandbox.
+    pub sandbox: Launcher,
+    /// Where each browser gets its private directory.
+    pub directory: PathBuf,
+    /// The guard of the network.
+    pub egress: Egress,
+    /// The files that pages of the workspace can load.
+    pub workspace: Workspace,
+}
+
+/// A browser that runs, with what it talks to.
+#[derive(Debug)]
+pub(crate) struct StartedBrowser {
+    pub(crate) browser: Browser,
+    pub(crate) proxy: ProxyHandle,
+    pub(crate) private: Arc<PrivateDirectory>,
+}
+
+impl BrowserLauncher {
+    /// Starts a browser. Its requests count in `budget` until another one is set.
+    pub(crate) async fn start(&self, budget: Budget) -> Result<StartedBrowser, BrowserError> {
+        let starting = tokio::time::timeout(START_TIME, self.start_unlimited(budget));
+        let seconds = START_TIME.as_secs();
+        let late = || not_started(format!("it took longer than {seconds} s"));
+        starting.await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn start_unlimited(&self, budget: Budget) -> Result<StartedBrowser, BrowserError> {
+        let private = PrivateDirectory::create(&self.directory).map_err(not_started)?;
+        let private = Arc::new(private);
+        let mut child = self
+            .sandbox
+            .spawn(&self.policy(&private), self.command(&private))
+            .map_err(|error| not_started(process::causes(&error)))?;
+        let listeners = child.listeners().await;
+        let listeners = listeners.map_err(|error| not_started(process::causes(&error)))?;
+        let options = ProxyOptions {
+            only_hosts: None,
+            budget,
+        };
+        let proxy = Proxy::serve(listeners.proxy, self.egress.clone(), options);
+        let proxy = proxy.map_err(not_started)?;
+        let files = FilesServer::serve(listeners.files, self.workspace.clone());
+        let files = files.map_err(not_started)?;
+        let (process, reader, writer) = Process::follow(child, Arc::clone(&private))?;
+        let last_words = process.last_words();
+        let files_proxy = format!("http://127.0.0.1:{FILES_PORT}");
+        let attached = Browser::attach(reader, writer, &files_proxy, (process, files)).await;
+        let browser = match attached {
+            Ok(browser) => browser,
+            Err(error) => return Err(not_started(last_words.explain(error).await)),
+        };
+        browser.set_downloads(&private.downloads()).await?;
+        Ok(StartedBrowser {
+            browser,
+            proxy,
+            private,
+        })
+    }
+
+    fn policy(&self, private: &PrivateDirectory) -> Policy {
+        let mut policy = Policy::of(private.path().to_owned());
+        policy.unprotected = vec![private.path().to_owned()];
+        policy.read = self.program.folders();
+        policy.network = Network::Proxied;
+        policy
+    }
+
+    fn command(&self, private: &PrivateDirectory) -> Command {
+        let mut argv = vec!["sh".into(), "-c".into(), PIPE_SCRIPT.into()];
+        argv.push(self.program.path().into());
+        argv.extend(flags::flags(&private.profile()));
+        let mut command = Command::new(argv, private.path().to_owned());
+        command.env = flags::environment(private.path());
+        command.stdin = Stdin::Piped;
+        command.profile = Profile::Browser;
+        command.new_files = NewFiles::Report;
+        command.limits = limits();
+        command
+    }
+}
+
+/// A browser has many threads, each counted as a process.
+fn limits() -> Limits {
+    const GIB: u64 = 1 << 30;
+    Limits {
+        time: None,
+        processes: 2048,
+        memory_bytes: 4 * GIB,
+        file_bytes: GIB,
+        written_bytes: 8 * GIB,
+    }
+}
+
+fn not_started(reason: impl ToString) -> BrowserError {
+    BrowserError::NotStarted {
+        reason: reason.to_string(),
+    }
+}

@@ -1,0 +1,111 @@
+//! Finding a browser of the Chromium family: a few looks at the disk, no process.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A browser that is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrowserProgram {
+    path: PathBuf,
+}
+
+/// Why there is no browser.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoBrowser {
+    /// None is installed where browsers are looked for.
+    #[error("no Chromium, Chrome or Edge found; install one or set `browser.path`")]
+    NotInstalled,
+    /// The configured one is not a program.
+    #[error("`browser.path` is `{}`, which is not a program; set it to the program of Chromium, Chrome or Edge", path.display())]
+    NotAProgram {
+        /// The configured path.
+        path: PathBuf,
+    },
+}
+
+/// Programs by their usual places. The first ones are the browsers themselves: the scripts that distributions put in
+/// front of them read files that the sandbox does not show.
+const PLACES: [&str; 8] = [
+    "/usr/lib/chromium/chromium",
+    "/usr/lib64/chromium-browser/chromium-browser",
+    "/usr/lib/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+    "/opt/microsoft/msedge/msedge",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+];
+
+/// Programs by their names in `PATH`.
+const NAMES: [&str; 6] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "microsoft-edge",
+    "microsoft-edge-stable",
+];
+
+/// Finds the browser: the configured one, or else the first that is installed. `search_path` is the value of `PATH`.
+pub fn find_browser(
+    configured: Option<&Path>,
+    search_path: Option<&std::ffi::OsStr>,
+) -> Result<BrowserProgram, NoBrowser> {
+    if let Some(path) = configured {
+        let program = path.canonicalize().ok().filter(|path| is_program(path));
+        let program = program.ok_or_else(|| NoBrowser::NotAProgram {
+            path: path.to_owned(),
+        })?;
+        return Ok(BrowserProgram { path: program });
+    }
+    let places = PLACES.iter().map(PathBuf::from);
+    let folders: Vec<PathBuf> = search_path
+        .map(|path| std::env::split_paths(path).collect())
+        .unwrap_or_default();
+    let named = folders
+        .iter()
+        .filter(|folder| folder.is_absolute() && !folder.starts_with("/snap"))
+        .flat_map(|folder| NAMES.iter().map(|name| folder.join(name)));
+    let found = places.chain(named).find(|path| is_program(path));
+    let path = found.and_then(|path| path.canonicalize().ok());
+    path.map(|path| BrowserProgram { path })
+        .ok_or(NoBrowser::NotInstalled)
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+impl BrowserProgram {
+    /// Where it is, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folders that it has to see besides those of the system.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        let is_of_system = ["/usr", "/bin", "/lib"]
+            .iter()
+            .any(|folder| self.path.starts_with(folder));
+        let own = self.path.parent().filter(|_| !is_of_system);
+        own.map(Path::to_owned).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_configured_path_must_be_a_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("browser");
+        fs::write(&path, "").unwrap();
+        let found = find_browser(Some(&path), None);
+        assert!(found.unwrap_err().to_string().contains("not a program"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(find_browser(Some(&path), None).is_ok());
+    }
+}

@@ -1,0 +1,82 @@
+//! What a browser is started with: no window, no debugging port, nothing that calls its maker, and no way around the
+//! proxy. The network namespace holds whatever a flag should miss.
+
+use lango_sandbox::PROXY_PORT;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Features that talk to the browser's maker, or offer what no page is to have here.
+const FEATURES_OFF: [&str; 14] = [
+    "AutofillServerCommunication",
+    // A page that comes back from the cache sends no load event.
+    "BackForwardCache",
+    "CertificateTransparencyComponentUpdater",
+    "DialMediaRouteProvider",
+    "DnsOverHttps",
+    "GlobalMediaControls",
+    "HttpsUpgrades",
+    "InterestFeedContentSuggestions",
+    "InterestFeedV2",
+    "MediaRouter",
+    "OptimizationHints",
+    "OptimizationGuideModelDownloading",
+    "SegmentationPlatform",
+    "Translate",
+];
+
+const FLAGS: [&str; 33] = [
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-startup-window",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--no-service-autorun",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-field-trial-config",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-search-engine-choice-screen",
+    "--disable-sync",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    "--lang=en-US",
+    "--window-size=1280,800",
+    "--proxy-bypass-list=<-loopback>",
+];
+
+pub(super) fn flags(profile: &Path) -> Vec<OsString> {
+    let mut flags: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
+    flags.push(format!("--proxy-server=http://127.0.0.1:{PROXY_PORT}").into());
+    flags.push(format!("--disable-features={}", FEATURES_OFF.join(",")).into());
+    let mut directory = OsString::from("--user-data-dir=");
+    directory.push(profile);
+    flags.push(directory);
+    flags
+}
+
+/// Folders for what programs of a desktop write, and no message bus.
+pub(super) fn environment(private: &Path) -> Vec<(OsString, OsString)> {
+    let folder = private.as_os_str();
+    let mut variables: Vec<(OsString, OsString)> = ["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]
+        .into_iter()
+        .map(|name| (name.into(), folder.into()))
+        .collect();
+    variables.push(("DBUS_SESSION_BUS_ADDRESS".into(), "disabled:".into()));
+    variables
+}

@@ -1,0 +1,121 @@
+//! The private directory of a browser: its profile, what it downloads, and what is uploaded through it. It lives as long
+//! as the browser; those of a lango that was killed are removed by the next one.
+
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Its lock is held as long as the directory is in use.
+const LOCK: &str = "lock";
+
+/// A directory that nobody else can read. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct PrivateDirectory {
+    path: PathBuf,
+    /// Beside the directory, so that the browser cannot reach it.
+    lock: PathBuf,
+    _locked: File,
+}
+
+impl PrivateDirectory {
+    /// Creates one in `parent`, and removes those whose owner is gone.
+    pub(crate) fn create(parent: &Path) -> io::Result<Self> {
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        builder.recursive(true).create(parent)?;
+        let parent = parent.canonicalize()?;
+        remove_abandoned(&parent);
+        let name = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        let lock = parent.join(&name).with_extension(LOCK);
+        let locked = File::create_new(&lock)?;
+        locked.lock()?;
+        let directory = Self {
+            path: parent.join(name),
+            lock,
+            _locked: locked,
+        };
+        builder.recursive(false).create(&directory.path)?;
+        for folder in [
+            directory.profile(),
+            directory.downloads(),
+            directory.uploads(),
+        ] {
+            builder.create(folder)?;
+        }
+        Ok(directory)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn profile(&self) -> PathBuf {
+        self.path.join("profile")
+    }
+
+    /// Where the browser puts downloads, each under a name that lango knows.
+    pub(crate) fn downloads(&self) -> PathBuf {
+        self.path.join("downloads")
+    }
+
+    /// Where files are put for pages that ask for one.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.path.join("uploads")
+    }
+}
+
+impl Drop for PrivateDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed with the next start.
+        if std::fs::remove_dir_all(&self.path).is_ok() {
+            let _ = std::fs::remove_file(&self.lock);
+        }
+    }
+}
+
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = parent.read_dir() else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let lock = entry.path();
+        if lock.extension().is_none_or(|extension| extension != LOCK) {
+            continue;
+        }
+        let Ok(file) = File::open(&lock) else {
+            continue;
+        };
+        if file.try_lock().is_ok() {
+            let removed = std::fs::remove_dir_all(lock.with_extension(""));
+            if !removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+                let _ = std::fs::remove_file(&lock);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_directory_is_private_and_those_of_killed_owners_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let one = PrivateDirectory::create(parent.path()).unwrap();
+        let mode = one.path().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        // As if its owner had been killed: files stay, the lock is gone.
+        let (path, lock) = (one.path().to_owned(), one.lock.clone());
+        std::fs::create_dir(parent.path().join("abandoned")).unwrap();
+        std::fs::write(parent.path().join("abandoned.lock"), "").unwrap();
+        let two = PrivateDirectory::create(parent.path()).unwrap();
+        assert!(path.exists() && lock.exists());
+        assert!(!parent.path().join("abandoned").exists());
+        assert!(!parent.path().join("abandoned.lock").exists());
+        drop((one, two));
+        assert_eq!(parent.path().read_dir().unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,50 @@
+//! Chromium as a tool: it runs in the sandbox, is driven over a pipe, and reaches nothing but what the egress guard lets
+//! through.
+//!
+//! A [`Browser`] is one process with its tabs, a [`Page`] what one of them shows. The client of the DevTools protocol
+//! ([`cdp`]) is small and ours, because the browser has no debugging port: whoever holds the pipe drives it, and nobody else.
+
+mod address;
+mod browser;
+pub mod cdp;
+mod dialogs;
+mod downloads;
+mod error;
+mod files_server;
+mod geometry;
+mod handles;
+mod launch;
+mod navigation;
+mod notice;
+mod page;
+mod sessions;
+mod settle;
+mod supervisor;
+mod tabs;
+mod tools;
+mod uploads;
+
+pub use browser::Browser;
+pub use dialogs::DialogAnswer;
+pub use error::BrowserError;
+pub use geometry::Area;
+pub use handles::{Element, Handles};
+pub use launch::{BrowserLauncher, BrowserProgram, NoBrowser, find_browser};
+pub use page::{Frame, Page};
+pub use sessions::{BrowserSetup, Sessions};
+pub use settle::Settled;
+pub use tabs::{ContextKind, TabId};
+pub use tools::browser_tools;
+
+/// A tab in a list of tabs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Its name.
+    pub id: TabId,
+    /// The address that it shows.
+    pub url: std::sync::Arc<str>,
+    /// Whether calls that name no tab are about it.
+    pub is_active: bool,
+    /// Whether its process is gone.
+    pub is_crashed: bool,
+}

@@ -1,0 +1,160 @@
+//! Opening an address, and saying in plain words why it did not open.
+
+use crate::{BrowserError, Page, Settled};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How long a server may take until the first bytes of a page, redirects included.
+const OPEN_TIME: Duration = Duration::from_secs(30);
+
+/// What came of opening an address.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    Page(Settled),
+    /// The address is a file to save, not a page; the page before is still open.
+    Download,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Navigation {
+    error_text: Option<String>,
+    #[serde(default)]
+    is_download: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct History {
+    current_index: usize,
+    entries: Vec<HistoryEntry>,
+}
+
+#[derive(Deserialize)]
+struct HistoryEntry {
+    id: i64,
+    url: String,
+}
+
+impl Page {
+    /// Opens an address and waits until the page is at rest.
+    pub(crate) async fn open(&self, address: &str) -> Result<Opened, BrowserError> {
+        let params = json!({ "url": address });
+        let navigation =
+            self.session()
+                .call_within::<Navigation>(OPEN_TIME, "Page.navigate", params);
+        let failed = |reason: String| BrowserError::Navigation {
+            address: crate::notice::shorten(address),
+            reason,
+        };
+        let navigation = match navigation.await {
+            Ok(navigation) => navigation,
+            Err(BrowserError::TimedOut { seconds, .. }) => {
+                let _: Result<Value, _> = self.session().call("Page.stopLoading", json!({})).await;
+                return Err(failed(format!(
+                    "the site did not answer within {seconds} s"
+                )));
+            }
+            Err(error) => return Err(error),
+        };
+        if navigation.is_download {
+            return Ok(Opened::Download);
+        }
+        if let Some(error) = navigation.error_text {
+            return Err(failed(describe(&error)));
+        }
+        Ok(Opened::Page(self.settle().await?))
+    }
+
+    /// Goes back to the page before. Says whether there is one.
+    pub(crate) async fn go_back(&self) -> Result<bool, BrowserError> {
+        let history: History = self.call("Page.getNavigationHistory", json!({})).await?;
+        let mut before = history.entries.into_iter().take(history.current_index);
+        let Some(entry) = before
+            .next_back()
+            .filter(|entry| entry.url != "about:blank")
+        else {
+            return Ok(false);
+        };
+        let document = self.document();
+        let params = json!({ "entryId": entry.id });
+        let _: Value = self.call("Page.navigateToHistoryEntry", params).await?;
+        let changed = |tabs: &crate::tabs::Tabs| {
+            let tab = tabs.tab(self.tab())?;
+            (tab.loader != document || *tab.url == *entry.url).then_some(())
+        };
+        match self.browser().wait_for(OPEN_TIME, changed).await {
+            Ok(()) => {}
+            Err(BrowserError::TimedOut { seconds, .. }) => {
+                return Err(BrowserError::Navigation {
+                    address: entry.url,
+                    reason: format!("the site did not answer within {seconds} s"),
+                });
+            }
+            Err(error) => return Err(error),
+        }
+        self.settle().await?;
+        Ok(true)
+    }
+}
+
+/// Errors of the browser's network in words.
+const WORDS: [(&str, &str); 16] = [
+    ("net::ERR_NAME_NOT_RESOLVED", "there is no such host"),
+    (
+        "net::ERR_CONNECTION_REFUSED",
+        "the host refuses connections",
+    ),
+    (
+        "net::ERR_CONNECTION_RESET",
+        "the host broke the connection off",
+    ),
+    (
+        "net::ERR_CONNECTION_CLOSED",
+        "the host broke the connection off",
+    ),
+    (
+        "net::ERR_CONNECTION_TIMED_OUT",
+        "the host did not answer in time",
+    ),
+    ("net::ERR_TIMED_OUT", "the host did not answer in time"),
+    ("net::ERR_EMPTY_RESPONSE", "the host sent nothing"),
+    (
+        "net::ERR_TOO_MANY_REDIRECTS",
+        "the site redirects without end",
+    ),
+    (
+        "net::ERR_TUNNEL_CONNECTION_FAILED",
+        "the host cannot be reached",
+    ),
+    (
+        "net::ERR_PROXY_CONNECTION_FAILED",
+        "lango's proxy does not answer",
+    ),
+    (
+        "net::ERR_INVALID_AUTH_CREDENTIALS",
+        "the site asks for a password",
+    ),
+    ("net::ERR_ABORTED", "the site sent no page"),
+    (
+        "net::ERR_BLOCKED_BY_RESPONSE",
+        "the site does not allow it here",
+    ),
+    ("net::ERR_UNSAFE_PORT", "browsers do not open that port"),
+    (
+        "net::ERR_SSL_PROTOCOL_ERROR",
+        "the site has no working encryption",
+    ),
+    ("net::ERR_INVALID_RESPONSE", "the site's answer is not HTTP"),
+];
+
+fn describe(error: &str) -> String {
+    if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == error) {
+        return format!("{words} ({error})");
+    }
+    if error.starts_with("net::ERR_CERT_") {
+        return format!("the site's certificate is not valid ({error})");
+    }
+    error.to_owned()
+}

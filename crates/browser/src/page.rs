@@ -1,0 +1,318 @@
+//! A page: the document in one tab, as the tools see it.
+
+use crate::cdp::CdpSession;
+use crate::dialogs::DialogAnswer;
+use crate::handles::{Element, Handles};
+use crate::tabs::{ContextKind, Tab, TabId};
+use crate::{Browser, BrowserError};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the script of an evaluation may run.
+const SCRIPT_TIME: Duration = Duration::from_secs(10);
+/// The name of the world that lango's own scripts run in: they see the document, and nothing that the page's scripts
+/// changed.
+const WORLD: &str = "lango";
+
+/// A tab and what it shows.
+#[derive(Debug, Clone)]
+pub struct Page {
+    browser: Browser,
+    id: TabId,
+    session: CdpSession,
+}
+
+/// A frame of a page.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// The browser's id of it.
+    pub id: Arc<str>,
+    /// The frame that holds it; none for the main frame.
+    pub parent: Option<Arc<str>>,
+    /// The address of its document.
+    pub url: Arc<str>,
+    /// The session that its document is reached by. Frames of one process share it.
+    pub session: CdpSession,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameTreeReply {
+    frame_tree: FrameTree,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameTree {
+    frame: FrameInfo,
+    #[serde(default)]
+    child_frames: Vec<FrameTree>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameInfo {
+    id: Arc<str>,
+    parent_id: Option<Arc<str>>,
+    url: Arc<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct World {
+    execution_context_id: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Evaluation {
+    result: RemoteValue,
+    exception_details: Option<ExceptionDetails>,
+}
+
+#[derive(Deserialize)]
+struct RemoteValue {
+    #[serde(default)]
+    value: Value,
+}
+
+#[derive(Deserialize)]
+struct ExceptionDetails {
+    text: String,
+}
+
+impl Page {
+    /// The most frames that are looked at.
+    pub const MOST_FRAMES: usize = 100;
+
+    pub(crate) fn new(browser: Browser, id: TabId) -> Result<Self, BrowserError> {
+        let session = browser.tabs().tab(id).map(|tab| Arc::clone(&tab.session));
+        let session = browser.session(&session.ok_or(BrowserError::NoPage)?);
+        Ok(Self {
+            browser,
+            id,
+            session,
+        })
+    }
+
+    /// The browser that it is in.
+    pub fn browser(&self) -> &Browser {
+        &self.browser
+    }
+
+    /// The tab that it is in.
+    pub fn tab(&self) -> TabId {
+        self.id
+    }
+
+    /// The protocol session of its main frame.
+    pub fn session(&self) -> &CdpSession {
+        &self.session
+    }
+
+    /// Calls a method of the protocol for the main frame's process.
+    pub async fn call<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: impl serde::Serialize,
+    ) -> Result<R, BrowserError> {
+        self.expect_alive()?;
+        self.session.call(method, params).await
+    }
+
+    /// The address of the document that it shows.
+    pub fn url(&self) -> Arc<str> {
+        self.read(|tab| Arc::clone(&tab.url)).unwrap_or_default()
+    }
+
+    /// The host of that address, with the port unless it is the scheme's own; none for an empty page.
+    pub fn host(&self) -> Option<String> {
+        crate::address::host_of(&self.url())
+    }
+
+    /// What its pages can reach.
+    pub fn context(&self) -> Option<ContextKind> {
+        self.read(|tab| tab.context)
+    }
+
+    /// The HTTP status of the document.
+    pub fn status(&self) -> Option<u16> {
+        self.read(|tab| tab.status).flatten()
+    }
+
+    /// The id of the document's load: it changes with the document, and not with what scripts change in it.
+    pub fn document(&self) -> Arc<str> {
+        self.read(|tab| Arc::clone(&tab.loader)).unwrap_or_default()
+    }
+
+    /// Whether its process is gone.
+    pub fn is_crashed(&self) -> bool {
+        self.read(|tab| tab.is_crashed).unwrap_or(true)
+    }
+
+    /// The title of the document.
+    pub async fn title(&self) -> Result<String, BrowserError> {
+        let frame = self.main_frame();
+        let title = self
+            .evaluate(&self.session, &frame, "document.title")
+            .await?;
+        Ok(title.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The id of its main frame.
+    pub fn main_frame(&self) -> Arc<str> {
+        self.read(|tab| Arc::clone(&tab.main_frame))
+            .unwrap_or_default()
+    }
+
+    /// Its frames, the main one first, each after the one that holds it.
+    pub async fn frames(&self) -> Result<Vec<Frame>, BrowserError> {
+        self.expect_alive()?;
+        let inner = self.read(|tab| {
+            let ready = tab.frames.iter().filter(|(_, frame)| frame.is_ready);
+            let ready = ready.map(|(session, frame)| (Arc::clone(session), frame.clone()));
+            ready.collect::<Vec<_>>()
+        });
+        let mut frames = Vec::new();
+        add_frames(&mut frames, &self.session, None).await?;
+        let mut waiting = inner.unwrap_or_default();
+        // A frame comes after its parent: in each pass those whose parent is known.
+        while frames.len() < Self::MOST_FRAMES {
+            let is_known = |parent: &Option<Arc<str>>| {
+                let parent = parent.as_ref();
+                parent.is_none_or(|parent| frames.iter().any(|frame| frame.id == *parent))
+            };
+            let Some(next) = waiting
+                .iter()
+                .position(|(_, frame)| is_known(&frame.parent))
+            else {
+                break;
+            };
+            let (session, frame) = waiting.swap_remove(next);
+            let session = self.browser.session(&session);
+            match add_frames(&mut frames, &session, frame.parent).await {
+                // A frame that is gone meanwhile, or hangs, is left out.
+                Ok(()) | Err(BrowserError::Protocol { .. } | BrowserError::TimedOut { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        frames.truncate(Self::MOST_FRAMES);
+        Ok(frames)
+    }
+
+    /// Evaluates an expression in lango's own world of a frame, waits for its promise, and returns its value.
+    pub async fn evaluate(
+        &self,
+        session: &CdpSession,
+        frame: &str,
+        expression: &str,
+    ) -> Result<Value, BrowserError> {
+        self.evaluate_within(SCRIPT_TIME, session, frame, expression)
+            .await
+    }
+
+    /// The same within another time limit.
+    pub async fn evaluate_within(
+        &self,
+        limit: Duration,
+        session: &CdpSession,
+        frame: &str,
+        expression: &str,
+    ) -> Result<Value, BrowserError> {
+        self.expect_alive()?;
+        let world = json!({ "frameId": frame, "worldName": WORLD });
+        let world: World = session
+            .call_within(limit, "Page.createIsolatedWorld", world)
+            .await?;
+        let params = json!({
+            "expression": expression,
+            "contextId": world.execution_context_id,
+            "awaitPromise": true,
+            "returnByValue": true,
+            "timeout": limit.as_millis() as u64,
+        });
+        let evaluation: Evaluation = session
+            .call_within(limit, "Runtime.evaluate", params)
+            .await?;
+        match evaluation.exception_details {
+            None => Ok(evaluation.result.value),
+            Some(details) => Err(BrowserError::Protocol {
+                method: "Runtime.evaluate",
+                message: details.text,
+            }),
+        }
+    }
+
+    /// Answers the `confirm` and `prompt` dialogs of this page like this until the next call.
+    pub fn answer_dialogs(&self, answer: DialogAnswer) {
+        self.change(|tab| tab.dialogs.answer = Some(answer));
+    }
+
+    /// The node of the file input whose chooser the page opened since the last time this was asked.
+    pub fn take_file_chooser(&self) -> Option<i64> {
+        self.change(|tab| tab.file_chooser.take()).flatten()
+    }
+
+    /// Replaces the handles of the document.
+    pub fn set_handles(&self, handles: Handles) {
+        self.change(|tab| tab.handles = handles);
+    }
+
+    /// The handles of the document.
+    pub fn handles(&self) -> Handles {
+        self.read(|tab| tab.handles.clone()).unwrap_or_default()
+    }
+
+    /// The element of a handle.
+    pub fn element(&self, handle: &str) -> Result<Element, BrowserError> {
+        let element = self.read(|tab| tab.handles.element(handle).cloned());
+        element.unwrap_or(Err(BrowserError::NoPage))
+    }
+
+    /// The session of an element's frame.
+    pub fn session_of(&self, element: &Element) -> CdpSession {
+        self.browser.session(&element.session)
+    }
+
+    /// Refuses a page whose process or tab is gone.
+    pub(crate) fn expect_alive(&self) -> Result<(), BrowserError> {
+        match self.read(|tab| tab.is_crashed) {
+            Some(false) => Ok(()),
+            Some(true) => Err(BrowserError::PageCrashed),
+            None if self.browser.is_running() => Err(BrowserError::NoPage),
+            None => Err(BrowserError::Crashed),
+        }
+    }
+
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Tab) -> T) -> Option<T> {
+        self.browser.tabs().tab(self.id).map(read)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Tab) -> T) -> Option<T> {
+        self.browser.tabs().tab_mut(self.id).map(change)
+    }
+}
+
+async fn add_frames(
+    frames: &mut Vec<Frame>,
+    session: &CdpSession,
+    parent: Option<Arc<str>>,
+) -> Result<(), BrowserError> {
+    let tree: FrameTreeReply = session.call("Page.getFrameTree", json!({})).await?;
+    let mut waiting = vec![(parent, tree.frame_tree)];
+    while let (Some((parent, tree)), true) = (waiting.pop(), frames.len() < Page::MOST_FRAMES) {
+        let id = Arc::clone(&tree.frame.id);
+        let children = tree.child_frames.into_iter().rev();
+        waiting.extend(children.map(|child| (Some(Arc::clone(&id)), child)));
+        frames.push(Frame {
+            id,
+            parent: tree.frame.parent_id.or(parent),
+            url: tree.frame.url,
+            session: session.clone(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! The browsers of sessions: one each, started when first needed, closed when idle, and never more than a few.
+
+mod visit;
+
+pub(crate) use visit::Visit;
+
+use crate::launch::{BrowserLauncher, StartedBrowser};
+use crate::{Browser, BrowserError};
+use lango_core::{Caller, SessionId};
+use lango_net::SeenLinks;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// The most browsers of one process.
+const MOST_BROWSERS: usize = 4;
+
+/// What the browsers of sessions are made with.
+#[derive(Debug, Clone)]
+pub struct BrowserSetup {
+    /// Starts them.
+    pub launcher: BrowserLauncher,
+    /// The addresses that a session's tools have shown.
+    pub seen_links: SeenLinks,
+    /// How long a browser is left open without a call.
+    pub idle_time: Duration,
+    /// The address of a search, with `{query}` where the query goes.
+    pub search_url: String,
+}
+
+/// The browsers of all sessions of this process. Clones share them; with the last one they end.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    setup: BrowserSetup,
+    entries: Mutex<HashMap<SessionId, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: State,
+    /// One call at a time.
+    calls: Arc<tokio::sync::Mutex<()>>,
+    last_used: Instant,
+}
+
+#[derive(Debug)]
+enum State {
+    Starting,
+    Open(Arc<StartedBrowser>),
+    /// It crashed, and the session was not told yet.
+    Lost,
+}
+
+/// Whether a call can do with a new browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It brings its own address: a browser is started if there is none.
+    Any,
+    /// It is about a page that is open.
+    Open,
+}
+
+impl Sessions {
+    /// No browser yet.
+    pub fn new(setup: BrowserSetup) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                setup,
+                entries: Mutex::default(),
+            }),
+        }
+    }
+
+    pub(crate) fn setup(&self) -> &BrowserSetup {
+        &self.shared.setup
+    }
+
+    /// The session's browser as it is now, for a look before a call; none is started.
+    pub(crate) fn peek(&self, session: &SessionId) -> Option<Browser> {
+        match &self.lock().get(session)?.state {
+            State::Open(open) if open.browser.is_running() => Some(open.browser.clone()),
+            State::Open(_) | State::Starting | State::Lost => None,
+        }
+    }
+
+    /// Gives a call the session's browser, after the calls before it.
+    pub(crate) async fn visit(&self, caller: &Caller, need: Need) -> Result<Visit, BrowserError> {
+        let session = &caller.session;
+        let calls = {
+            let mut entries = self.lock();
+            match entries.get(session) {
+                Some(entry) => Arc::clone(&entry.calls),
+                None if need == Need::Open => return Err(BrowserError::NoPage),
+                None => {
+                    let room = make_room(&mut entries)?;
+                    let entry = Entry::starting();
+                    let calls = Arc::clone(&entry.calls);
+                    entries.insert(session.clone(), entry);
+                    drop(entries);
+                    drop(room);
+                    calls
+                }
+            }
+        };
+        let turn = calls.lock_owned().await;
+        let mut notice = None;
+        let open = match self.current(session, &mut notice) {
+            Some(open) => open,
+            None if need == Need::Open => {
+                self.lock().remove(session);
+                return Err(BrowserError::Crashed);
+            }
+            None => self.start(caller).await?,
+        };
+        let budgets = self.shared.setup.launcher.egress.budgets();
+        open.proxy.set_budget(budgets.of(session, &caller.turn));
+        open.browser.start_call();
+        Ok(Visit::new(
+            self.clone(),
+            session.clone(),
+            open,
+            turn,
+            notice,
+        ))
+    }
+
+    /// Closes a session's browser. Says whether there was one.
+    pub async fn close(&self, session: &SessionId) -> bool {
+        let entry = self.lock().remove(session);
+        let Some(entry) = entry else { return false };
+        // A call that is under way ends first.
+        let _turn = entry.calls.lock().await;
+        match entry.state {
+            State::Open(open) => {
+                open.browser.clone().close().await;
+                true
+            }
+            State::Starting | State::Lost => false,
+        }
+    }
+
+    /// How many browsers are open.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn current(
+        &self,
+        session: &SessionId,
+        notice: &mut Option<&str>,
+    ) -> Option<Arc<StartedBrowser>> {
+        let mut entries = self.lock();
+        let entry = entries.get_mut(session)?;
+        entry.last_used = Instant::now();
+        if let State::Open(open) = &entry.state {
+            if open.browser.is_running() {
+                return Some(Arc::clone(open));
+            }
+            entry.state = State::Lost;
+        }
+        if matches!(entry.state, State::Lost) {
+            *notice = Some(
+                "the browser had crashed and was started anew; what was open before is gone, and handles from before are \
+                 invalid",
+            );
+        }
+        None
+    }
+
+    async fn start(&self, caller: &Caller) -> Result<Arc<StartedBrowser>, BrowserError> {
+        let setup = &self.shared.setup;
+        let budget = setup.launcher.egress.budgets();
+        let budget = budget.of(&caller.session, &caller.turn);
+        let started = setup.launcher.start(budget).await;
+        let mut entries = self.lock();
+        let Some(entry) = entries.get_mut(&caller.session) else {
+            // Closed meanwhile.
+            return Err(BrowserError::NoPage);
+        };
+        match started {
+            Ok(started) => {
+                let open = Arc::new(started);
+                entry.state = State::Open(Arc::clone(&open));
+                entry.last_used = Instant::now();
+                tokio::spawn(close_when_idle(
+                    Arc::downgrade(&self.shared),
+                    caller.session.clone(),
+                    Arc::downgrade(&open),
+                    setup.idle_time,
+                ));
+                Ok(open)
+            }
+            Err(error) => {
+                entries.remove(&caller.session);
+                Err(error)
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
+        self.shared.lock()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn starting() -> Self {
+        Self {
+            state: State::Starting,
+            calls: Arc::default(),
+            last_used: Instant::now(),
+        }
+    }
+
+    /// Whether no call uses or awaits it.
+    fn is_free(&self) -> bool {
+        Arc::strong_count(&self.calls) == 1
+    }
+}
+
+/// Takes out the browser that was not used for longest, if there are as many as there may be.
+fn make_room(entries: &mut HashMap<SessionId, Entry>) -> Result<Option<Entry>, BrowserError> {
+    if entries.len() < MOST_BROWSERS {
+        return Ok(None);
+    }
+    let free = entries.iter().filter(|(_, entry)| entry.is_free());
+    let oldest = free.min_by_key(|(_, entry)| entry.last_used);
+    let oldest = oldest.map(|(session, _)| session.clone());
+    let oldest = oldest.ok_or(BrowserError::TooMany {
+        count: entries.len(),
+    })?;
+    Ok(entries.remove(&oldest))
+}
+
+/// Closes a browser once no call used it for so long.
+async fn close_when_idle(
+    shared: Weak<Shared>,
+    session: SessionId,
+    open: Weak<StartedBrowser>,
+    idle_time: Duration,
+) {
+    let mut pause = idle_time;
+    loop {
+        tokio::time::sleep(pause).await;
+        let (Some(shared), Some(open)) = (shared.upgrade(), open.upgrade()) else {
+            return;
+        };
+        let mut entries = shared.lock();
+        let Some(entry) = entries.get(&session) else {
+            return;
+        };
+        if !matches!(&entry.state, State::Open(current) if Arc::ptr_eq(current, &open)) {
+            return;
+        }
+        let idle = entry.last_used.elapsed();
+        if entry.is_free() && idle >= idle_time {
+            entries.remove(&session);
+            return;
+        }
+        pause = idle_time
+            .saturating_sub(idle)
+            .max(Duration::from_millis(100));
+    }
+}

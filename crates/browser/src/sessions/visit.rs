@@ -1,0 +1,152 @@
+//! One call's use of a session's browser: the only one at a time, ended with what happened meanwhile.
+
+use super::Sessions;
+use crate::launch::StartedBrowser;
+use crate::{Browser, BrowserError, Page};
+use lango_core::{SessionId, ToolError, ToolOutput};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::OwnedMutexGuard;
+
+/// How long a call waits for a download that it started.
+const DOWNLOAD_TIME: Duration = Duration::from_secs(30);
+
+/// A call that has the browser.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    sessions: Sessions,
+    session: SessionId,
+    open: Arc<StartedBrowser>,
+    notice: Option<&'static str>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Visit {
+    pub(super) fn new(
+        sessions: Sessions,
+        session: SessionId,
+        open: Arc<StartedBrowser>,
+        turn: OwnedMutexGuard<()>,
+        notice: Option<&'static str>,
+    ) -> Self {
+        Self {
+            sessions,
+            session,
+            open,
+            notice,
+            _turn: turn,
+        }
+    }
+
+    pub(crate) fn browser(&self) -> &Browser {
+        &self.open.browser
+    }
+
+    /// The active page.
+    pub(crate) fn page(&self) -> Result<Page, BrowserError> {
+        self.browser().active_page()
+    }
+
+    /// Lets the downloads be saved that this call causes: it was allowed to act on the site.
+    pub(crate) fn allow_downloads(&self) {
+        self.browser().tabs().downloads.are_allowed = true;
+    }
+
+    /// Remembers addresses that the session's tools show, so that they can be opened without a question.
+    pub(crate) fn add_seen_links<'a>(&self, links: impl Iterator<Item = &'a str>) {
+        let seen = &self.sessions.setup().seen_links;
+        seen.add(&self.session, links);
+    }
+
+    /// Copies a file of the workspace to where the browser can read it, for a page that asks for one.
+    pub(crate) async fn stage_upload(&self, path: &str) -> Result<std::path::PathBuf, ToolError> {
+        let workspace = self.sessions.setup().launcher.workspace.clone();
+        let (directory, path) = (self.open.private.uploads(), path.to_owned());
+        let staging = move || crate::uploads::stage(&workspace, &path, &directory);
+        let staged = tokio::task::spawn_blocking(staging).await;
+        staged.unwrap_or_else(|_| Err(ToolError::trusted("the file was not copied; try again")))
+    }
+
+    /// What was refused to pages since the last call, as far as it concerns a host.
+    pub(crate) fn refusal_of(&self, host: Option<&str>) -> Option<String> {
+        let mut found = None;
+        for refusal in self.open.proxy.refusals() {
+            let is_it = host.is_some_and(|host| {
+                let destination = refusal.destination.as_str();
+                destination == host || destination.split(':').next() == Some(host)
+            });
+            if is_it && found.is_none() {
+                found = Some(refusal.to_string());
+            } else {
+                let mut tabs = self.browser().tabs();
+                tabs.notices.add(format!("a page was refused {refusal}"));
+            }
+        }
+        found
+    }
+
+    /// Ends the call: its text, or why it failed, and what happened besides.
+    pub(crate) async fn end(
+        self,
+        result: Result<String, BrowserError>,
+    ) -> Result<ToolOutput, ToolError> {
+        let notices = self.notices().await;
+        match result {
+            Ok(text) => Ok(ToolOutput::from(with_notices(text, &notices))),
+            Err(error) => Err(ToolError::new(with_notices(error.to_string(), &notices))),
+        }
+    }
+
+    async fn notices(&self) -> Vec<String> {
+        self.save_downloads().await;
+        self.refusal_of(None);
+        let mut notices: Vec<String> = self.notice.iter().map(|&text| text.to_owned()).collect();
+        notices.extend(self.browser().take_notices());
+        notices
+    }
+
+    async fn save_downloads(&self) {
+        let end = Instant::now() + DOWNLOAD_TIME;
+        let none_running = |tabs: &crate::tabs::Tabs| (!tabs.downloads.are_running()).then_some(());
+        let left = end.saturating_duration_since(Instant::now());
+        // What takes longer is told as such, and saved with a later call.
+        let _ = self.browser().wait_for(left, none_running).await;
+        let finished = {
+            let mut tabs = self.browser().tabs();
+            let running: Vec<String> = tabs.downloads.running().map(str::to_owned).collect();
+            for name in running {
+                let text = format!(
+                    "the download of `{name}` is still under way; the next calls will tell"
+                );
+                tabs.notices.add(text);
+            }
+            tabs.downloads.take_finished()
+        };
+        for download in finished {
+            let workspace = self.sessions.setup().launcher.workspace.clone();
+            let directory = self.open.private.downloads();
+            let saving = move || download.save(&directory, &workspace);
+            if let Ok(text) = tokio::task::spawn_blocking(saving).await {
+                self.browser().tabs().notices.add(text);
+            }
+        }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if let Some(entry) = self.sessions.lock().get_mut(&self.session) {
+            entry.last_used = Instant::now();
+        }
+    }
+}
+
+fn with_notices(mut text: String, notices: &[String]) -> String {
+    if !notices.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for notice in notices {
+        text.push_str(&format!("[{notice}]\n"));
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! When a page counts as settled: it is loaded, the network was quiet for half a second, and the document did not change
+//! for a tenth. A page that never gets there is taken as it is after ten seconds.
+
+use crate::{BrowserError, Page};
+use std::time::{Duration, Instant};
+
+/// How long the network must be quiet.
+const QUIET_NETWORK: Duration = Duration::from_millis(500);
+/// How long the document must stay as it is, in milliseconds.
+const QUIET_DOCUMENT_MS: u64 = 100;
+/// When a page is taken as it is.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// How a page came to rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// What was still going on when the time was over; none if it is at rest.
+    pub pending: Option<String>,
+}
+
+impl Page {
+    /// Waits until the page is at rest, for ten seconds at most.
+    pub async fn settle(&self) -> Result<Settled, BrowserError> {
+        self.settle_within(LONGEST).await
+    }
+
+    /// The same with another limit.
+    pub async fn settle_within(&self, limit: Duration) -> Result<Settled, BrowserError> {
+        let end = Instant::now() + limit;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || !self.wait_for_network(left).await? {
+                return Ok(self.unsettled());
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let before = self.document();
+            let is_quiet = self.wait_for_document(left).await?;
+            if is_quiet && before == self.document() && self.is_network_quiet() {
+                return Ok(Settled { pending: None });
+            }
+        }
+    }
+
+    /// Waits for a quiet network; `false` if the time is over before.
+    async fn wait_for_network(&self, limit: Duration) -> Result<bool, BrowserError> {
+        let mut changes = self.browser().shared.changes.subscribe();
+        let waiting = async {
+            loop {
+                changes.borrow_and_update();
+                self.expect_alive()?;
+                let quiet_in = self.read(|tab| tab.quiet_in(QUIET_NETWORK, Instant::now()));
+                match quiet_in.flatten() {
+                    Some(Duration::ZERO) => return Ok(true),
+                    Some(rest) => {
+                        // Whatever happens first; both are looked at again.
+                        let _ = tokio::time::timeout(rest, changes.changed()).await;
+                    }
+                    None => {
+                        let _ = tokio::time::timeout(QUIET_NETWORK, changes.changed()).await;
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(limit, waiting)
+            .await
+            .unwrap_or(Ok(false))
+    }
+
+    /// Waits for a document that does not change; `false` if it was replaced, or its scripts let nothing else run.
+    async fn wait_for_document(&self, limit: Duration) -> Result<bool, BrowserError> {
+        let limit_ms = limit.as_millis() as u64;
+        let script = format!(
+            "new Promise(resolve => {{
+                const observer = new MutationObserver(() => {{ clearTimeout(timer); timer = setTimeout(end, {QUIET_DOCUMENT_MS}, true); }});
+                const end = isQuiet => {{ observer.disconnect(); clearTimeout(last); resolve(isQuiet); }};
+                let timer = setTimeout(end, {QUIET_DOCUMENT_MS}, true);
+                const last = setTimeout(end, {limit_ms}, false);
+                observer.observe(document, {{ subtree: true, childList: true, attributes: true, characterData: true }});
+            }})"
+        );
+        let frame = self.main_frame();
+        let evaluation = self
+            .evaluate_within(limit, self.session(), &frame, &script)
+            .await;
+        match evaluation {
+            Ok(value) => Ok(value.as_bool() == Some(true)),
+            Err(BrowserError::Protocol { .. } | BrowserError::TimedOut { .. }) => {
+                // The document went away while it was watched. The next look finds the new one.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_network_quiet(&self) -> bool {
+        let quiet_in = self.read(|tab| tab.quiet_in(QUIET_NETWORK, Instant::now()));
+        quiet_in.flatten() == Some(Duration::ZERO)
+    }
+
+    fn unsettled(&self) -> Settled {
+        let pending = self.read(|tab| tab.pending()).flatten();
+        Settled {
+            pending: Some(pending.unwrap_or_else(|| "the page keeps changing".to_owned())),
+        }
+    }
+}

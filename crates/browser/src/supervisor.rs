@@ -1,0 +1,121 @@
+//! The task that follows a browser's events: it takes each into the state of the tabs, and starts what has to be done
+//! about it without waiting, so that events never pile up behind a slow page.
+
+use crate::browser::Shared;
+use crate::cdp::{CdpSession, Connection, EventStream, NoParams};
+use crate::tabs::Action;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Follows the events until the connection is lost.
+pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut events: EventStream) {
+    while let Some(event) = events.recv().await {
+        let actions = shared.tabs().apply(&event, Instant::now());
+        for action in actions {
+            tokio::spawn(carry_out(connection.clone(), Arc::clone(&shared), action));
+        }
+        shared.changes.send_modify(|count| *count += 1);
+    }
+}
+
+/// Attach to tabs, and to frames with processes of their own, before they run.
+pub(crate) fn auto_attach() -> Value {
+    json!({
+        "autoAttach": true,
+        "waitForDebuggerOnStart": true,
+        "flatten": true,
+        "filter": [{ "type": "page" }, { "type": "iframe" }],
+    })
+}
+
+async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) {
+    // A target that is gone meanwhile needs nothing any more; one that hangs fails the call that uses it.
+    match action {
+        Action::PrepareTab { session } => {
+            prepare(&connection.session(Arc::clone(&session)), Depth::Tab).await;
+            shared.tabs().set_ready(&session);
+        }
+        Action::PrepareFrame { session } => {
+            prepare(&connection.session(Arc::clone(&session)), Depth::Frame).await;
+            shared.tabs().set_ready(&session);
+        }
+        Action::Release { session } => release(&connection.session(session)).await,
+        Action::CloseTarget { target } => {
+            let params = json!({ "targetId": target });
+            send(&connection.browser(), "Target.closeTarget", params).await;
+        }
+        Action::CancelDownload { id } => {
+            send(
+                &connection.browser(),
+                "Browser.cancelDownload",
+                json!({ "guid": id }),
+            )
+            .await;
+        }
+        Action::AnswerDialog {
+            session,
+            accept,
+            text,
+        } => {
+            let params = json!({ "accept": accept, "promptText": text });
+            let session = connection.session(session);
+            send(&session, "Page.handleJavaScriptDialog", params).await;
+        }
+        Action::EndPage { session } => end_page(&connection.session(session)).await,
+    }
+    shared.changes.send_modify(|count| *count += 1);
+}
+
+/// Ends the process of a page that opens one dialog after the other. Nothing else works: a script that waits in a dialog
+/// is not ended by ending scripts, nor by closing its tab.
+async fn end_page(session: &CdpSession) {
+    let answer = async {
+        // The page has to hear of its end before its script goes on, and the two take different ways.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let params = json!({ "accept": false });
+        send(session, "Page.handleJavaScriptDialog", params).await;
+    };
+    tokio::join!(send(session, "Page.crash", json!({})), answer);
+}
+
+#[derive(PartialEq)]
+enum Depth {
+    Tab,
+    Frame,
+}
+
+/// Sends all of it at once; the browser carries it out in this order.
+async fn prepare(session: &CdpSession, depth: Depth) {
+    let own = async {
+        if depth == Depth::Tab {
+            let focus = json!({ "enabled": true });
+            tokio::join!(
+                send(session, "Emulation.setFocusEmulationEnabled", focus),
+                send(
+                    session,
+                    "Page.setInterceptFileChooserDialog",
+                    json!({ "enabled": true })
+                ),
+            );
+        }
+    };
+    tokio::join!(
+        send(session, "Page.enable", json!({})),
+        send(session, "Runtime.enable", json!({})),
+        send(session, "Network.enable", json!({ "maxPostDataSize": 0 })),
+        send(session, "Target.setAutoAttach", auto_attach()),
+        own,
+        release(session),
+    );
+}
+
+async fn release(session: &CdpSession) {
+    let _: Result<Value, _> = session
+        .call("Runtime.runIfWaitingForDebugger", NoParams {})
+        .await;
+}
+
+async fn send(session: &CdpSession, method: &'static str, params: Value) {
+    let _: Result<Value, _> = session.call(method, params).await;
+}

@@ -1,0 +1,157 @@
+//! The tabs of a browser: their state, which only events of the browser change, and what has to be done about an event.
+//! No I/O here; the supervisor of a [`Browser`](crate::Browser) carries the actions out.
+
+mod apply;
+mod tab;
+
+pub use tab::ContextKind;
+pub(crate) use tab::{FrameSession, Tab};
+
+use crate::BrowserError;
+use crate::downloads::Downloads;
+use crate::notice::Notices;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The most tabs of one browser. Popups past it are closed.
+pub(crate) const MOST_TABS: usize = 10;
+
+/// The name of a tab: `t1`, `t2`, … in the order in which they opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TabId(u32);
+
+impl std::fmt::Display for TabId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "t{}", self.0)
+    }
+}
+
+/// All tabs.
+#[derive(Debug, Default)]
+pub(crate) struct Tabs {
+    tabs: BTreeMap<TabId, Tab>,
+    active: Option<TabId>,
+    last: u32,
+    pub(crate) notices: Notices,
+    pub(crate) downloads: Downloads,
+    /// The context whose pages are files of the workspace.
+    pub(crate) files_context: Option<Arc<str>>,
+}
+
+/// What to do about an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Set up a new tab, then let it run.
+    PrepareTab {
+        session: Arc<str>,
+    },
+    /// Set up a frame that has a process of its own, then let it run.
+    PrepareFrame {
+        session: Arc<str>,
+    },
+    /// Let a target run that is of no interest.
+    Release {
+        session: Arc<str>,
+    },
+    CloseTarget {
+        target: Arc<str>,
+    },
+    CancelDownload {
+        id: Arc<str>,
+    },
+    AnswerDialog {
+        session: Arc<str>,
+        accept: bool,
+        text: String,
+    },
+    /// End the process of a page that nothing else stops.
+    EndPage {
+        session: Arc<str>,
+    },
+}
+
+impl Tabs {
+    /// The tab of this id.
+    pub(crate) fn tab(&self, id: TabId) -> Option<&Tab> {
+        self.tabs.get(&id)
+    }
+
+    pub(crate) fn tab_mut(&mut self, id: TabId) -> Option<&mut Tab> {
+        self.tabs.get_mut(&id)
+    }
+
+    /// All of them, in the order in which they opened.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TabId, &Tab)> {
+        self.tabs.iter().map(|(id, tab)| (*id, tab))
+    }
+
+    /// The tab that calls without a tab are about.
+    pub(crate) fn active(&self) -> Option<TabId> {
+        self.active
+    }
+
+    /// Makes a tab the active one.
+    pub(crate) fn activate(&mut self, id: TabId) {
+        self.active = Some(id);
+    }
+
+    /// The tab that a user or model names, such as `t2`.
+    pub(crate) fn find(&self, name: &str) -> Result<TabId, BrowserError> {
+        let number = name
+            .strip_prefix('t')
+            .and_then(|digits| digits.parse().ok());
+        let id = number.map(TabId).filter(|id| self.tabs.contains_key(id));
+        id.ok_or_else(|| BrowserError::UnknownTab {
+            tab: crate::notice::shorten(name),
+        })
+    }
+
+    /// The tab of a target.
+    pub(crate) fn of_target(&self, target: &str) -> Option<TabId> {
+        let mut tabs = self.tabs.iter();
+        tabs.find(|(_, tab)| &*tab.target == target)
+            .map(|(id, _)| *id)
+    }
+
+    /// Marks a tab or frame as set up.
+    pub(crate) fn set_ready(&mut self, session: &str) {
+        if let Some((_, tab)) = self.of_session(session) {
+            match tab.frames.get_mut(session) {
+                Some(frame) => frame.is_ready = true,
+                None => tab.is_ready = true,
+            }
+        }
+    }
+
+    /// Starts a call: no answer to dialogs is set, none from before counts, and downloads are
+    /// not allowed.
+    pub(crate) fn start_call(&mut self) {
+        self.downloads.are_allowed = false;
+        for tab in self.tabs.values_mut() {
+            tab.dialogs.start_call();
+        }
+    }
+
+    /// The tab to which a session belongs, its own or that of one of its frames.
+    fn of_session(&mut self, session: &str) -> Option<(TabId, &mut Tab)> {
+        self.tabs
+            .iter_mut()
+            .find(|(_, tab)| tab.has_session(session))
+            .map(|(id, tab)| (*id, tab))
+    }
+
+    fn add(&mut self, tab: Tab) -> TabId {
+        self.last += 1;
+        let id = TabId(self.last);
+        self.tabs.insert(id, tab);
+        self.active.get_or_insert(id);
+        id
+    }
+
+    fn remove(&mut self, id: TabId) {
+        self.tabs.remove(&id);
+        if self.active == Some(id) {
+            self.active = self.tabs.keys().next_back().copied();
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! How each event changes the tabs.
+
+use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
+use crate::cdp::Event;
+use crate::dialogs::{Opening, Reaction};
+use crate::downloads::DownloadReaction;
+use crate::notice::shorten;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Instant;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attached {
+    session_id: Arc<str>,
+    target_info: TargetInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TargetInfo {
+    target_id: Arc<str>,
+    r#type: String,
+    url: Arc<str>,
+    opener_id: Option<Arc<str>>,
+    browser_context_id: Option<Arc<str>>,
+    parent_frame_id: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detached {
+    session_id: Arc<str>,
+}
+
+#[derive(Deserialize)]
+struct Navigated {
+    frame: FrameInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameInfo {
+    id: Arc<str>,
+    parent_id: Option<Arc<str>>,
+    loader_id: Arc<str>,
+    url: Arc<str>,
+    unreachable_url: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MovedWithin {
+    frame_id: Arc<str>,
+    url: Arc<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    request_id: String,
+    r#type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseStart {
+    r#type: String,
+    frame_id: Option<Arc<str>>,
+    loader_id: Arc<str>,
+    response: Response,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    status: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChooserOpened {
+    backend_node_id: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Thrown {
+    exception_details: ExceptionDetails,
+}
+
+#[derive(Deserialize)]
+struct ExceptionDetails {
+    text: String,
+    exception: Option<Exception>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    description: Option<String>,
+}
+
+impl Tabs {
+    /// Takes an event in.
+    pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> Vec<Action> {
+        let Some(session) = &event.session else {
+            return self.apply_to_browser(event);
+        };
+        match event.method.as_str() {
+            "Target.attachedToTarget" => return self.attach_frame(event, session),
+            "Target.detachedFromTarget" => self.detach(event),
+            "Inspector.targetCrashed" => self.crash(session),
+            "Page.javascriptDialogOpening" => return self.open_dialog(event, session),
+            "Runtime.exceptionThrown" => self.note_exception(event, session),
+            _ => {
+                if let Some((_, tab)) = self.of_session(session) {
+                    apply_to_tab(tab, event, session, now);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn apply_to_browser(&mut self, event: &Event) -> Vec<Action> {
+        match event.method.as_str() {
+            "Target.attachedToTarget" => return self.attach_tab(event),
+            "Target.detachedFromTarget" => self.detach(event),
+            "Browser.downloadWillBegin" => {
+                if let Some(start) = event.read() {
+                    return download_action(self.downloads.start(start, &mut self.notices));
+                }
+            }
+            "Browser.downloadProgress" => {
+                if let Some(progress) = event.read() {
+                    return download_action(self.downloads.progress(progress, &mut self.notices));
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn attach_tab(&mut self, event: &Event) -> Vec<Action> {
+        let Some(Attached {
+            session_id: session,
+            target_info: info,
+        }) = event.read()
+        else {
+            return Vec::new();
+        };
+        if info.r#type != "page" {
+            return vec![Action::Release { session }];
+        }
+        let target = info.target_id;
+        let is_popup = info.opener_id.is_some();
+        if self.tabs.len() >= MOST_TABS {
+            self.notices.add(format!(
+                "a new tab was closed at once: {MOST_TABS} tabs are open, which is the limit"
+            ));
+            return vec![Action::CloseTarget { target }];
+        }
+        let is_file =
+            info.browser_context_id.is_some() && info.browser_context_id == self.files_context;
+        let context = if is_file {
+            ContextKind::Workspace
+        } else {
+            ContextKind::Web
+        };
+        let url = shorten(&info.url);
+        let id = self.add(Tab::new(target, Arc::clone(&session), info.url, context));
+        if is_popup {
+            let text =
+                format!("the page opened the tab {id} ({url}); switch to it with `browser_tabs`");
+            self.notices.add(text);
+        }
+        vec![Action::PrepareTab { session }]
+    }
+
+    fn attach_frame(&mut self, event: &Event, parent: &str) -> Vec<Action> {
+        let Some(Attached {
+            session_id: session,
+            target_info: info,
+        }) = event.read()
+        else {
+            return Vec::new();
+        };
+        let tab = self.of_session(parent).map(|(_, tab)| tab);
+        let (Some(tab), "iframe") = (tab, info.r#type.as_str()) else {
+            return vec![Action::Release { session }];
+        };
+        let frame = FrameSession {
+            frame: info.target_id,
+            parent: info.parent_frame_id,
+            is_ready: false,
+        };
+        tab.frames.insert(Arc::clone(&session), frame);
+        vec![Action::PrepareFrame { session }]
+    }
+
+    fn detach(&mut self, event: &Event) {
+        let Some(Detached { session_id }) = event.read() else {
+            return;
+        };
+        let Some((id, tab)) = self.of_session(&session_id) else {
+            return;
+        };
+        if tab.session == session_id {
+            self.remove(id);
+        } else {
+            tab.frames.remove(&session_id);
+        }
+    }
+
+    fn crash(&mut self, session: &str) {
+        let Some((id, tab)) = self.of_session(session) else {
+            return;
+        };
+        if &*tab.session == session {
+            tab.is_crashed = true;
+            tab.handles = Default::default();
+            self.notices.add(format!("the page in tab {id} crashed"));
+        } else {
+            self.notices.add(format!("a frame in tab {id} crashed"));
+        }
+    }
+
+    fn open_dialog(&mut self, event: &Event, session: &Arc<str>) -> Vec<Action> {
+        let mut tabs = self.tabs.values_mut();
+        let tab = tabs.find(|tab| tab.has_session(session));
+        let (Some(tab), Some(dialog)) = (tab, event.read::<Opening>()) else {
+            return Vec::new();
+        };
+        vec![match tab.dialogs.open(&dialog, &mut self.notices) {
+            Reaction::Answer { accept, text } => Action::AnswerDialog {
+                session: Arc::clone(session),
+                accept,
+                text,
+            },
+            Reaction::EndPage => Action::EndPage {
+                session: Arc::clone(&tab.session),
+            },
+        }]
+    }
+
+    fn note_exception(&mut self, event: &Event, session: &str) {
+        let known = self.of_session(session).is_some();
+        if let (true, Some(thrown)) = (known, event.read::<Thrown>()) {
+            let details = thrown.exception_details;
+            let description = details
+                .exception
+                .and_then(|exception| exception.description);
+            let text = description.unwrap_or(details.text);
+            let first = text.lines().next().unwrap_or_default();
+            let first = shorten(first);
+            self.notices
+                .add(format!("a script of the page failed: `{first}`"));
+        }
+    }
+}
+
+fn download_action(reaction: DownloadReaction) -> Vec<Action> {
+    match reaction {
+        DownloadReaction::Nothing => Vec::new(),
+        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id }],
+    }
+}
+
+fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
+    let is_top = &*tab.session == session;
+    match event.method.as_str() {
+        "Page.frameNavigated" if is_top => {
+            if let Some(Navigated { frame }) = event.read()
+                && frame.parent_id.is_none()
+            {
+                let url = frame.unreachable_url.unwrap_or(frame.url);
+                tab.start_document(frame.id, frame.loader_id, url);
+            }
+        }
+        "Page.navigatedWithinDocument" if is_top => {
+            if let Some(MovedWithin { frame_id, url }) = event.read()
+                && frame_id == tab.main_frame
+            {
+                tab.url = url;
+            }
+        }
+        "Page.loadEventFired" if is_top => tab.is_loaded = true,
+        "Page.fileChooserOpened" => {
+            tab.file_chooser = event
+                .read()
+                .and_then(|chooser: ChooserOpened| chooser.backend_node_id);
+        }
+        "Network.requestWillBeSent" => {
+            // Streams stay open as long as the page does.
+            let endless = ["EventSource", "WebSocket", "Ping", "Media"];
+            if let Some(request) = event.read::<Request>()
+                && !request
+                    .r#type
+                    .is_some_and(|kind| endless.contains(&kind.as_str()))
+            {
+                tab.start_request(request.request_id, now);
+            }
+        }
+        "Network.responseReceived" if is_top => {
+            if let Some(ResponseStart {
+                r#type,
+                frame_id,
+                loader_id,
+                response,
+            }) = event.read()
+                && r#type == "Document"
+                && frame_id.as_ref() == Some(&tab.main_frame)
+            {
+                if loader_id == tab.loader {
+                    tab.status = Some(response.status);
+                } else {
+                    tab.coming_status = Some((loader_id, response.status));
+                }
+            }
+        }
+        "Network.loadingFinished" | "Network.loadingFailed" => {
+            if let Some(request) = event.read::<Request>() {
+                tab.end_request(&request.request_id, now);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,138 @@
+//! One tab: its document, its frames, what it loads.
+
+use crate::dialogs::Dialogs;
+use crate::handles::Handles;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The most requests of one tab that are counted as under way.
+const MOST_REQUESTS: usize = 1000;
+
+/// What the pages of a tab can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextKind {
+    /// The web, through the guarded proxy.
+    Web,
+    /// Files of the workspace, and no network.
+    Workspace,
+}
+
+/// The state of a tab.
+#[derive(Debug)]
+pub(crate) struct Tab {
+    pub(crate) target: Arc<str>,
+    pub(crate) session: Arc<str>,
+    pub(crate) context: ContextKind,
+    pub(crate) is_ready: bool,
+    pub(crate) is_crashed: bool,
+    /// The id of the main frame; a target's id until the browser says otherwise.
+    pub(crate) main_frame: Arc<str>,
+    pub(crate) url: Arc<str>,
+    /// The id of the current document's load.
+    pub(crate) loader: Arc<str>,
+    pub(crate) is_loaded: bool,
+    /// The HTTP status of the current document.
+    pub(crate) status: Option<u16>,
+    /// The status of a document that is on its way, by its load.
+    pub(crate) coming_status: Option<(Arc<str>, u16)>,
+    /// Frames with processes of their own, by session.
+    pub(crate) frames: HashMap<Arc<str>, FrameSession>,
+    requests: HashSet<String>,
+    last_request: Option<Instant>,
+    pub(crate) dialogs: Dialogs,
+    pub(crate) handles: Handles,
+    /// The node of the file input whose chooser the page opened.
+    pub(crate) file_chooser: Option<i64>,
+}
+
+/// A frame with a process, and so a session, of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FrameSession {
+    pub(crate) frame: Arc<str>,
+    pub(crate) parent: Option<Arc<str>>,
+    pub(crate) is_ready: bool,
+}
+
+impl Tab {
+    pub(crate) fn new(
+        target: Arc<str>,
+        session: Arc<str>,
+        url: Arc<str>,
+        context: ContextKind,
+    ) -> Self {
+        Self {
+            main_frame: Arc::clone(&target),
+            target,
+            session,
+            context,
+            is_ready: false,
+            is_crashed: false,
+            url,
+            loader: "".into(),
+            is_loaded: true,
+            status: None,
+            coming_status: None,
+            frames: HashMap::new(),
+            requests: HashSet::new(),
+            last_request: None,
+            dialogs: Dialogs::default(),
+            handles: Handles::default(),
+            file_chooser: None,
+        }
+    }
+
+    pub(crate) fn has_session(&self, session: &str) -> bool {
+        &*self.session == session || self.frames.contains_key(session)
+    }
+
+    /// A new document replaces the current one.
+    pub(crate) fn start_document(&mut self, frame: Arc<str>, loader: Arc<str>, url: Arc<str>) {
+        self.status = match self.coming_status.take() {
+            Some((coming, status)) if coming == loader => Some(status),
+            _ => None,
+        };
+        self.main_frame = frame;
+        self.loader = loader;
+        self.url = url;
+        self.is_loaded = false;
+        self.is_crashed = false;
+        self.requests.clear();
+        self.handles = Handles::default();
+        self.file_chooser = None;
+    }
+
+    pub(crate) fn start_request(&mut self, id: String, now: Instant) {
+        if self.requests.len() < MOST_REQUESTS {
+            self.requests.insert(id);
+        }
+        self.last_request = Some(now);
+    }
+
+    pub(crate) fn end_request(&mut self, id: &str, now: Instant) {
+        if self.requests.remove(id) {
+            self.last_request = Some(now);
+        }
+    }
+
+    /// How much longer the network has to stay quiet until the page counts as settled; `None` while it loads.
+    pub(crate) fn quiet_in(&self, quiet: Duration, now: Instant) -> Option<Duration> {
+        if !self.is_loaded || !self.requests.is_empty() {
+            return None;
+        }
+        let since = self
+            .last_request
+            .map(|last| now.saturating_duration_since(last));
+        Some(since.map_or(Duration::ZERO, |since| quiet.saturating_sub(since)))
+    }
+
+    /// What keeps the page from being settled.
+    pub(crate) fn pending(&self) -> Option<String> {
+        match (self.is_loaded, self.requests.len()) {
+            (true, 0) => None,
+            (true, 1) => Some("a request is still under way".to_owned()),
+            (true, count) => Some(format!("{count} requests are still under way")),
+            (false, _) => Some("the page is still loading".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! `browser_navigate`: opens an address, a file of the workspace, or a link of the page.
+
+use super::describe_page;
+use crate::address::host_of;
+use crate::files_server::{FILES_HOST, file_address};
+use crate::navigation::Opened;
+use crate::sessions::{Need, Visit};
+use crate::{BrowserError, ContextKind, Sessions};
+use lango_core::{
+    Caller, Declaration, Effect, Inspection, Risk, SiteAccess, Subject, Tool, ToolError, ToolOutput,
+};
+use lango_net::Url;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const DESCRIPTION: &str = "Opens a page in the browser and waits until it is at rest: a web address (`url`), an HTML \
+    file of the workspace (`path`), or a link that browser_observe showed (`link`). Give exactly one of them. Addresses \
+    that you made up are asked for; links and search results are not.";
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NavigateArguments {
+    /// The address: http or https.
+    url: Option<String>,
+    /// A file or folder of the workspace, to see it as a page. Such a page has no network.
+    path: Option<String>,
+    /// The handle of a link on the current page, such as `e12`.
+    link: Option<String>,
+    /// Whether to save what is there as a file in the workspace's folder `downloads`.
+    #[serde(default)]
+    download: bool,
+}
+
+/// Where a call leads.
+#[derive(Debug)]
+enum Target {
+    Web { address: String, is_link: bool },
+    Workspace { address: String },
+}
+
+pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+    let declaration = Declaration {
+        name: "browser_navigate",
+        description: DESCRIPTION,
+        effect: Effect::Effect,
+        risk: Risk::Safe,
+        subject: Subject::Site,
+    };
+    let (running, looking) = (sessions.clone(), sessions.clone());
+    declaration.with_parts(
+        move |caller, arguments| run(running.clone(), caller, arguments),
+        None,
+        Some(Box::new(move |caller, arguments| {
+            let site = inspect(&looking, &caller, &arguments);
+            Box::pin(std::future::ready(Inspection {
+                site,
+                ..Inspection::default()
+            }))
+        })),
+    )
+}
+
+fn inspect(
+    sessions: &Sessions,
+    caller: &Caller,
+    arguments: &NavigateArguments,
+) -> Option<SiteAccess> {
+    // A call that would fail contacts nothing.
+    let target = find_target(sessions, caller, arguments).ok()?;
+    site_of(sessions, caller, &target, arguments.download)
+}
+
+/// The site that a target belongs to; none for the workspace.
+fn site_of(
+    sessions: &Sessions,
+    caller: &Caller,
+    target: &Target,
+    download: bool,
+) -> Option<SiteAccess> {
+    let Target::Web { address, is_link } = target else {
+        return None;
+    };
+    let host = host_of(address)?.into();
+    if download {
+        // Writes into the workspace: asked for like an act on the page, whether or not the address is known.
+        return Some(SiteAccess {
+            host,
+            url: None,
+            is_known: false,
+            summary: format!("download {address}").into(),
+        });
+    }
+    let seen = &sessions.setup().seen_links;
+    Some(SiteAccess {
+        host,
+        url: Some(address.as_str().into()),
+        is_known: *is_link || seen.contains(&caller.session, address),
+        summary: format!("open {address}").into(),
+    })
+}
+
+async fn run(
+    sessions: Sessions,
+    caller: Caller,
+    arguments: NavigateArguments,
+) -> Result<ToolOutput, ToolError> {
+    let target = find_target(&sessions, &caller, &arguments)?;
+    let site = site_of(&sessions, &caller, &target, arguments.download);
+    expect_inspected(site.as_ref(), &caller)?;
+    if let Target::Web { address, .. } = &target {
+        check_address(&sessions, address)?;
+    }
+    let visit = sessions.visit(&caller, Need::Any).await?;
+    if arguments.download {
+        visit.allow_downloads();
+    }
+    let opened = open(&visit, &target).await;
+    visit.end(opened).await
+}
+
+/// Refuses a site that is not the one which was inspected before the call was allowed. Whether an address is known may
+/// have changed since: that was judged then.
+pub(super) fn expect_inspected(
+    site: Option<&SiteAccess>,
+    caller: &Caller,
+) -> Result<(), ToolError> {
+    let inspected = caller.inspection.site.as_ref();
+    let part = |site: &SiteAccess| (site.host.clone(), site.url.clone(), site.summary.clone());
+    if site.map(part) == inspected.map(part) {
+        return Ok(());
+    }
+    Err(ToolError::trusted(
+        "the page changed since the call was allowed, and it would contact another site now; observe the page and call again",
+    ))
+}
+
+/// Refuses what the guard refuses, before a browser is started for it.
+pub(super) fn check_address(sessions: &Sessions, address: &str) -> Result<(), ToolError> {
+    let url = Url::parse(address).map_err(|error| unusable(address, &error))?;
+    let checked = sessions.setup().launcher.egress.check(&url);
+    checked.map_err(|refusal| ToolError::new(refusal.to_string()))?;
+    Ok(())
+}
+
+fn find_target(
+    sessions: &Sessions,
+    caller: &Caller,
+    arguments: &NavigateArguments,
+) -> Result<Target, ToolError> {
+    let (address, is_link) = match (&arguments.url, &arguments.path, &arguments.link) {
+        (Some(url), None, None) => (url.trim().to_owned(), false),
+        (None, Some(path), None) => {
+            let workspace = sessions.setup().launcher.workspace.clone();
+            // Says in a file tool's words if it is missing.
+            workspace.open_entry(path)?;
+            let address = file_address(path.trim_start_matches("./"));
+            return Ok(Target::Workspace { address });
+        }
+        (None, None, Some(link)) => {
+            let page = sessions.peek(&caller.session).ok_or(BrowserError::NoPage)?;
+            let element = page.active_page()?.element(link)?;
+            let address = element.link.ok_or_else(|| {
+                let text = format!("`{link}` is not a link; use `browser_act` to click it");
+                ToolError::trusted(text)
+            })?;
+            (address.to_string(), true)
+        }
+        _ => {
+            return Err(ToolError::trusted(
+                "give exactly one of `url`, `path` and `link`",
+            ));
+        }
+    };
+    let url = Url::parse(&address).map_err(|error| unusable(&address, &error))?;
+    if is_link && url.host_str() == Some(FILES_HOST) {
+        return Ok(Target::Workspace { address });
+    }
+    Ok(Target::Web { address, is_link })
+}
+
+fn unusable(address: &str, error: &dyn std::fmt::Display) -> ToolError {
+    let address = crate::notice::shorten(address);
+    ToolError::new(format!(
+        "`{address}` is not an address: {error}; give one like `https://example.com/page`"
+    ))
+}
+
+async fn open(visit: &Visit, target: &Target) -> Result<String, BrowserError> {
+    let (address, context) = match target {
+        Target::Web { address, .. } => (address, ContextKind::Web),
+        Target::Workspace { address } => (address, ContextKind::Workspace),
+    };
+    open_in(visit, address, context).await
+}
+
+/// Opens an address and says where that led.
+pub(super) async fn open_in(
+    visit: &Visit,
+    address: &str,
+    context: ContextKind,
+) -> Result<String, BrowserError> {
+    let page = visit.browser().page_in(context).await?;
+    let asked = host_of(address);
+    let opened = page.open(address).await;
+    let refused = |reason: String| BrowserError::Navigation {
+        address: crate::notice::shorten(address),
+        reason,
+    };
+    let settled = match opened {
+        Ok(Opened::Page(settled)) => settled,
+        Ok(Opened::Download) => {
+            return Ok("The address is a file to download, not a page.\n".to_owned());
+        }
+        Err(error @ BrowserError::Navigation { .. }) => {
+            let refusal = visit.refusal_of(asked.as_deref());
+            return Err(refusal.map_or(error, refused));
+        }
+        Err(error) => return Err(error),
+    };
+    // Over plain HTTP a refusal of the proxy looks like a page.
+    if page.status() == Some(403)
+        && let Some(refusal) = visit.refusal_of(page.host().as_deref())
+    {
+        return Err(refused(refusal));
+    }
+    let mut text = format!("Opened {}\n", describe_page(&page).await);
+    if let (Some(asked), Some(arrived)) = (asked, page.host())
+        && asked != arrived
+    {
+        text.push_str(&format!(
+            "[the site redirected to another host: {arrived}]\n"
+        ));
+    }
+    if let Some(pending) = settled.pending {
+        text.push_str(&format!("[not at rest after 10 s: {pending}]\n"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,77 @@
+//! `browser_tabs`: the open tabs; switching between them, closing one.
+
+use super::describe_page;
+use crate::sessions::{Need, Visit};
+use crate::{BrowserError, Sessions};
+use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const DESCRIPTION: &str = "Lists the open tabs, switches to one, or closes one. Other browser tools are about the active tab.";
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TabsArguments {
+    action: TabsAction,
+    /// The tab, such as `t2`: for `switch` and `close`.
+    tab: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum TabsAction {
+    List,
+    Switch,
+    Close,
+}
+
+pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+    let declaration = Declaration {
+        name: "browser_tabs",
+        description: DESCRIPTION,
+        effect: Effect::Idempotent,
+        risk: Risk::Safe,
+        subject: Subject::Arguments,
+    };
+    let sessions = sessions.clone();
+    declaration.with_code(move |caller, arguments: TabsArguments| {
+        let sessions = sessions.clone();
+        async move {
+            let visit = sessions.visit(&caller, Need::Open).await?;
+            let done = act(&visit, &arguments).await;
+            visit.end(done).await
+        }
+    })
+}
+
+async fn act(visit: &Visit, arguments: &TabsArguments) -> Result<String, BrowserError> {
+    let browser = visit.browser();
+    let tab = arguments.tab.as_deref().unwrap_or_default();
+    let mut text = String::new();
+    match arguments.action {
+        TabsAction::List => {}
+        TabsAction::Switch => {
+            let page = browser.switch(tab)?;
+            text = format!("Switched to {tab}: {}\n", describe_page(&page).await);
+        }
+        TabsAction::Close => {
+            browser.close_tab(tab).await?;
+            text = format!("Closed {tab}\n");
+        }
+    }
+    let tabs = browser.list();
+    if tabs.is_empty() {
+        text.push_str("No tab is open.\n");
+    }
+    for tab in tabs {
+        let mark = match (tab.is_active, tab.is_crashed) {
+            (_, true) => " (crashed)",
+            (true, false) => " (active)",
+            (false, false) => "",
+        };
+        let url = crate::notice::shorten(&tab.url);
+        text.push_str(&format!("{}{mark}: {url}\n", tab.id));
+    }
+    Ok(text)
+}

@@ -1,0 +1,108 @@
+//! The budgets of turns.
+
+use crate::support::{Server, ok, url};
+use lango_core::{SessionId, TurnId};
+use lango_net::{Egress, EgressLimits, EgressRules, HeaderMap, Reason};
+
+fn limits(requests: u64, total_bytes: u64) -> EgressLimits {
+    EgressLimits {
+        requests,
+        total_bytes,
+        ..EgressLimits::default()
+    }
+}
+
+async fn server(egress_limits: EgressLimits) -> (Server, Egress) {
+    let server = Server::start(|_| ok(&"x".repeat(1000))).await;
+    let allow = vec![server.address.to_string().parse().unwrap()];
+    let rules = EgressRules {
+        allow,
+        deny: Vec::new(),
+    };
+    (server, Egress::new(rules, egress_limits))
+}
+
+#[tokio::test]
+async fn a_turn_that_made_its_requests_makes_no_more_and_the_next_turn_starts_anew() {
+    let (server, egress) = server(limits(2, u64::MAX)).await;
+    let (session, url) = (
+        SessionId::from("s"),
+        url(&format!("http://{}/", server.address)),
+    );
+    let first = egress.budgets().of(&session, &TurnId::from("1"));
+    for _ in 0..2 {
+        egress
+            .client()
+            .get(&url, &HeaderMap::new(), &first)
+            .await
+            .unwrap();
+    }
+    let same = egress.budgets().of(&session, &TurnId::from("1"));
+    let error = egress
+        .client()
+        .get(&url, &HeaderMap::new(), &same)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.refusal().unwrap().reason,
+        Reason::OutOfRequests { limit: 2 }
+    );
+    assert!(error.to_string().contains("egress.maxRequests"), "{error}");
+    assert_eq!(server.count(), 2);
+    let next = egress.budgets().of(&session, &TurnId::from("2"));
+    egress
+        .client()
+        .get(&url, &HeaderMap::new(), &next)
+        .await
+        .unwrap();
+    assert_eq!(next.usage().requests, 1);
+}
+
+#[tokio::test]
+async fn a_turn_that_moved_its_bytes_is_stopped_in_the_middle_of_a_body() {
+    let (server, egress) = server(limits(10, 1500)).await;
+    let budget = egress
+        .budgets()
+        .of(&SessionId::from("s"), &TurnId::from("1"));
+    let url = url(&format!("http://{}/", server.address));
+    egress
+        .client()
+        .get(&url, &HeaderMap::new(), &budget)
+        .await
+        .unwrap();
+    let error = egress
+        .client()
+        .get(&url, &HeaderMap::new(), &budget)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.refusal().unwrap().reason,
+        Reason::OutOfBytes { limit: 1500 }
+    );
+    let error = egress
+        .client()
+        .get(&url, &HeaderMap::new(), &budget)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("egress.maxBytes"), "{error}");
+    assert_eq!(server.count(), 2, "a spent budget opens no connection");
+}
+
+#[test]
+fn sessions_have_budgets_of_their_own_and_old_ones_are_forgotten() {
+    let egress = Egress::new(EgressRules::default(), EgressLimits::default());
+    let turn = TurnId::from("t");
+    let kept = egress.budgets().of(&SessionId::from("kept"), &turn);
+    for index in 0..3000 {
+        let session = SessionId::from(format!("s{index}").as_str());
+        let budget = egress.budgets().of(&session, &turn);
+        assert_eq!(budget.usage().requests, 0);
+    }
+    // A budget that is in use outlives thousands of others.
+    let again = egress.budgets().of(&SessionId::from("kept"), &turn);
+    drop(kept);
+    assert_eq!(
+        format!("{again:?}"),
+        format!("{:?}", egress.budgets().of(&SessionId::from("kept"), &turn))
+    );
+}

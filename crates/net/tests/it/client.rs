@@ -1,0 +1,264 @@
+//! The guarded client over loopback: redirects, sizes, times.
+
+use crate::support::{Server, budget, egress, limited, ok, redirect, url};
+use flate2::write::GzEncoder;
+use lango_net::header::{AUTHORIZATION, HeaderValue};
+use lango_net::{Check, Egress, EgressError, EgressLimits, Fetched, HeaderMap, Reason};
+use std::io::Write;
+use std::time::Duration;
+
+async fn get(egress: &Egress, text: &str) -> Result<Fetched, EgressError> {
+    let url = url(text);
+    egress
+        .client()
+        .get(&url, &HeaderMap::new(), &budget())
+        .await
+}
+
+fn allowing(server: &Server) -> Egress {
+    egress(&[&server.address.to_string()], &[], &[])
+}
+
+#[tokio::test]
+async fn a_page_is_fetched_from_an_allowed_address_and_from_no_other() {
+    let server = Server::start(|_| ok("hello")).await;
+    let address = format!("http://{}/a/b?c=d#e", server.address);
+    let error = get(&egress(&[], &[], &[]), &address).await.unwrap_err();
+    assert!(error.refusal().is_some(), "{error}");
+    assert_eq!(server.count(), 0);
+    let fetched = get(&allowing(&server), &address).await.unwrap();
+    assert_eq!(
+        (fetched.status, fetched.body.as_slice(), fetched.was_cut),
+        (200, &b"hello"[..], false)
+    );
+    let head = server.head(0).to_lowercase();
+    assert!(head.starts_with("get /a/b?c=d http/1.1\r\n"), "{head}");
+    assert!(
+        head.contains(&format!("host: {}\r\n", server.address)),
+        "{head}"
+    );
+    assert!(head.contains("user-agent: lango/"), "{head}");
+}
+
+#[tokio::test]
+async fn every_kind_of_redirect_is_checked_before_it_is_followed() {
+    let secret = Server::start(|_| ok("secret")).await;
+    let target = format!("http://{}/", secret.address);
+    for status in [301, 302, 303, 307, 308] {
+        let location = target.clone();
+        let server = Server::start(move |_| redirect(status, &location)).await;
+        let error = get(&allowing(&server), &format!("http://{}/", server.address))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error.refusal().unwrap().reason, Reason::Address { .. }),
+            "{error}"
+        );
+        assert_eq!((server.count(), secret.count()), (1, 0));
+        // Without the check the redirect is followed: the test can fail.
+        let open = allowing(&server).without(Check::Redirects);
+        let fetched = get(&open, &format!("http://{}/", server.address))
+            .await
+            .unwrap();
+        assert_eq!(fetched.body, b"secret");
+        secret
+            .connections
+            .store(0, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_scheme_is_refused() {
+    for location in [
+        "file:///etc/passwd",
+        "ftp://example.com/",
+        "data:text/plain,x",
+        "gopher://127.0.0.1:6379/_x",
+    ] {
+        let server = Server::start(move |_| redirect(302, location)).await;
+        let error = get(&allowing(&server), &format!("http://{}/", server.address))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error.refusal().unwrap().reason, Reason::Scheme(_)),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_followed_up_to_the_limit_and_reported() {
+    let server = Server::start(|head| match head.split(' ').nth(1).unwrap() {
+        "/end" => ok("end"),
+        "/loop" => redirect(302, "/loop"),
+        "/relative" => redirect(302, "end"),
+        other => panic!("{other}"),
+    })
+    .await;
+    let egress = allowing(&server);
+    let base = format!("http://{}", server.address);
+    let fetched = get(&egress, &format!("{base}/relative")).await.unwrap();
+    assert_eq!(fetched.final_url.as_str(), format!("{base}/end"));
+    assert_eq!(fetched.redirects, [url(&format!("{base}/relative"))]);
+    assert!(!fetched.was_downgraded);
+    let error = get(&egress, &format!("{base}/loop")).await.unwrap_err();
+    assert!(
+        matches!(error, EgressError::TooManyRedirects { limit: 10, .. }),
+        "{error}"
+    );
+    assert_eq!(server.count(), 2 + 11);
+}
+
+#[tokio::test]
+async fn headers_of_the_caller_do_not_follow_to_another_origin() {
+    let other = Server::start(|_| ok("")).await;
+    let location = format!("http://{}/", other.address);
+    let server = Server::start(move |head| {
+        if head.starts_with("GET /near") {
+            redirect(302, "/far")
+        } else {
+            redirect(302, &location)
+        }
+    })
+    .await;
+    let egress = egress(
+        &[&server.address.to_string(), &other.address.to_string()],
+        &[],
+        &[],
+    );
+    let mut headers = HeaderMap::new();
+    headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer x"));
+    headers.insert("host", HeaderValue::from_static("evil.example"));
+    let url = url(&format!("http://{}/near", server.address));
+    egress
+        .client()
+        .get(&url, &headers, &budget())
+        .await
+        .unwrap();
+    assert!(server.head(0).contains("Bearer x") && server.head(1).contains("Bearer x"));
+    assert!(!server.head(0).contains("evil.example"));
+    assert!(!other.head(0).contains("Bearer x"), "{}", other.head(0));
+}
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(body).unwrap();
+    let body = encoder.finish().unwrap();
+    let mut response = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    response.extend(body);
+    response
+}
+
+#[tokio::test]
+async fn a_body_is_cut_where_it_becomes_too_long_and_a_bomb_is_not_unpacked() {
+    let limits = EgressLimits {
+        response_bytes: 10_000,
+        ..EgressLimits::default()
+    };
+    let server = Server::start(|head| match head.split(' ').nth(1).unwrap() {
+        "/bomb" => gzip(&vec![b'x'; 50_000_000]),
+        "/gzip" => gzip(b"unpacked"),
+        "/exact" => ok(&"x".repeat(10_000)),
+        _ => ok(&"x".repeat(5_000_000)),
+    })
+    .await;
+    let egress = limited(&[&server.address.to_string()], &[], &[], limits);
+    let base = format!("http://{}", server.address);
+    for path in ["/long", "/bomb"] {
+        let fetched = get(&egress, &format!("{base}{path}")).await.unwrap();
+        assert_eq!(
+            (fetched.body.len(), fetched.was_cut),
+            (10_000, true),
+            "{path}"
+        );
+    }
+    let exact = get(&egress, &format!("{base}/exact")).await.unwrap();
+    assert_eq!((exact.body.len(), exact.was_cut), (10_000, false));
+    let small = get(&egress, &format!("{base}/gzip")).await.unwrap();
+    assert_eq!(small.body, b"unpacked");
+    assert!(!small.headers.contains_key("content-encoding"));
+    assert!(
+        server
+            .head(0)
+            .to_lowercase()
+            .contains("accept-encoding: gzip\r\n")
+    );
+}
+
+#[tokio::test]
+async fn a_broken_response_is_an_error_and_not_a_page() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
+        "SSH-2.0-OpenSSH_9\r\n",
+        "",
+    ] {
+        let server = Server::start(move |_| answer.as_bytes().to_vec()).await;
+        let error = get(&allowing(&server), &format!("http://{}/", server.address))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, EgressError::Http { .. }),
+            "{answer}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_head_without_end_is_an_error() {
+    let server = Server::start(|_| {
+        let header = format!("X: {}\r\n", "y".repeat(1000));
+        format!("HTTP/1.1 200 OK\r\n{}", header.repeat(500)).into_bytes()
+    })
+    .await;
+    let error = get(&allowing(&server), &format!("http://{}/", server.address))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, EgressError::Http { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up() {
+    let limits = EgressLimits {
+        idle_time: Duration::from_millis(100),
+        request_time: Duration::from_millis(400),
+        ..EgressLimits::default()
+    };
+    // Neither server ever closes: the connection is kept by the task of the other side's reader.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        for (index, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            if index == 0 {
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+                    .unwrap();
+            }
+            kept.push(stream);
+        }
+    });
+    let egress = limited(&[&address.to_string()], &[], &[], limits);
+    let error = get(&egress, &format!("http://{address}/"))
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("did not continue its response within 0.1 s"),
+        "{error}"
+    );
+    let error = get(&egress, &format!("http://{address}/"))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("did not answer within 0.4 s"),
+        "{error}"
+    );
+}

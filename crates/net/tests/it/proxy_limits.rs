@@ -1,0 +1,165 @@
+//! The bounds of the proxy: bytes, silence, connections, refusals.
+
+use crate::proxy::{say, serve};
+use crate::support::{Server, budget, egress, limited, ok, read_head};
+use lango_net::{Budget, EgressLimits, Reason};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+fn bytes(total_bytes: u64) -> Budget {
+    Budget::new(&EgressLimits {
+        total_bytes,
+        ..EgressLimits::default()
+    })
+}
+
+#[tokio::test]
+async fn a_response_ends_where_the_bytes_of_the_turn_end() {
+    let server = Server::start(|_| ok(&"x".repeat(3_000_000))).await;
+    let (proxy, handle) = serve(
+        egress(&[&server.address.to_string()], &[], &[]),
+        None,
+        bytes(100_000),
+    );
+    let answer = say(
+        proxy,
+        &format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address),
+    )
+    .await;
+    assert!(answer.len() < 100_500, "{}", answer.len());
+    assert_eq!(
+        handle.refusals()[0].reason,
+        Reason::OutOfBytes { limit: 100_000 }
+    );
+}
+
+#[tokio::test]
+async fn a_tunnel_ends_where_the_bytes_of_the_turn_end_in_either_direction() {
+    for is_upload in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let received = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            if !is_upload {
+                let _ = stream.write_all(&vec![b'x'; 3_000_000]).await;
+            }
+            let mut all = Vec::new();
+            let _ = stream.read_to_end(&mut all).await;
+            all.len()
+        });
+        let (proxy, handle) = serve(
+            egress(&[&address.to_string()], &[], &[]),
+            None,
+            bytes(100_000),
+        );
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
+        stream
+            .write_all(format!("CONNECT {address} HTTP/1.1\r\n\r\n").as_bytes())
+            .await
+            .unwrap();
+        read_head(&mut stream).await;
+        if is_upload {
+            let _ = stream.write_all(&vec![b'x'; 3_000_000]).await;
+        }
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all).await;
+        assert!(all.len() <= 100_000 && received.await.unwrap() <= 100_000);
+        assert_eq!(
+            handle.refusals()[0].reason,
+            Reason::OutOfBytes { limit: 100_000 }
+        );
+    }
+}
+
+#[tokio::test]
+async fn silence_ends_tunnels_and_responses() {
+    let limits = EgressLimits {
+        idle_time: Duration::from_millis(100),
+        tunnel_idle_time: Duration::from_millis(100),
+        request_time: Duration::from_millis(200),
+        ..EgressLimits::default()
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            if kept.len() == 1 {
+                let _ = stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+                    .await;
+            }
+            kept.push(stream);
+        }
+    });
+    let (proxy, _handle) = serve(
+        limited(&[&address.to_string()], &[], &[], limits),
+        None,
+        budget(),
+    );
+    let answer = say(proxy, &format!("CONNECT {address} HTTP/1.1\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let get = format!("GET http://{address}/ HTTP/1.1\r\nHost: x\r\n\r\n");
+    let answer = say(proxy, &get).await;
+    assert!(answer.ends_with("abc"), "{answer}");
+    let answer = say(proxy, &get).await;
+    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_wait_and_are_served_later() {
+    let server = Server::start(|_| ok("fine")).await;
+    let (proxy, _handle) = serve(
+        egress(&[&server.address.to_string()], &[], &[]),
+        None,
+        budget(),
+    );
+    let mut held = Vec::new();
+    for _ in 0..256 {
+        held.push(TcpStream::connect(proxy).await.unwrap());
+    }
+    let request = format!(
+        "GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        server.address
+    );
+    let mut late = TcpStream::connect(proxy).await.unwrap();
+    late.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let waiting = tokio::time::timeout(Duration::from_millis(300), late.read_to_end(&mut answer));
+    assert!(waiting.await.is_err(), "it is served beside 256 others");
+    drop(held);
+    let served = tokio::time::timeout(Duration::from_secs(5), late.read_to_end(&mut answer));
+    served.await.unwrap().unwrap();
+    assert!(answer.ends_with(b"fine"));
+}
+
+#[tokio::test]
+async fn the_list_of_refusals_has_an_end_and_says_so() {
+    let (proxy, handle) = serve(egress(&[], &[], &[]), None, budget());
+    for index in 0..70 {
+        say(
+            proxy,
+            &format!("CONNECT 10.0.0.{index}:443 HTTP/1.1\r\n\r\n"),
+        )
+        .await;
+    }
+    let refusals = handle.refusals();
+    assert_eq!(refusals.len(), 65);
+    assert_eq!(
+        refusals[64].to_string(),
+        "more destinations were refused (6 requests)"
+    );
+}
+
+#[tokio::test]
+async fn a_head_without_end_is_refused() {
+    let (proxy, _handle) = serve(egress(&[], &[], &[]), None, budget());
+    let header = format!("X: {}\r\n", "y".repeat(1000));
+    let answer = say(
+        proxy,
+        &format!("GET http://a.example/ HTTP/1.1\r\n{}", header.repeat(200)),
+    )
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+}

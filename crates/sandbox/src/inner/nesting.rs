@@ -1,0 +1,70 @@
+//! Tries what Chromium's own sandbox begins with: a user namespace below the command's own, its maps, another one in it, and
+//! in that a changed root and namespaces for processes and the network. Some kernels and administrators forbid it.
+
+use std::ffi::CStr;
+use std::io::{self, Write};
+
+/// Tries it, prints what failed, and ends.
+pub(super) fn run() -> ! {
+    // SAFETY: asks for numbers.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    let code = match in_child(libc::CLONE_NEWUSER, || nested(user, group)) {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = writeln!(io::stdout(), "create a user namespace: {error}");
+            1
+        }
+    };
+    std::process::exit(code)
+}
+
+fn nested(user: u32, group: u32) -> i32 {
+    let steps = || -> Result<(), (&str, io::Error)> {
+        let map = |id: u32| format!("{id} {id} 1");
+        let write = |file: &str, text: &str| std::fs::write(format!("/proc/self/{file}"), text);
+        write("setgroups", "deny").map_err(|error| ("close the groups of it", error))?;
+        write("gid_map", &map(group)).map_err(|error| ("map the group into it", error))?;
+        write("uid_map", &map(user)).map_err(|error| ("map the user into it", error))?;
+        // SAFETY: concerns this process alone, which is about to end.
+        check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into())
+            .map_err(|error| ("create a user namespace in it", error))?;
+        let both = libc::CLONE_NEWPID | libc::CLONE_NEWNET;
+        in_child(both, || 0).map_err(|error| ("create namespaces in it", error))?;
+        let root: &CStr = c"/proc/self/fdinfo";
+        // SAFETY: the path is a constant, and the root that of this process alone.
+        check(unsafe { libc::chroot(root.as_ptr()) }.into())
+            .map_err(|error| ("change the root in it", error))
+    };
+    match steps() {
+        Ok(()) => 0,
+        Err((step, error)) => {
+            let _ = writeln!(io::stdout(), "{step}: {error}");
+            1
+        }
+    }
+}
+
+/// Runs this in a new process with new namespaces. An error says that there was none; what failed in it, it printed.
+fn in_child(namespaces: libc::c_int, work: impl FnOnce() -> i32) -> io::Result<()> {
+    let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
+    // SAFETY: without a stack of its own the child goes on as after `fork`; this process has one thread.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    if child == 0 {
+        std::process::exit(work());
+    }
+    check(child)?;
+    let mut status = 0;
+    // SAFETY: writes to a number that lives.
+    check(unsafe { libc::waitpid(child as libc::pid_t, &raw mut status, 0) }.into())?;
+    if status != 0 {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+fn check(answer: libc::c_long) -> io::Result<()> {
+    match answer {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

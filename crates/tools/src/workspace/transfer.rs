@@ -1,0 +1,102 @@
+//! Files of the workspace for other parts of lango: opened for reading, or created without replacing anything. Both go
+//! by the same handles and the same policy as the file tools.
+
+use super::Workspace;
+use crate::file_error::FileError;
+use crate::spot::Spot;
+use cap_std::fs::OpenOptions;
+use lango_core::ToolError;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// How many names are tried for a new file.
+const MOST_NAMES: usize = 100;
+
+/// What is at a path of the workspace.
+#[derive(Debug)]
+pub enum WorkspaceEntry {
+    /// A regular file, opened for reading.
+    File {
+        /// The file.
+        file: File,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A folder.
+    Folder,
+}
+
+impl Workspace {
+    /// Opens the file at a path relative to the workspace, or says that it is a folder. Hidden files are missing.
+    pub fn open_entry(&self, path: &str) -> Result<WorkspaceEntry, ToolError> {
+        match self.locate(path)?.target()?.open_file() {
+            Ok((file, size)) => Ok(WorkspaceEntry::File {
+                file: file.into_std(),
+                size,
+            }),
+            Err(FileError::IsFolder { .. }) => Ok(WorkspaceEntry::Folder),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Creates a file in a folder of the workspace and fills it. If the name is taken, a number is added to it. Returns
+    /// its path relative to the workspace. A name that other programs act on is refused.
+    pub fn save_new(
+        &self,
+        folder: &str,
+        name: &str,
+        content: &mut dyn Read,
+    ) -> Result<String, ToolError> {
+        for number in 1..=MOST_NAMES {
+            let path = format!("{folder}/{}", numbered(name, number));
+            let mut spot = self.locate(&path)?.file_destination()?;
+            if let Some(guarded) = spot.guarded() {
+                let (path, reason) = (guarded.path.to_string(), guarded.reason.to_string());
+                return Err(FileError::NotAsked { path, reason }.into());
+            }
+            spot.make_parents()?;
+            match fill_new(&spot, content) {
+                Ok(true) => return Ok(path),
+                Ok(false) => {}
+                Err(cause) => {
+                    return Err(FileError::NotWritten { path, cause }.into());
+                }
+            }
+        }
+        let path = format!("{folder}/{name}");
+        Err(FileError::Occupied { path }.into())
+    }
+}
+
+/// Fills a new file; `false` if something is there.
+fn fill_new(spot: &Spot<'_>, content: &mut dyn Read) -> io::Result<bool> {
+    let Some((folder, name)) = spot.parent_and_name() else {
+        return Ok(false);
+    };
+    let options = OpenOptions::new().write(true).create_new(true).clone();
+    let mut file = match folder.dir().open_with(name, &options) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let filled = io::copy(content, &mut file).and_then(|_| file.flush());
+    if filled.is_err() {
+        // The reason to report is why it was not written.
+        let _ = folder.dir().remove_file(name);
+    }
+    filled.map(|()| true)
+}
+
+/// `report.pdf`, `report-2.pdf`, `report-3.pdf`.
+fn numbered(name: &str, number: usize) -> String {
+    if number == 1 {
+        return name.to_owned();
+    }
+    let path = Path::new(name);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match path.extension() {
+        Some(extension) => format!("{stem}-{number}.{}", extension.to_string_lossy()),
+        None => format!("{stem}-{number}"),
+    }
+}

@@ -22,6 +22,7 @@ mod deleting;
 mod disk;
 mod doctor;
 mod environment;
+mod exec_network;
 mod exposure;
 mod full;
 mod grants;

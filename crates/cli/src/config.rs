@@ -26,7 +26,7 @@ mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 pub use duration::{parse as duration, parse_age as age};
-pub use egress::{AllowedHosts, EgressSettings};
+pub use egress::{AllowedHosts, EgressSettings, NetworkAccess};
 pub use keys::{KEYS, Key};
 pub use mcp::{Capability, McpServer, McpSettings};
 pub use model_settings::{OutputTokens, Temperature};

@@ -9,7 +9,7 @@ use crate::markdown::sanitize;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
 use lango_models::Offline;
-use lango_sandbox::{Network, Strength};
+use lango_sandbox::Strength;
 use lango_store::VectorSearch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -228,11 +228,7 @@ fn describe_reach(app: &App) -> String {
             paths.collect::<Vec<_>>().join(", ")
         }
     };
-    let network = match policy.network {
-        Network::None => "closed",
-        Network::Proxied => "through a proxy (tools.exec.network)",
-        Network::Host => "open (tools.exec.network)",
-    };
+    let network = egress::describe_access(&app.loaded.settings.tools.exec.network);
     format!(
         "read: {}; write: {}; network: {network}",
         list(&policy.read),

@@ -11,7 +11,7 @@ use lango_models::{Api, Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::duration::Lease;
-use super::egress::EgressSettings;
+use super::egress::{EgressSettings, NetworkAccess};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::model_settings::{OutputTokens, Temperature};
@@ -134,8 +134,8 @@ pub struct ExecSettings {
     pub read: Vec<PathBuf>,
     /// More that may be changed.
     pub write: Vec<PathBuf>,
-    /// Whether commands reach the network.
-    pub network: bool,
+    /// What commands reach of the network.
+    pub network: NetworkAccess,
     /// Whether commands may create git repositories in the workspace.
     pub allow_git_init: bool,
     /// Processes that a command may have at once.
@@ -282,7 +282,7 @@ impl Settings {
                 exec: ExecSettings {
                     read: Vec::new(),
                     write: Vec::new(),
-                    network: false,
+                    network: NetworkAccess::Closed,
                     allow_git_init: false,
                     max_processes: 256,
                     max_memory_mb: 4096,

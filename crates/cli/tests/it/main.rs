@@ -23,6 +23,7 @@ mod disk;
 mod doctor;
 mod egress;
 mod environment;
+mod exec_network;
 mod exposure;
 mod full;
 mod grants;

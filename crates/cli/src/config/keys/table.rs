@@ -176,7 +176,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "tools.exec.network",
-        help: "whether commands reach the network",
+        help: "hosts that commands may contact, through a proxy; `true` opens the network without one",
         field: |settings, _| &mut settings.tools.exec.network,
         untrusted: Untrusted::Ignored,
     },

@@ -25,9 +25,19 @@ pub struct Browser {
     life: Arc<Life>,
 }
 
+/// The proxies of the two kinds of pages, as addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct ContextProxies<'a> {
+    /// For pages of the web.
+    pub web: &'a str,
+    /// For pages of the workspace.
+    pub files: &'a str,
+}
+
 /// What pages and the supervisor share.
 pub(crate) struct Shared {
     tabs: Mutex<Tabs>,
+    pub(crate) web_context: Arc<str>,
     /// Raised by every event.
     pub(crate) changes: watch::Sender<u64>,
 }
@@ -53,31 +63,26 @@ struct NewTarget {
 }
 
 impl Browser {
-    /// Takes over a browser that listens on these pipes. `resources` are dropped with it: its process, its directory,
-    /// the servers that it talks to.
+    /// Takes over a browser that listens on these pipes. Pages of the web and of the workspace get a context each, with
+    /// its own proxy; what the browser asks for on its own account has no part in them. `resources` are dropped with it:
+    /// its process, its directory, the servers that it talks to.
     pub async fn attach(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        files_proxy: &str,
+        proxies: ContextProxies<'_>,
         resources: impl Any + Send + Sync,
     ) -> Result<Self, BrowserError> {
         let (connection, events) = Connection::open(reader, writer);
         let root = connection.browser();
-        let context = json!({
-            "disposeOnDetach": true,
-            "proxyServer": files_proxy,
-            "proxyBypassList": "<-loopback>",
-        });
-        let context: NewContext = root
-            .call_within(START_TIME, "Target.createBrowserContext", context)
-            .await?;
-        let shared = Arc::new(Shared::new(context.browser_context_id.clone()));
+        let web_context = create_context(&root, proxies.web).await?;
+        let files_context = create_context(&root, proxies.files).await?;
+        let shared = Arc::new(Shared::new(web_context, Arc::clone(&files_context)));
         let supervisor = start_supervisor(&connection, &shared, events);
         let browser = Self {
             shared,
             life: Arc::new(Life {
                 connection,
-                files_context: context.browser_context_id,
+                files_context,
                 supervisor,
                 _resources: Box::new(resources),
             }),
@@ -104,10 +109,11 @@ impl Browser {
 
     /// Opens an empty tab and makes it the active one.
     pub async fn open_tab(&self, context: ContextKind) -> Result<Page, BrowserError> {
-        let mut params = json!({ "url": "about:blank" });
-        if context == ContextKind::Workspace {
-            params["browserContextId"] = json!(self.life.files_context);
-        }
+        let context = match context {
+            ContextKind::Web => &self.shared.web_context,
+            ContextKind::Workspace => &self.life.files_context,
+        };
+        let params = json!({ "url": "about:blank", "browserContextId": context });
         let target: NewTarget = self.root().call("Target.createTarget", params).await?;
         let ready = |tabs: &Tabs| {
             let id = tabs.of_target(&target.target_id)?;
@@ -124,12 +130,13 @@ impl Browser {
         self.page(active.ok_or(BrowserError::NoPage)?)
     }
 
-    /// The active page if it has this kind of context, or a new tab of it. A page that crashed is closed.
+    /// The active page if it has this kind of context, or a new tab of it. A page that crashed or hangs is closed.
     pub async fn page_in(&self, context: ContextKind) -> Result<Page, BrowserError> {
         let Ok(page) = self.active_page() else {
             return self.open_tab(context).await;
         };
-        if page.is_crashed() {
+        if !page.is_responsive().await {
+            page.end_process().await;
             self.close_tab(&page.tab().to_string()).await?;
         } else if page.context() == Some(context) {
             return Ok(page);
@@ -179,6 +186,7 @@ impl Browser {
     pub(crate) async fn set_downloads(&self, directory: &Path) -> Result<(), BrowserError> {
         let web = json!({
             "behavior": "allowAndName",
+            "browserContextId": self.shared.web_context,
             "downloadPath": directory.to_string_lossy(),
             "eventsEnabled": true,
         });
@@ -256,11 +264,12 @@ impl Browser {
 }
 
 impl Shared {
-    fn new(files_context: Arc<str>) -> Self {
+    fn new(web_context: Arc<str>, files_context: Arc<str>) -> Self {
         let mut tabs = Tabs::default();
         tabs.files_context = Some(files_context);
         Self {
             tabs: Mutex::new(tabs),
+            web_context,
             changes: watch::Sender::new(0),
         }
     }
@@ -268,6 +277,18 @@ impl Shared {
     pub(crate) fn tabs(&self) -> MutexGuard<'_, Tabs> {
         self.tabs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn create_context(root: &CdpSession, proxy: &str) -> Result<Arc<str>, BrowserError> {
+    let params = json!({
+        "disposeOnDetach": true,
+        "proxyServer": proxy,
+        "proxyBypassList": "<-loopback>",
+    });
+    let context: NewContext = root
+        .call_within(START_TIME, "Target.createBrowserContext", params)
+        .await?;
+    Ok(context.browser_context_id)
 }
 
 fn start_supervisor(

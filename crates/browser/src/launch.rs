@@ -10,10 +10,10 @@ pub use find::{BrowserProgram, NoBrowser, find_browser};
 pub(crate) use private::PrivateDirectory;
 
 use crate::files_server::FilesServer;
-use crate::{Browser, BrowserError};
+use crate::{Browser, BrowserError, ContextProxies};
 use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
 use lango_sandbox::{
-    Command, FILES_PORT, Launcher, Limits, Network, NewFiles, Policy, Profile, Stdin,
+    Command, FILES_PORT, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy, Profile, Stdin,
 };
 use lango_tools::Workspace;
 use process::Process;
@@ -77,8 +77,11 @@ impl BrowserLauncher {
         let files = files.map_err(not_started)?;
         let (process, reader, writer) = Process::follow(child, Arc::clone(&private))?;
         let last_words = process.last_words();
-        let files_proxy = format!("http://127.0.0.1:{FILES_PORT}");
-        let attached = Browser::attach(reader, writer, &files_proxy, (process, files)).await;
+        let proxies = ContextProxies {
+            web: &format!("http://127.0.0.1:{PROXY_PORT}"),
+            files: &format!("http://127.0.0.1:{FILES_PORT}"),
+        };
+        let attached = Browser::attach(reader, writer, proxies, (process, files)).await;
         let browser = match attached {
             Ok(browser) => browser,
             Err(error) => return Err(not_started(last_words.explain(error).await)),

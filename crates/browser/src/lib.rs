@@ -24,7 +24,7 @@ mod tabs;
 mod tools;
 mod uploads;
 
-pub use browser::Browser;
+pub use browser::{Browser, ContextProxies};
 pub use dialogs::DialogAnswer;
 pub use error::BrowserError;
 pub use geometry::Area;

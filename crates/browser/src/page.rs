@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long the script of an evaluation may run.
 const SCRIPT_TIME: Duration = Duration::from_secs(10);
+/// A page that does not answer for so long hangs.
+const RESPONSE_TIME: Duration = Duration::from_secs(3);
 /// The name of the world that lango's own scripts run in: they see the document, and nothing that the page's scripts
 /// changed.
 const WORLD: &str = "lango";
@@ -275,6 +277,28 @@ impl Page {
     /// The session of an element's frame.
     pub fn session_of(&self, element: &Element) -> CdpSession {
         self.browser.session(&element.session)
+    }
+
+    /// Whether its process lives and is not kept busy by a script.
+    pub(crate) async fn is_responsive(&self) -> bool {
+        let frame = self.main_frame();
+        let look = self.evaluate_within(RESPONSE_TIME, &self.session, &frame, "0");
+        !matches!(
+            look.await,
+            Err(BrowserError::PageCrashed | BrowserError::TimedOut { .. })
+        )
+    }
+
+    /// Ends its process, whatever it does.
+    pub(crate) async fn end_process(&self) {
+        if self.is_crashed() {
+            return;
+        }
+        // There is no reply: the event tells.
+        let _: Result<Value, _> = self
+            .session
+            .call_within(RESPONSE_TIME, "Page.crash", json!({}))
+            .await;
     }
 
     /// Refuses a page whose process or tab is gone.

@@ -46,12 +46,8 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             send(&connection.browser(), "Target.closeTarget", params).await;
         }
         Action::CancelDownload { id } => {
-            send(
-                &connection.browser(),
-                "Browser.cancelDownload",
-                json!({ "guid": id }),
-            )
-            .await;
+            let params = json!({ "guid": id, "browserContextId": shared.web_context });
+            send(&connection.browser(), "Browser.cancelDownload", params).await;
         }
         Action::AnswerDialog {
             session,

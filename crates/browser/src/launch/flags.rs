@@ -1,7 +1,6 @@
 //! What a browser is started with: no window, no debugging port, nothing that calls its maker, and no way around the
 //! proxy. The network namespace holds whatever a flag should miss.
 
-use lango_sandbox::PROXY_PORT;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -24,7 +23,7 @@ const FEATURES_OFF: [&str; 14] = [
     "Translate",
 ];
 
-const FLAGS: [&str; 33] = [
+const FLAGS: [&str; 34] = [
     "--headless=new",
     "--remote-debugging-pipe",
     "--no-startup-window",
@@ -57,12 +56,13 @@ const FLAGS: [&str; 33] = [
     "--use-mock-keychain",
     "--lang=en-US",
     "--window-size=1280,800",
+    // For what the browser asks for on its own account: nothing listens there. Pages have proxies of their own.
+    "--proxy-server=http://127.0.0.1:1",
     "--proxy-bypass-list=<-loopback>",
 ];
 
 pub(super) fn flags(profile: &Path) -> Vec<OsString> {
     let mut flags: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
-    flags.push(format!("--proxy-server=http://127.0.0.1:{PROXY_PORT}").into());
     flags.push(format!("--disable-features={}", FEATURES_OFF.join(",")).into());
     let mut directory = OsString::from("--user-data-dir=");
     directory.push(profile);

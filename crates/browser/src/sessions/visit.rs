@@ -79,7 +79,8 @@ impl Visit {
                 found = Some(refusal.to_string());
             } else {
                 let mut tabs = self.browser().tabs();
-                tabs.notices.add(format!("a page was refused {refusal}"));
+                tabs.notices
+                    .add(format!("a request of the page failed: {refusal}"));
             }
         }
         found

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod browsers;
+mod files;
 mod navigating;
 mod pages;
 mod site;

@@ -144,7 +144,7 @@ const FORM: &str = "<form method=post><label>Mail <input name=mail type=email re
 
 /// Tries what a page may not reach.
 const REACH: &str = "<pre id=out></pre><script>
-    const tries = ['http://127.0.0.1:1/', 'http://169.254.169.254/latest/', 'http://workspace.localhost/secret.txt', 'http://10.0.0.1/', 'https://example.com/'];
+    const tries = ['http://127.0.0.1:8081/', 'http://169.254.169.254/latest/', 'http://workspace.localhost/secret.txt', 'http://10.0.0.1/', 'https://example.com/'];
     Promise.all(tries.map(url => fetch(url).then(async r => url + ' ' + r.status + ' ' + await r.text(), e => url + ' failed')))
         .then(lines => { out.textContent = lines.join('\\n'); document.title = 'done'; });
     </script>";

@@ -80,6 +80,11 @@ impl Bench {
         self.folder.path().join("browsers")
     }
 
+    /// Drops everything but the folder.
+    pub fn into_folder(self) -> TempDir {
+        self.folder
+    }
+
     pub fn tool(&self, name: &str) -> &Arc<dyn Tool> {
         let mut tools = self.tools.iter();
         tools

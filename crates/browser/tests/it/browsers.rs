@@ -1,0 +1,91 @@
+//! The browsers of sessions: how many, how long, and what is left of them.
+
+use crate::support::Bench;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The processes whose command line names this folder.
+fn processes(folder: &Path) -> Vec<u32> {
+    let named = folder.to_str().unwrap();
+    let ids = fs::read_dir("/proc").unwrap().flatten();
+    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(named)
+    })
+    .collect()
+}
+
+/// Waits until there is no process and no directory left.
+async fn wait_until_gone(folder: &Path) {
+    let started = Instant::now();
+    let is_empty = || fs::read_dir(folder).is_ok_and(|entries| entries.count() == 0);
+    while !processes(folder).is_empty() || !is_empty() {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            processes(folder)
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn sessions_have_browsers_of_their_own() {
+    let bench = Bench::new().await;
+    let url = json!({ "url": bench.site.url("count") });
+    for (session, title) in [("s_1", "Visit 1"), ("s_2", "Visit 1"), ("s_1", "Visit 2")] {
+        let output = bench.run_as(session, "browser_navigate", url.clone()).await;
+        let text = output.unwrap().text;
+        assert!(text.contains(title), "{session}: {text}");
+    }
+    let error = bench
+        .run_as("s_3", "browser_back", json!({}))
+        .await
+        .unwrap_err();
+    assert!(error.message.contains("no page is open"), "{error}");
+}
+
+#[tokio::test]
+async fn the_browser_that_was_not_used_for_longest_is_closed_for_a_fifth() {
+    let bench = Bench::new().await;
+    let url = json!({ "url": bench.site.url("inner") });
+    for session in ["s_1", "s_2", "s_3", "s_4", "s_5"] {
+        let opened = bench.run_as(session, "browser_navigate", url.clone()).await;
+        opened.unwrap_or_else(|error| panic!("{session}: {error}"));
+    }
+    assert_eq!(bench.sessions.count(), 4);
+    assert!(bench.sessions.browser(&"s_1".into()).is_none());
+    assert!(bench.sessions.browser(&"s_2".into()).is_some());
+}
+
+#[tokio::test]
+async fn an_idle_browser_is_closed_and_leaves_nothing() {
+    let bench = Bench::with_idle_time(Duration::from_millis(1500)).await;
+    bench.open("inner").await;
+    assert!(!processes(&bench.directory()).is_empty());
+    assert_eq!(bench.sessions.count(), 1);
+    wait_until_gone(&bench.directory()).await;
+    assert_eq!(bench.sessions.count(), 0);
+    assert!(bench.open("inner").await.contains("Inner"));
+}
+
+#[tokio::test]
+async fn closing_and_dropping_leave_nothing() {
+    let bench = Bench::new().await;
+    bench.open("inner").await;
+    let text = bench.text("browser_close", json!({})).await;
+    assert_eq!(text, "Closed the browser.\n");
+    wait_until_gone(&bench.directory()).await;
+    assert_eq!(
+        bench.text("browser_close", json!({})).await,
+        "No browser is open.\n"
+    );
+    bench.open("inner").await;
+    let directory = bench.directory();
+    let folder = bench.into_folder();
+    wait_until_gone(&directory).await;
+    drop(folder);
+}

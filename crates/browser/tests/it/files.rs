@@ -1,0 +1,202 @@
+//! Files: pages of the workspace, downloads into it.
+
+use crate::support::Bench;
+use serde_json::{Value, json};
+use std::fs;
+
+const PAGE: &str = "<!doctype html><title>Report</title><link rel=stylesheet href=style.css><h1>Report</h1>\
+    <a id=near href=sub/other.html>other</a><pre id=out></pre><script>
+    const tries = ['style.css', '/.git/config', '/.env', '/hidden/key', '/../outside.txt', 'http://site.test:PORT/inner', 'https://example.com/'];
+    Promise.all(tries.map(url => fetch(url).then(async r => url + ' ' + r.status + ' ' + await r.text(), e => url + ' failed')))
+        .then(lines => { out.textContent = lines.join('\\n') });
+    </script>";
+
+async fn text_of(bench: &Bench, expression: &str) -> String {
+    let browser = bench.sessions.browser(&"s_1".into()).unwrap();
+    let page = browser.active_page().unwrap();
+    let frame = page.main_frame();
+    let text = page.evaluate(page.session(), &frame, expression).await;
+    text.unwrap().as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_page_of_the_workspace_reaches_its_files_and_no_network() {
+    let bench = Bench::new().await;
+    let page = PAGE.replace("PORT", &bench.site.port.to_string());
+    fs::write(bench.inside("page one.html"), page).unwrap();
+    fs::write(bench.inside("style.css"), "h1 { color: red }").unwrap();
+    fs::create_dir(bench.inside("hidden")).unwrap();
+    fs::write(bench.inside("hidden/key"), "the key").unwrap();
+    fs::write(bench.inside("../outside.txt"), "outside").unwrap();
+    let text = bench
+        .text("browser_navigate", json!({ "path": "page one.html" }))
+        .await;
+    assert_eq!(
+        text.lines().next().unwrap(),
+        "Opened http://workspace.localhost/page%20one.html — Report"
+    );
+    let seen = text_of(&bench, "out.textContent").await;
+    let lines: Vec<&str> = seen.lines().collect();
+    assert_eq!(lines[0], "style.css 200 h1 { color: red }");
+    assert!(
+        !seen.contains("the key") && !seen.contains("outside\n"),
+        "{seen}"
+    );
+    assert!(
+        !seen.contains("inner text") && seen.contains("inner failed"),
+        "{seen}"
+    );
+    assert!(lines[6].ends_with("failed"), "{seen}");
+    // A page of the web opens in a context of its own, and cannot read the workspace.
+    bench.open("inner").await;
+    let fetching =
+        "fetch('http://workspace.localhost/style.css').then(r => r.text(), e => 'failed')";
+    let read = text_of(&bench, fetching).await;
+    assert!(!read.contains("color"), "{read}");
+}
+
+#[tokio::test]
+async fn folders_have_an_index_and_missing_files_are_named() {
+    let bench = Bench::new().await;
+    fs::create_dir(bench.inside("site")).unwrap();
+    fs::write(bench.inside("site/index.html"), "<title>Index</title>").unwrap();
+    let text = bench
+        .text("browser_navigate", json!({ "path": "site" }))
+        .await;
+    assert_eq!(text, "Opened http://workspace.localhost/site/ — Index\n");
+    let error = bench
+        .error("browser_navigate", json!({ "path": "none.html" }))
+        .await;
+    assert!(error.contains("`none.html` does not exist"), "{error}");
+    let error = bench
+        .error("browser_navigate", json!({ "path": "../x" }))
+        .await;
+    assert!(error.contains("outside the workspace"), "{error}");
+}
+
+#[tokio::test]
+async fn a_download_is_saved_only_when_it_was_asked_for() {
+    let bench = Bench::new().await;
+    bench.open("download").await;
+    let url = bench.site.url("file");
+    let text = bench.text("browser_navigate", json!({ "url": url })).await;
+    assert!(text.contains("a file to download, not a page"), "{text}");
+    assert!(
+        text.contains("[the download of `report.bin` was not saved"),
+        "{text}"
+    );
+    assert!(!bench.inside("downloads").exists());
+    let arguments = json!({ "url": url, "download": true });
+    for name in ["report.bin", "report-2.bin"] {
+        let text = bench.text("browser_navigate", arguments.clone()).await;
+        assert!(
+            text.contains(&format!("[downloaded `downloads/{name}` (23 bytes)]")),
+            "{text}"
+        );
+        let content = fs::read_to_string(bench.inside("downloads").join(name));
+        assert_eq!(content.unwrap(), "the content of the file");
+    }
+    let site = bench.tool("browser_navigate");
+    let caller = crate::support::caller_of("s_1");
+    let inspection = site.inspect(&caller, std::sync::Arc::new(arguments)).await;
+    let site = inspection.site.unwrap();
+    assert_eq!(
+        (site.url, site.is_known),
+        (None, false),
+        "saving is always asked for"
+    );
+}
+
+#[tokio::test]
+async fn screenshots_are_images_within_the_limit() {
+    let bench = Bench::new().await;
+    bench.open("scroll").await;
+    for arguments in [json!({}), json!({ "full_page": true })] {
+        let output = bench.run("browser_screenshot", arguments).await.unwrap();
+        assert_eq!(output.files.len(), 1);
+        assert_eq!(&*output.files[0].media_type, "image/png");
+        assert!(output.files[0].bytes.len() > 1000);
+        assert!(output.text.contains("A picture of"), "{}", output.text);
+    }
+    // Noise does not compress: the picture is made smaller instead.
+    let noise = "document.body.innerHTML = '<canvas width=3000 height=6000>'; const c = document.querySelector('canvas').getContext('2d'); \
+        const i = c.createImageData(3000, 6000); for (let n = 0; n < i.data.length; n++) i.data[n] = n % 4 == 3 ? 255 : Math.random() * 256; c.putImageData(i, 0, 0); 'x'";
+    text_of(&bench, noise).await;
+    let output = bench
+        .run("browser_screenshot", json!({ "full_page": true }))
+        .await
+        .unwrap();
+    assert!(output.files[0].bytes.len() <= lango_core::AttachedFile::IMAGE_BYTES);
+    assert_eq!(&*output.files[0].media_type, "image/jpeg");
+    let error = bench
+        .error("browser_screenshot", json!({ "element": "e1" }))
+        .await;
+    assert!(error.contains("handle `e1` is unknown"), "{error}");
+}
+
+#[tokio::test]
+async fn elements_of_all_frames_can_be_shown_with_their_handles() {
+    let bench = Bench::new().await;
+    bench.open("frames").await;
+    let browser = bench.sessions.browser(&"s_1".into()).unwrap();
+    let page = browser.active_page().unwrap();
+    let mut handles = Vec::new();
+    for (number, frame) in page.frames().await.unwrap().into_iter().enumerate() {
+        let params = json!({ "depth": -1, "pierce": false });
+        let _: Value = frame.session.call("DOM.getDocument", params).await.unwrap();
+        let world = json!({ "frameId": frame.id, "worldName": "test" });
+        let world: Value = frame
+            .session
+            .call("Page.createIsolatedWorld", world)
+            .await
+            .unwrap();
+        let find = json!({
+            "expression": "document.querySelector('button, h1')",
+            "contextId": world["executionContextId"],
+        });
+        let found: Value = frame.session.call("Runtime.evaluate", find).await.unwrap();
+        let object = json!({ "objectId": found["result"]["objectId"] });
+        let node: Value = frame
+            .session
+            .call("DOM.describeNode", object)
+            .await
+            .unwrap();
+        let element = lango_browser::Element {
+            frame: frame.id.clone(),
+            session: frame.session.id().unwrap().clone(),
+            node: node["node"]["backendNodeId"].as_i64().unwrap(),
+            link: None,
+            label: "button".into(),
+        };
+        handles.push((format!("e{}", number + 1), element));
+    }
+    let areas = [&handles[0].1, &handles[1].1, &handles[2].1];
+    let (heading, near, far) = tokio::join!(
+        page.area_of(areas[0]),
+        page.area_of(areas[1]),
+        page.area_of(areas[2])
+    );
+    let (heading, near, far) = (heading.unwrap(), near.unwrap(), far.unwrap());
+    assert!(near.y > heading.y + heading.height, "{heading:?} {near:?}");
+    assert!(
+        far.x > near.x + 200.0,
+        "the second frame is right of the first: {near:?} {far:?}"
+    );
+    page.set_handles(handles.into_iter().collect());
+    let plain = bench.run("browser_screenshot", json!({})).await.unwrap();
+    let drawn = bench
+        .run("browser_screenshot", json!({ "handles": true }))
+        .await
+        .unwrap();
+    let after = bench.run("browser_screenshot", json!({})).await.unwrap();
+    assert_ne!(plain.files[0].bytes, drawn.files[0].bytes);
+    assert_eq!(
+        plain.files[0].bytes, after.files[0].bytes,
+        "the drawing is removed"
+    );
+    let one = bench
+        .run("browser_screenshot", json!({ "element": "e3" }))
+        .await
+        .unwrap();
+    assert!(one.files[0].bytes.len() < plain.files[0].bytes.len());
+}

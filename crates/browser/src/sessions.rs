@@ -80,8 +80,8 @@ impl Sessions {
         &self.shared.setup
     }
 
-    /// The session's browser as it is now, for a look before a call; none is started.
-    pub(crate) fn peek(&self, session: &SessionId) -> Option<Browser> {
+    /// The browser that a session has open; none is started.
+    pub fn browser(&self, session: &SessionId) -> Option<Browser> {
         match &self.lock().get(session)?.state {
             State::Open(open) if open.browser.is_running() => Some(open.browser.clone()),
             State::Open(_) | State::Starting | State::Lost => None,

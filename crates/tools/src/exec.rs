@@ -6,6 +6,7 @@
 
 mod arguments;
 mod jobs;
+mod network;
 mod output;
 mod outputs;
 pub(crate) mod page;
@@ -17,7 +18,9 @@ mod tools;
 
 use jobs::Jobs;
 use lango_core::Tool;
-use lango_sandbox::{Launcher, Limits, Policy};
+use lango_net::HostPattern;
+use lango_sandbox::{Launcher, Limits, Network, Policy};
+pub use network::CommandProxy;
 use outputs::{Outputs, Room};
 pub(crate) use preview::preview;
 use std::path::PathBuf;
@@ -45,6 +48,9 @@ pub struct CommandSetup {
     pub outputs: PathBuf,
     /// What they may use up.
     pub limits: CommandLimits,
+    /// The hosts that they may contact through a proxy. With it the policy's network is
+    /// [`Network::Proxied`](lango_sandbox::Network::Proxied), without it never.
+    pub proxy: Option<CommandProxy>,
 }
 
 /// What commands may use up.
@@ -91,6 +97,7 @@ pub struct Commands {
 struct Inner {
     launcher: Launcher,
     policy: Policy,
+    proxy: Option<CommandProxy>,
     limits: CommandLimits,
     outputs: Outputs,
     jobs: Jobs,
@@ -105,10 +112,17 @@ impl Commands {
             files: limits.kept_outputs,
             bytes: limits.kept_bytes,
         };
+        let mut policy = setup.policy;
+        policy.network = match (&setup.proxy, policy.network) {
+            (Some(_), _) => Network::Proxied,
+            (None, Network::Proxied) => Network::None,
+            (None, network) => network,
+        };
         Self {
             inner: Arc::new(Inner {
                 launcher: setup.launcher,
-                policy: setup.policy,
+                policy,
+                proxy: setup.proxy,
                 limits,
                 outputs: Outputs::at(setup.outputs, room),
                 jobs: Jobs::new(limits.jobs, limits.kept_outputs),
@@ -119,6 +133,12 @@ impl Commands {
     /// What its commands may touch.
     pub(crate) fn policy(&self) -> &Policy {
         &self.inner.policy
+    }
+
+    /// The hosts that its commands may contact through a proxy.
+    pub(crate) fn hosts(&self) -> Vec<HostPattern> {
+        let proxy = self.inner.proxy.as_ref();
+        proxy.map(|proxy| proxy.hosts.clone()).unwrap_or_default()
     }
 
     /// How long a command in the foreground may run.

@@ -45,7 +45,7 @@ mod tree;
 mod walk;
 mod workspace;
 
-pub use exec::{CommandLimits, CommandSetup, Commands, command_tools};
+pub use exec::{CommandLimits, CommandProxy, CommandSetup, Commands, command_tools};
 pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose, skill_library_tools};
 pub use trash::{Trash, TrashError, Trashed};

@@ -158,7 +158,9 @@ fn find_target(
             return Ok(Target::Workspace { address });
         }
         (None, None, Some(link)) => {
-            let page = sessions.peek(&caller.session).ok_or(BrowserError::NoPage)?;
+            let page = sessions
+                .browser(&caller.session)
+                .ok_or(BrowserError::NoPage)?;
             let element = page.active_page()?.element(link)?;
             let address = element.link.ok_or_else(|| {
                 let text = format!("`{link}` is not a link; use `browser_act` to click it");

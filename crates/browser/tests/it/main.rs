@@ -1,6 +1,8 @@
-//! The browser against real Chromium, in network namespaces of its own.
+//! The browser against real Chromium in the sandbox, and a site of awkward pages on this machine.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod navigating;
 mod pages;
+mod site;
 mod support;

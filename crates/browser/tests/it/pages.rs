@@ -1,91 +1,126 @@
-//! Pages without a network.
+//! What pages do to a browser: frames, dialogs, crashes, scripts without end.
 
-use crate::support::offline_browser;
+use crate::support::Bench;
 use lango_browser::cdp::NoParams;
-use lango_browser::{Browser, BrowserError, ContextKind, Page};
+use lango_browser::{BrowserError, Page};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
-/// Opens a page with this content.
-async fn open(browser: &Browser, html: &str) -> Page {
-    let page = browser.page_in(ContextKind::Web).await.unwrap();
-    let params = json!({ "frameId": page.main_frame(), "html": html });
-    let _: Value = page.call("Page.setDocumentContent", params).await.unwrap();
-    page.settle().await.unwrap();
-    page
+async fn open(bench: &Bench, path: &str) -> Page {
+    bench.open(path).await;
+    let browser = bench.sessions.browser(&"s_1".into()).unwrap();
+    browser.active_page().unwrap()
+}
+
+async fn evaluate(page: &Page, expression: &str) -> Value {
+    page.evaluate(page.session(), &page.main_frame(), expression)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
-async fn a_page_has_a_title_and_frames() {
-    let browser = offline_browser().await;
-    let page = open(
-        &browser,
-        "<title>Hello</title><iframe srcdoc='<p>inner</p>'></iframe>",
-    )
-    .await;
-    assert_eq!(page.title().await.unwrap(), "Hello");
+async fn frames_of_the_same_and_of_another_site_are_found() {
+    let bench = Bench::new().await;
+    let page = open(&bench, "frames").await;
     let frames = page.frames().await.unwrap();
-    assert_eq!(frames.len(), 2);
-    assert_eq!(frames[1].parent.as_ref(), Some(&frames[0].id));
-    let text = page
-        .evaluate(
-            &frames[1].session,
-            &frames[1].id,
-            "document.body.textContent",
+    assert_eq!(frames.len(), 3, "{frames:?}");
+    let near = &frames[1];
+    let far = frames
+        .iter()
+        .find(|frame| frame.url.contains("other.test"))
+        .unwrap();
+    assert_eq!(near.session.id(), page.session().id());
+    assert_ne!(far.session.id(), page.session().id());
+    for frame in [near, far] {
+        assert_eq!(frame.parent.as_ref(), Some(&frames[0].id));
+        let text = page
+            .evaluate(&frame.session, &frame.id, "document.body.textContent")
+            .await;
+        assert_eq!(text.unwrap(), "inner textPress");
+    }
+}
+
+#[tokio::test]
+async fn a_page_settles_when_its_requests_and_scripts_are_done() {
+    let bench = Bench::new().await;
+    let page = open(&bench, "spa").await;
+    assert_eq!(
+        evaluate(&page, "document.querySelectorAll('li').length").await,
+        2
+    );
+    assert!(page.url().ends_with("/spa/list"));
+}
+
+#[tokio::test]
+async fn a_loop_of_alerts_ends_the_page_and_is_told() {
+    let bench = Bench::new().await;
+    let error = bench
+        .error(
+            "browser_navigate",
+            json!({ "url": bench.site.url("alerts") }),
         )
         .await;
-    assert_eq!(text.unwrap(), "inner");
-}
-
-#[tokio::test]
-async fn a_page_settles_when_its_scripts_are_done() {
-    let browser = offline_browser().await;
-    let page = open(
-        &browser,
-        "<p id=p></p><script>let n = 0; const t = setInterval(() => { p.textContent = ++n; if (n == 10) clearInterval(t); }, 50)</script>",
-    )
-    .await;
-    let text = page
-        .evaluate(page.session(), &page.main_frame(), "p.textContent")
-        .await;
-    assert_eq!(text.unwrap(), "10");
-}
-
-#[tokio::test]
-async fn an_alert_is_told_and_a_loop_of_alerts_ends() {
-    let browser = offline_browser().await;
-    open(&browser, "<script>alert('one')</script>").await;
-    assert_eq!(browser.take_notices(), ["the page showed an alert: `one`"]);
-    let page = browser.active_page().unwrap();
-    let script = json!({ "expression": "setTimeout(() => { for (;;) alert('again') })" });
-    let _: Value = page.call("Runtime.evaluate", script).await.unwrap();
-    assert_eq!(page.settle().await, Err(BrowserError::PageCrashed));
-    let notices = browser.take_notices().join("\n");
-    assert!(notices.contains("`again` (29 times)"), "{notices}");
-    assert!(notices.contains("in a loop, and was stopped"), "{notices}");
+    assert!(error.starts_with("the page crashed"), "{error}");
+    assert!(error.contains("an alert: `again` (29 times)"), "{error}");
+    assert!(error.contains("in a loop, and was stopped"), "{error}");
+    assert!(bench.open("inner").await.contains("Inner"));
 }
 
 #[tokio::test]
 async fn a_page_that_crashes_says_so_and_another_can_be_opened() {
-    let browser = offline_browser().await;
-    let page = open(&browser, "<title>Old</title>").await;
+    let bench = Bench::new().await;
+    let page = open(&bench, "inner").await;
     let crash: Result<Value, _> = page.call("Page.crash", NoParams {}).await;
     assert!(crash.is_err());
     assert_eq!(page.title().await, Err(BrowserError::PageCrashed));
-    let page = open(&browser, "<title>New</title>").await;
-    assert_eq!(page.title().await.unwrap(), "New");
+    assert!(
+        bench
+            .open("inner")
+            .await
+            .contains("[the page in tab t1 crashed]")
+    );
+    let tabs = bench
+        .text("browser_tabs", json!({ "action": "list" }))
+        .await;
+    assert!(
+        tabs.starts_with("t2 (active)") && tabs.lines().count() == 1,
+        "{tabs}"
+    );
 }
 
 #[tokio::test]
-async fn a_browser_that_ends_fails_every_waiting_call_at_once() {
-    let browser = offline_browser().await;
-    let page = open(&browser, "").await;
-    let started = std::time::Instant::now();
-    let waiting = page.evaluate(page.session(), "", "0");
-    let endless = page.settle_within(std::time::Duration::from_secs(60));
-    let root = browser.root();
-    let crash = root.call::<Value>("Browser.crash", NoParams {});
-    let (_, crash, _) = tokio::join!(waiting, crash, endless);
-    assert_eq!(crash, Err(BrowserError::Crashed));
-    assert_eq!(page.title().await, Err(BrowserError::Crashed));
-    assert!(started.elapsed().as_secs() < 5);
+async fn a_browser_that_crashes_fails_every_waiting_call_at_once_and_is_started_anew() {
+    let bench = Bench::new().await;
+    let page = open(&bench, "inner").await;
+    let started = Instant::now();
+    let endless = "new Promise(() => {})";
+    let frame = page.main_frame();
+    let waiting = page.evaluate_within(Duration::from_secs(60), page.session(), &frame, endless);
+    let root = page.browser().root();
+    let crash = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        root.call::<Value>("Browser.crash", NoParams {}).await
+    };
+    let (waiting, crash) = tokio::join!(waiting, crash);
+    assert_eq!(
+        (waiting, crash),
+        (Err(BrowserError::Crashed), Err(BrowserError::Crashed))
+    );
+    assert!(started.elapsed() < Duration::from_secs(5));
+    let error = bench.error("browser_back", json!({})).await;
+    assert!(
+        error.contains("handles from before are invalid; navigate again"),
+        "{error}"
+    );
+    assert!(bench.open("inner").await.contains("Inner"));
+}
+
+#[tokio::test]
+async fn a_script_without_end_does_not_hang_a_call() {
+    let bench = Bench::new().await;
+    let started = Instant::now();
+    let text = bench.open("hang").await;
+    assert!(text.contains("not at rest after 10 s"), "{text}");
+    assert!(started.elapsed() < Duration::from_secs(25));
+    assert!(bench.open("inner").await.contains("Inner"));
 }

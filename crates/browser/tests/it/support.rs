@@ -1,64 +1,152 @@
-//! Chromium without a network, driven over its pipe.
+//! A workspace, a local site, and browsers that reach nothing but that site.
 
-use lango_browser::Browser;
-use std::process::Stdio;
+use crate::site::Site;
+use lango_browser::{BrowserLauncher, BrowserSetup, Sessions, browser_tools, find_browser};
+use lango_core::{BoxFuture, Caller, Tool, ToolError, ToolOutput};
+use lango_net::{Egress, EgressLimits, EgressRules, Resolver, SeenLinks};
+use lango_sandbox::{Helper, Launcher, Policy};
+use lango_tools::Workspace;
+use serde_json::Value;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
-use tokio::process::Command;
 
-/// Starts Chromium in bubblewrap, with no network at all.
-pub async fn offline_browser() -> Browser {
-    let folder = tempfile::tempdir().unwrap();
-    let private = folder.path().to_str().unwrap().to_owned();
-    let mut child = chromium(&folder).spawn().unwrap();
-    let (writer, reader) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let browser = Browser::attach(reader, writer, "http://127.0.0.1:3129", (child, folder)).await;
-    browser.unwrap_or_else(|error| panic!("{private}: {error}"))
+/// Browsers of a test.
+pub struct Bench {
+    folder: TempDir,
+    pub site: Site,
+    pub seen_links: SeenLinks,
+    pub sessions: Sessions,
+    tools: Vec<Arc<dyn Tool>>,
 }
 
-fn chromium(folder: &TempDir) -> Command {
-    let private = folder.path().to_str().unwrap();
-    let mut command = Command::new("bwrap");
-    command
-        .args([
-            "--unshare-all",
-            "--uid",
-            "1000",
-            "--gid",
-            "1000",
-            "--die-with-parent",
-        ])
-        .args(["--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc"])
-        .args([
-            "--symlink",
-            "usr/bin",
-            "/bin",
-            "--symlink",
-            "usr/lib",
-            "/lib",
-        ])
-        .args([
-            "--symlink",
-            "usr/lib64",
-            "/lib64",
-            "--proc",
-            "/proc",
-            "--dev",
-            "/dev",
-        ])
-        .args([
-            "--tmpfs", "/tmp", "--bind", private, private, "--setenv", "HOME", private,
-        ])
-        .args(["sh", "-c", r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#])
-        .args([
-            "/usr/lib/chromium/chromium",
-            "--headless=new",
-            "--remote-debugging-pipe",
-        ])
-        .args(["--no-first-run", "--no-startup-window"])
-        .arg(format!("--user-data-dir={private}/profile"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true);
-    command
+/// Every name is this machine.
+struct Loopback;
+
+impl Resolver for Loopback {
+    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(std::future::ready(Ok(vec![IpAddr::V4(
+            Ipv4Addr::LOCALHOST,
+        )])))
+    }
+}
+
+impl Bench {
+    pub async fn new() -> Self {
+        Self::with_idle_time(Duration::from_secs(300)).await
+    }
+
+    pub async fn with_idle_time(idle_time: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let site = Site::start().await;
+        let seen_links = SeenLinks::default();
+        let setup = BrowserSetup {
+            launcher: BrowserLauncher {
+                program: find_browser(None, std::env::var_os("PATH").as_deref()).unwrap(),
+                sandbox: Launcher::new(Helper {
+                    program: env!("CARGO_BIN_EXE_lango-browser-helper").into(),
+                    arguments: Vec::new(),
+                }),
+                directory: folder.path().join("browsers"),
+                egress: egress(site.port),
+                workspace: Workspace::open(Policy::of(workspace)).unwrap(),
+            },
+            seen_links: seen_links.clone(),
+            idle_time,
+            search_url: site.url("search?q={query}"),
+        };
+        let sessions = Sessions::new(setup);
+        Self {
+            tools: browser_tools(&sessions),
+            folder,
+            site,
+            seen_links,
+            sessions,
+        }
+    }
+
+    /// A path in the workspace.
+    pub fn inside(&self, name: &str) -> PathBuf {
+        self.folder.path().join("workspace").join(name)
+    }
+
+    /// Where browsers have their private directories.
+    pub fn directory(&self) -> PathBuf {
+        self.folder.path().join("browsers")
+    }
+
+    pub fn tool(&self, name: &str) -> &Arc<dyn Tool> {
+        let mut tools = self.tools.iter();
+        tools
+            .find(|tool| tool.spec().name.as_str() == name)
+            .unwrap()
+    }
+
+    /// Calls a tool the way the gate does, as if the user had allowed it.
+    pub async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        self.run_as("s_1", name, arguments).await
+    }
+
+    pub async fn run_as(
+        &self,
+        session: &str,
+        name: &str,
+        arguments: Value,
+    ) -> Result<ToolOutput, ToolError> {
+        let tool = self.tool(name);
+        let arguments = Arc::new(arguments);
+        let mut caller = caller_of(session);
+        caller.inspection = tool.inspect(&caller, Arc::clone(&arguments)).await;
+        tool.run(&caller, arguments).await
+    }
+
+    /// The text of a call that works.
+    #[track_caller]
+    pub fn text(&self, name: &str, arguments: Value) -> impl Future<Output = String> {
+        async move {
+            match self.run(name, arguments).await {
+                Ok(output) => output.text,
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+
+    /// The error of a call that fails.
+    pub async fn error(&self, name: &str, arguments: Value) -> String {
+        match self.run(name, arguments).await {
+            Ok(output) => panic!("{name}: {}", output.text),
+            Err(error) => error.message,
+        }
+    }
+
+    /// Opens a page of the site, and gives the tool's text.
+    pub async fn open(&self, path: &str) -> String {
+        let url = self.site.url(path);
+        self.text("browser_navigate", serde_json::json!({ "url": url }))
+            .await
+    }
+}
+
+pub fn caller_of(session: &str) -> Caller {
+    Caller {
+        session: session.into(),
+        ..lango_testkit::tool::caller()
+    }
+}
+
+/// Nothing but the test's own site, under its names.
+fn egress(port: u16) -> Egress {
+    let pattern = |text: String| text.parse().unwrap();
+    let rules = EgressRules {
+        allow: ["site.test", "other.test"]
+            .map(|host| pattern(format!("{host}:{port}")))
+            .to_vec(),
+        deny: vec![pattern("*".to_owned())],
+    };
+    Egress::with_resolver(rules, EgressLimits::default(), Arc::new(Loopback))
 }

@@ -21,6 +21,7 @@ mod config;
 mod deleting;
 mod disk;
 mod doctor;
+mod egress;
 mod environment;
 mod exposure;
 mod full;

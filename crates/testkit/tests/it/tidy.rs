@@ -22,7 +22,7 @@ const GRAPH: [(&str, &[&str]); 16] = [
     ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
-    ("tools", &["core", "frontmatter", "sandbox"]),
+    ("tools", &["core", "frontmatter", "net", "sandbox"]),
     ("web", &["core", "documents", "net"]),
     (
         "cli",

@@ -67,6 +67,7 @@ impl ExecArguments {
             words,
             cwd,
             policy,
+            hosts: commands.hosts(),
             time,
         })
     }

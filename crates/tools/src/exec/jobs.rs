@@ -3,6 +3,7 @@
 //! A job belongs to a session; for every other one it does not exist. Those that ended are known as long as there is room
 //! for their outputs.
 
+use super::network::Traffic;
 use super::output::Output;
 use lango_core::SessionId;
 use lango_sandbox::Ended;
@@ -31,6 +32,7 @@ pub(crate) struct Job {
     /// How long it may run.
     pub(crate) time: Duration,
     pub(crate) output: Arc<Output>,
+    pub(crate) traffic: Traffic,
     started: Instant,
     state: watch::Sender<State>,
     stop: Notify,
@@ -68,6 +70,7 @@ impl Job {
     /// Says how it ended; what was said first stays.
     pub(crate) fn end(&self, state: State) {
         self.output.finish();
+        self.traffic.end();
         self.state.send_if_modified(|current| {
             let running = matches!(current, State::Running);
             if running {
@@ -159,6 +162,7 @@ impl Jobs {
             command: new.command,
             time: new.time,
             output: new.output,
+            traffic: Traffic::default(),
             started: Instant::now(),
             state: watch::Sender::new(State::Running),
             stop: Notify::new(),

@@ -19,9 +19,12 @@ pub(crate) fn preview(request: &Request) -> String {
         Words::Argv(_) => "itself, without a shell",
     };
     let network = match network {
-        Network::None => "closed",
-        Network::Proxied => "through a proxy",
-        Network::Host => "OPEN, every address this machine reaches",
+        Network::None => "closed".to_owned(),
+        Network::Proxied => {
+            let hosts: Vec<String> = request.hosts.iter().map(ToString::to_string).collect();
+            format!("only {}", hosts.join(", "))
+        }
+        Network::Host => "OPEN, every address this machine reaches".to_owned(),
     };
     let mut text = format!(
         "{}\nrun by: {by}\nfolder: {}\nnetwork: {network}\nwrites in: {}\n",

@@ -20,6 +20,7 @@ pub(crate) fn result(job: &Job, policy: &Policy) -> Result<String, ToolError> {
         state => format!("{}\n", headline(&state, job)),
     };
     push_excerpt(&mut text, job);
+    push_refusals(&mut text, job);
     push_clean_up(&mut text, &job.state(), policy);
     Ok(text)
 }
@@ -39,6 +40,7 @@ pub(crate) fn status(job: &Job, start: Option<Position>, policy: &Policy) -> Str
         Some(start) => push_page(&mut text, job, start, &extent),
         None => push_excerpt(&mut text, job),
     }
+    push_refusals(&mut text, job);
     push_clean_up(&mut text, &job.state(), policy);
     text
 }
@@ -148,6 +150,12 @@ fn push_page(text: &mut String, job: &Job, start: Position, extent: &Extent) {
 
 fn push_extent_remark(text: &mut String, output: &Output) {
     if let Some(remark) = output.extent().remark {
+        push_line(text, &format!("[{remark}]"));
+    }
+}
+
+fn push_refusals(text: &mut String, job: &Job) {
+    for remark in job.traffic.remarks() {
         push_line(text, &format!("[{remark}]"));
     }
 }

@@ -1,5 +1,6 @@
 //! What is to run, and how it is shown: a command that is shown is the command that runs.
 
+use lango_net::HostPattern;
 use lango_sandbox::Policy;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) words: Words,
     pub(crate) cwd: PathBuf,
     pub(crate) policy: Policy,
+    /// The only hosts that it may contact, if its network is a proxy.
+    pub(crate) hosts: Vec<HostPattern>,
     pub(crate) time: Duration,
 }
 

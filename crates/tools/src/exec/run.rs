@@ -6,8 +6,8 @@
 use super::Commands;
 use super::jobs::{Ground, Job, NewJob, State};
 use super::output::Output;
-use super::report;
 use super::request::Request;
+use super::{network, report};
 use lango_core::{Caller, ToolError};
 use lango_sandbox::{Child, Command, Ended, LaunchError, Limits, NewFiles, Profile, Stdin};
 use std::error::Error;
@@ -76,10 +76,14 @@ impl Commands {
             output,
         };
         let job = inner.jobs.add(new).map_err(ToolError::new)?;
+        let mut env = vec![(CALL_KEY.into(), caller.key().into())];
+        if inner.proxy.is_some() {
+            env.extend(network::variables());
+        }
         let command = Command {
             argv: request.words.argv(),
             cwd: request.cwd.clone(),
-            env: vec![(CALL_KEY.into(), caller.key().into())],
+            env,
             stdin: Stdin::Null,
             limits: Limits {
                 time: Some(request.time),
@@ -96,7 +100,7 @@ impl Commands {
                 what: failure.to_string(),
             })
         });
-        match started {
+        match self.serve(caller, &job, started).await {
             Ok(child) => Ok((job, child)),
             Err(error) => {
                 let message = sandbox_failure(&error);
@@ -104,6 +108,20 @@ impl Commands {
                 Err(ToolError::new(message))
             }
         }
+    }
+
+    /// Serves the network of a command that was started, where there is a proxy for it.
+    async fn serve(
+        &self,
+        caller: &Caller,
+        job: &Job,
+        started: Result<Child, LaunchError>,
+    ) -> io::Result<Child> {
+        let mut child = started?;
+        if let Some(proxy) = &self.inner.proxy {
+            job.traffic.start(proxy.serve(&mut child, caller).await?);
+        }
+        Ok(child)
     }
 }
 

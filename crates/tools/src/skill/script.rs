@@ -106,6 +106,7 @@ pub(super) fn script(
             words: Words::Argv(argv),
             cwd: policy.workspace.clone(),
             policy,
+            hosts: commands.hosts(),
             time: commands.time(),
         },
         content,

@@ -5,7 +5,7 @@ use lango_core::{Caller, Extent, Tool, ToolError};
 use lango_sandbox::{Helper, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
 use lango_tools::{
-    CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Whose, command_tools,
+    CommandLimits, CommandProxy, CommandSetup, Commands, SkillFolder, Skills, Whose, command_tools,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ pub struct Ask {
     pub limits: CommandLimits,
     pub policy: Option<fn(&mut Policy, &Path)>,
     pub layers: Layers,
+    pub proxy: Option<CommandProxy>,
     /// Skills of the user's, by name: the files of each, besides a `SKILL.md` that is made if it is not among them.
     pub skills: Vec<(&'static str, Vec<(&'static str, String)>)>,
 }
@@ -64,6 +65,7 @@ impl CommandBench {
             policy,
             outputs: root.join("data/outputs"),
             limits: ask.limits,
+            proxy: ask.proxy,
         });
         let skills = Skills::find(&[SkillFolder {
             path: root.join("skills"),

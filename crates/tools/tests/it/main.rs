@@ -10,6 +10,7 @@ mod confined;
 mod edit;
 mod exec;
 mod exec_attacks;
+mod exec_network;
 mod exec_output;
 mod guarded;
 mod jobs;

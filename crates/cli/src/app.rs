@@ -14,6 +14,7 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
+use crate::web;
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
     ToolSpec, Trust, UserId,
@@ -24,7 +25,7 @@ use lango_engine::{
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
-use lango_net::{Budgets, Egress};
+use lango_net::{Budgets, Egress, SeenLinks};
 use lango_sandbox::{Launcher, Strength};
 use lango_store::MemoryStore;
 use lango_tools::{
@@ -161,6 +162,15 @@ impl App {
                 .iter()
                 .flat_map(|known| known.tools.iter().cloned()),
         );
+        let egress = egress::guard(&loaded.settings.egress);
+        let links = SeenLinks::default();
+        tools.extend(web::tools(web::Parts {
+            settings: &loaded.settings.search,
+            env: &surroundings.env,
+            egress: &egress,
+            links: &links,
+            cache: kept.web_cache(keeping),
+        })?);
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,

@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
+use crate::web;
 use lango_models::Offline;
 use lango_sandbox::Strength;
 use lango_store::VectorSearch;
@@ -84,6 +85,7 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
         well("egress", egress::describe(&app.egress)),
+        well("web search", web::describe(&app.loaded.settings.search)),
         examine_model(app).await,
         well("agents", describe_agents(app)),
     ];

@@ -17,6 +17,7 @@ use super::mcp::{McpServer, McpSettings};
 use super::model_settings::{OutputTokens, Temperature};
 use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
+use super::search::SearchSettings;
 use super::surroundings::Paths;
 
 /// All settings, one field for each of the [`KEYS`](super::KEYS).
@@ -32,6 +33,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// The keys under `egress`.
     pub egress: EgressSettings,
+    /// The keys under `search`.
+    pub search: SearchSettings,
     /// The keys under `skill`.
     pub skill: SkillSettings,
     /// The keys under `mcp`.
@@ -289,6 +292,7 @@ impl Settings {
                 },
             },
             egress: EgressSettings::default(),
+            search: SearchSettings::default(),
             skill: SkillSettings::default(),
             mcp: McpSettings::default(),
             graph: GraphConfig {
@@ -348,6 +352,7 @@ impl Settings {
         match key.name.split_once(ID) {
             None => vec![String::new()],
             Some(("mcp.servers.", _)) => self.mcp.servers.keys().cloned().collect(),
+            Some(("search.providers.", _)) => self.search.providers.keys().cloned().collect(),
             Some(_) => self.providers.keys().cloned().collect(),
         }
     }

@@ -60,6 +60,11 @@ pub enum BrowserError {
         /// The handle that was given.
         handle: String,
     },
+    /// The page has too many elements, or too much text, to be captured.
+    #[error(
+        "the page is too large to look at (more than 200,000 elements and texts, or 16 MiB of text); read it in parts with `browser_extract`"
+    )]
+    PageTooLarge,
     /// A page could not be opened.
     #[error("{address} cannot be opened: {reason}")]
     Navigation {

@@ -258,9 +258,18 @@ impl Page {
         self.change(|tab| tab.file_chooser.take()).flatten()
     }
 
-    /// Replaces the handles of the document.
-    pub fn set_handles(&self, handles: Handles) {
-        self.change(|tab| tab.handles = handles);
+    /// Changes the handles of the document; the number is the last one that the browser gave out.
+    pub(crate) fn change_handles<T>(
+        &self,
+        change: impl FnOnce(&mut Handles, &mut u32) -> T,
+    ) -> Option<T> {
+        let mut tabs = self.browser.tabs();
+        let mut last = tabs.last_handle;
+        let changed = tabs
+            .tab_mut(self.id)
+            .map(|tab| change(&mut tab.handles, &mut last));
+        tabs.last_handle = last;
+        changed
     }
 
     /// The handles of the document.

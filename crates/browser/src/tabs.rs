@@ -32,6 +32,8 @@ pub(crate) struct Tabs {
     tabs: BTreeMap<TabId, Tab>,
     active: Option<TabId>,
     last: u32,
+    /// The number of the last handle.
+    pub(crate) last_handle: u32,
     pub(crate) notices: Notices,
     pub(crate) downloads: Downloads,
     /// The context whose pages are files of the workspace.

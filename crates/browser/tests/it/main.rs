@@ -5,6 +5,7 @@
 mod browsers;
 mod files;
 mod navigating;
+mod observe;
 mod pages;
 mod site;
 mod support;

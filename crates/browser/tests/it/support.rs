@@ -1,12 +1,12 @@
 //! A workspace, a local site, and browsers that reach nothing but that site.
 
 use crate::site::Site;
-use lango_browser::{BrowserLauncher, BrowserSetup, Sessions, browser_tools, find_browser};
+use lango_browser::{BrowserLauncher, BrowserSetup, Page, Sessions, browser_tools, find_browser};
 use lango_core::{BoxFuture, Caller, Tool, ToolError, ToolOutput};
 use lango_net::{Egress, EgressLimits, EgressRules, Resolver, SeenLinks};
 use lango_sandbox::{Helper, Launcher, Policy};
 use lango_tools::Workspace;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -131,11 +131,26 @@ impl Bench {
         }
     }
 
+    /// Opens a page of the site, and replaces its content.
+    pub async fn show(&self, html: &str) -> Page {
+        self.open("").await;
+        let page = self.page();
+        let params = json!({ "frameId": page.main_frame(), "html": html });
+        let _: Value = page.call("Page.setDocumentContent", params).await.unwrap();
+        page.settle().await.unwrap();
+        page
+    }
+
+    /// The active page.
+    pub fn page(&self) -> Page {
+        let browser = self.sessions.browser(&"s_1".into()).unwrap();
+        browser.active_page().unwrap()
+    }
+
     /// Opens a page of the site, and gives the tool's text.
     pub async fn open(&self, path: &str) -> String {
         let url = self.site.url(path);
-        self.text("browser_navigate", serde_json::json!({ "url": url }))
-            .await
+        self.text("browser_navigate", json!({ "url": url })).await
     }
 }
 

@@ -1,0 +1,336 @@
+//! The words for one element: its name, and what stands after it.
+
+use super::print::{cut, one_line, quote};
+use super::roles::{Form, Role, is_scroller, is_shape};
+use super::scene::Scene;
+use super::semantics::{Meaning, Semantics};
+use super::snapshot::{Node, NodeKind};
+use serde_json::Value;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The longest name, in bytes.
+const LONGEST_NAME: usize = 120;
+/// The longest value of a field, in bytes.
+const LONGEST_VALUE: usize = 80;
+/// The longest address of a link that is printed whole, in bytes.
+const LONGEST_LINK: usize = 60;
+/// So many options of a list are named.
+const SHOWN_OPTIONS: usize = 6;
+
+/// What an element is called.
+pub(super) fn name_of(
+    scene: &Scene,
+    semantics: &Semantics,
+    at: usize,
+    role: &Role,
+    is_scope: bool,
+) -> String {
+    let node = scene.node(at);
+    let known = semantics
+        .get(&at)
+        .map(|meaning| meaning.name.as_str())
+        .unwrap_or_default();
+    let mut name = one_line(known);
+    let is_field = matches!(&*node.tag, "input" | "select" | "textarea") || role.name == "textbox";
+    let covers = matches!(role.form, Form::Control | Form::Label) && !is_field && !is_scope;
+    if name.is_empty() && covers {
+        name = scene.text_below(at, 2 * LONGEST_NAME);
+    }
+    for attribute in ["aria-label", "alt", "title", "placeholder", "name"] {
+        let is_wanted = matches!(role.form, Form::Control | Form::OpenControl | Form::Label)
+            && (attribute != "name" || is_field);
+        if name.is_empty() && is_wanted {
+            name = one_line(node.attribute(attribute).unwrap_or_default());
+        }
+    }
+    if &*node.tag == "iframe" && name.is_empty() {
+        name = frame_name(scene, at);
+    }
+    cut(&name, LONGEST_NAME)
+}
+
+/// The address of a frame of another site.
+fn frame_name(scene: &Scene, at: usize) -> String {
+    let base = |place: usize| scene.document(place).base.as_ref();
+    let (Some(inner), Some(outer)) = (scene.nodes.get(at + 1).and_then(|_| base(at + 1)), base(at))
+    else {
+        return String::new();
+    };
+    match inner.host_str() {
+        Some(host) if inner.origin() != outer.origin() => host.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The absolute address that an element links to.
+pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
+    let node = scene.node(at);
+    if !matches!(&*node.tag, "a" | "area") {
+        return None;
+    }
+    let href = node
+        .attribute("href")
+        .or_else(|| node.attribute("xlink:href"))?;
+    let base = scene.document(at).base.as_ref();
+    let url = match base {
+        Some(base) => base.join(href).ok()?,
+        None => lango_net::Url::parse(href).ok()?,
+    };
+    matches!(url.scheme(), "http" | "https").then(|| url.as_str().into())
+}
+
+/// What stands after the name of an element: value, options, link, states.
+pub(super) fn details_of(scene: &Scene, semantics: &Semantics, at: usize, role: &Role) -> String {
+    let node = scene.node(at);
+    let unknown = Meaning::default();
+    let meaning = semantics.get(&at).unwrap_or(&unknown);
+    let mut details = String::new();
+    add_value(&mut details, scene, node, meaning, at, role);
+    add_link(&mut details, scene, at);
+    add_appearance(&mut details, scene, semantics, at, role);
+    let tooltip = node.attribute("title").filter(|title| !title.is_empty());
+    let tooltip = tooltip.unwrap_or(&meaning.description);
+    let is_said = meaning.name.contains(tooltip) || meaning.name.is_empty();
+    if role.is_control() && !tooltip.is_empty() && !is_said {
+        let _ = write!(
+            details,
+            " tooltip={}",
+            quote(&cut(&one_line(tooltip), LONGEST_VALUE))
+        );
+    }
+    add_states(&mut details, scene, at, node, meaning);
+    details
+}
+
+fn add_value(
+    details: &mut String,
+    scene: &Scene,
+    node: &Node,
+    meaning: &Meaning,
+    at: usize,
+    role: &Role,
+) {
+    if role.name == "heading" {
+        let level = meaning.property("level").and_then(Value::as_u64);
+        let of_tag = node
+            .tag
+            .strip_prefix('h')
+            .and_then(|level| level.parse().ok());
+        if let Some(level) = level.or(of_tag) {
+            let _ = write!(details, " h{level}");
+        }
+        return;
+    }
+    if &*node.tag == "select" {
+        add_options(details, scene, meaning, at);
+        return;
+    }
+    let is_field = matches!(
+        role.name.as_str(),
+        "textbox"
+            | "searchbox"
+            | "combobox"
+            | "slider"
+            | "spinbutton"
+            | "progressbar"
+            | "meter"
+            | "ProgressIndicator"
+            | "scrollbar"
+            | "date"
+            | "time"
+            | "month"
+            | "week"
+            | "datetime-local"
+            | "color"
+            | "file"
+    );
+    let value = meaning.value.as_deref().map(one_line).unwrap_or_default();
+    if is_field && !value.is_empty() {
+        // Assistive technology is not told what is in a password field, but how long it is.
+        let is_password = node
+            .attribute("type")
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("password"));
+        let value = if is_password {
+            "••••".to_owned()
+        } else {
+            cut(&value, LONGEST_VALUE)
+        };
+        let _ = write!(details, " value={}", quote(&value));
+    }
+    if matches!(
+        role.name.as_str(),
+        "slider" | "spinbutton" | "meter" | "scrollbar"
+    ) {
+        for (property, attribute) in [("valuemin", "min"), ("valuemax", "max")] {
+            let known = meaning
+                .property(property)
+                .and_then(Value::as_f64)
+                .map(|value| value.to_string());
+            let given = node.attribute(attribute).map(str::to_owned);
+            if let Some(value) = given.or(known) {
+                let _ = write!(details, " {attribute}={}", cut(&value, 20));
+            }
+        }
+    }
+}
+
+fn add_options(details: &mut String, scene: &Scene, meaning: &Meaning, at: usize) {
+    let below = at + 1..scene.nodes[at].end;
+    let options: Vec<usize> = below
+        .filter(|below| &*scene.node(*below).tag == "option")
+        .collect();
+    let text = |option: &usize| cut(&option_text(scene, *option), 30);
+    let chosen: Vec<String> = options
+        .iter()
+        .filter(|option| scene.node(**option).is_selected)
+        .map(text)
+        .collect();
+    let value = if chosen.is_empty() {
+        meaning.value.clone().unwrap_or_default()
+    } else {
+        chosen.join(", ")
+    };
+    let _ = write!(
+        details,
+        " value={} options:",
+        quote(&cut(&value, LONGEST_VALUE))
+    );
+    for (index, option) in options.iter().take(SHOWN_OPTIONS).enumerate() {
+        let separator = if index == 0 { "" } else { " |" };
+        let _ = write!(
+            details,
+            "{separator} {}",
+            text(option).replace(['"', '|'], " ")
+        );
+    }
+    if options.len() > SHOWN_OPTIONS {
+        let _ = write!(details, " | …(+{})", options.len() - SHOWN_OPTIONS);
+    }
+}
+
+/// Options have no boxes, so their text is that of the document.
+fn option_text(scene: &Scene, at: usize) -> String {
+    let texts = (at..scene.nodes[at].end).map(|below| scene.node(below));
+    let texts = texts.filter(|node| node.kind == NodeKind::Text);
+    let text: String = texts.filter_map(|node| node.text.as_deref()).collect();
+    match scene.node(at).attribute("label") {
+        Some(label) if !label.is_empty() => one_line(label),
+        _ => one_line(&text),
+    }
+}
+
+fn add_link(details: &mut String, scene: &Scene, at: usize) {
+    let Some(link) = link_of(scene, at) else {
+        return;
+    };
+    let page = scene
+        .documents
+        .first()
+        .and_then(|document| document.base.as_ref());
+    let origin = page.map(|page| page.origin().ascii_serialization());
+    let short = origin
+        .as_deref()
+        .and_then(|origin| link.strip_prefix(origin));
+    let short = short.unwrap_or(&link);
+    let _ = write!(details, " → {}", cut(&one_line(short), LONGEST_LINK));
+}
+
+/// How an element looks that says nothing: its size, colour, class.
+fn add_appearance(
+    details: &mut String,
+    scene: &Scene,
+    semantics: &Semantics,
+    at: usize,
+    role: &Role,
+) {
+    let node = scene.node(at);
+    let is_drawing = is_shape(&node.tag) || role.name == "canvas";
+    if !role.is_control() || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
+    {
+        return;
+    }
+    if !is_drawing {
+        let class = node
+            .attribute("class")
+            .and_then(|class| class.split_whitespace().next());
+        if let Some(id) = node.attribute("id").filter(|id| !id.is_empty()) {
+            let _ = write!(details, " #{}", cut(&one_line(id), 30));
+        } else if let Some(class) = class {
+            let _ = write!(details, " .{}", cut(&one_line(class), 30));
+        }
+    }
+    let is_field = matches!(&*node.tag, "input" | "textarea" | "select") || role.name == "textbox";
+    let Some(layout) = scene.layout(at) else {
+        return;
+    };
+    let colour = if is_shape(&node.tag) {
+        &layout.styles.fill
+    } else {
+        &layout.styles.background
+    };
+    let is_plain = matches!(&**colour, "" | "none" | "rgba(0, 0, 0, 0)");
+    if !is_plain && role.name != "canvas" && !is_field {
+        let name = if is_shape(&node.tag) {
+            "fill"
+        } else {
+            "colour"
+        };
+        let given = node.attribute("fill").filter(|_| is_shape(&node.tag));
+        let _ = write!(
+            details,
+            " {name}={}",
+            cut(&given.unwrap_or(colour).replace(' ', ""), 24)
+        );
+    }
+    if is_field {
+        return;
+    }
+    let _ = write!(
+        details,
+        " {}x{}",
+        layout.rect.width.round(),
+        layout.rect.height.round()
+    );
+}
+
+fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meaning: &Meaning) {
+    let mut state = |is_set: bool, name: &str| {
+        if is_set {
+            let _ = write!(details, " [{name}]");
+        }
+    };
+    let is_disabled =
+        meaning.is("disabled") || (meaning.role.is_empty() && node.attribute("disabled").is_some());
+    state(is_disabled, "disabled");
+    for property in ["checked", "pressed"] {
+        match meaning.property(property).and_then(Value::as_str) {
+            Some("true") => state(true, property),
+            Some("mixed") => state(true, "mixed"),
+            _ => {}
+        }
+    }
+    let expanded = meaning.property("expanded").and_then(Value::as_bool);
+    state(expanded == Some(true), "expanded");
+    state(
+        expanded == Some(false) && &*node.tag != "select",
+        "collapsed",
+    );
+    state(meaning.is("selected"), "selected");
+    state(meaning.is("required"), "required");
+    state(
+        meaning.is("readonly") && node.kind == NodeKind::Element && &*node.tag != "progress",
+        "read-only",
+    );
+    let invalid = meaning.property("invalid").and_then(Value::as_str);
+    state(invalid.is_some_and(|invalid| invalid != "false"), "invalid");
+    let current = node
+        .attribute("aria-current")
+        .filter(|current| !matches!(*current, "" | "false"));
+    state(current.is_some(), "current");
+    state(meaning.is("modal"), "modal");
+    state(node.attribute("draggable") == Some("true"), "draggable");
+    state(node.attribute("type") == Some("password"), "password");
+    state(node.attribute("multiple").is_some(), "multiple");
+    state(is_scroller(scene, at), "scrollable");
+}

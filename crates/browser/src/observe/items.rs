@@ -1,0 +1,274 @@
+//! The things that an observation can show, in reading order: controls, headings, texts, and the containers around them.
+
+use super::describe::{details_of, link_of, name_of};
+use super::print::{cut, one_line};
+use super::roles::{Form, Roles};
+use super::scene::{Scene, Sight};
+use super::semantics::{Semantics, distance};
+use super::snapshot::NodeKind;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The longest text of one line, in bytes.
+const LONGEST_TEXT: usize = 300;
+/// Containers inside containers past this are not told apart.
+const DEEPEST: usize = 64;
+
+/// A thing on a page.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Its place in the scene.
+    pub(super) at: usize,
+    /// The item that contains it.
+    pub(super) parent: Option<usize>,
+    pub(super) form: ItemForm,
+    pub(super) role: String,
+    pub(super) name: String,
+    /// Of a text, what is in no other item.
+    pub(super) own_text: String,
+    /// Value, states, link: what stands after the name.
+    pub(super) details: String,
+    /// The absolute address that it links to.
+    pub(super) link: Option<Arc<str>>,
+    pub(super) is_in_view: bool,
+    /// Pixels to the viewport.
+    pub(super) distance: u64,
+    /// Whether assistive technology was asked about it; otherwise its name is a guess.
+    pub(super) is_known: bool,
+    pub(super) is_focused: bool,
+}
+
+/// How an item is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemForm {
+    Text,
+    Element(Form),
+}
+
+impl Item {
+    pub(super) fn is_control(&self) -> bool {
+        matches!(
+            self.form,
+            ItemForm::Element(Form::Control | Form::OpenControl)
+        )
+    }
+
+    /// Whether a handle stands before it.
+    pub(super) fn has_handle(&self) -> bool {
+        self.is_control() || self.form == ItemForm::Element(Form::Section)
+    }
+
+    pub(super) fn is_group(&self) -> bool {
+        self.form == ItemForm::Element(Form::Group)
+    }
+
+    /// Whether it has no line of its own.
+    pub(super) fn is_silent(&self) -> bool {
+        self.form == ItemForm::Element(Form::Silent)
+    }
+
+    /// Whether it is only shown with something inside.
+    pub(super) fn is_container(&self) -> bool {
+        matches!(
+            self.form,
+            ItemForm::Element(Form::Group | Form::Section | Form::Silent)
+        )
+    }
+}
+
+/// What a node passes on to those below it.
+#[derive(Clone, Copy, Default)]
+struct Inherited {
+    item: Option<usize>,
+    depth: usize,
+    /// Its text is in the name of an item above.
+    is_covered: bool,
+    /// Nothing below is shown.
+    is_skipped: bool,
+    /// The nearest box that is not part of a line.
+    block: usize,
+}
+
+/// A text that is being put together.
+struct OpenText {
+    item: usize,
+    text: String,
+    /// What of it is in no other item.
+    own: String,
+}
+
+/// Finds the items of a scene; below `scope` only, if there is one.
+pub(super) fn find(
+    scene: &Scene,
+    semantics: &Semantics,
+    roles: &Roles,
+    scope: Option<usize>,
+) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut texts: HashMap<usize, OpenText> = HashMap::new();
+    let mut inherited: Vec<Inherited> = Vec::with_capacity(scene.nodes.len());
+    let range = scope.map_or(0..scene.nodes.len(), |scope| scope..scene.nodes[scope].end);
+    for at in 0..scene.nodes.len() {
+        let place = &scene.nodes[at];
+        let above = place
+            .parent
+            .map_or(Inherited::default(), |parent| inherited[parent]);
+        let mut own = above;
+        if !range.contains(&at) {
+            inherited.push(Inherited::default());
+            continue;
+        }
+        let node = scene.node(at);
+        match node.kind {
+            NodeKind::Text if !above.is_skipped && is_readable(scene, at) => {
+                let text = node.text.as_deref().unwrap_or_default();
+                add_text(&mut items, &mut texts, &above, text, || {
+                    text_item(scene, at, &above)
+                });
+            }
+            NodeKind::Element => {
+                if !scene.is_inline(at) {
+                    own.block = at;
+                }
+                // What is behind an open dialog, or marked as decoration, is not read out.
+                own.is_covered |= roles.labels.contains(&at);
+                let role = roles.by_place[at].as_ref();
+                let role = role
+                    .filter(|role| !above.is_skipped && (!above.is_covered || role.is_control()));
+                if let Some(role) = role {
+                    let name = name_of(scene, semantics, at, role, scope == Some(at));
+                    own.is_covered |= matches!(role.form, Form::Control | Form::Label);
+                    own.is_skipped |= &*node.tag == "select" && scope != Some(at);
+                    if scope == Some(at) {
+                        own.is_covered = false;
+                    }
+                    // Past the depth, what is inside stands beside.
+                    if above.depth < DEEPEST {
+                        own.item = Some(items.len());
+                        own.depth = above.depth + 1;
+                    }
+                    items.push(Item {
+                        at,
+                        parent: above.item,
+                        form: ItemForm::Element(role.form),
+                        role: role.name.clone(),
+                        name,
+                        own_text: String::new(),
+                        details: details_of(scene, semantics, at, role),
+                        link: link_of(scene, at),
+                        is_in_view: place.sight == Sight::InView,
+                        distance: distance(scene, at),
+                        is_known: semantics.contains_key(&at),
+                        is_focused: semantics
+                            .get(&at)
+                            .is_some_and(|meaning| meaning.is("focused")),
+                    });
+                } else if &*node.tag == "br" {
+                    add_space(&mut texts, above.block);
+                }
+            }
+            _ => {}
+        }
+        inherited.push(own);
+    }
+    finish_texts(&mut items, texts);
+    prune(items)
+}
+
+fn is_readable(scene: &Scene, at: usize) -> bool {
+    let place = &scene.nodes[at];
+    matches!(place.sight, Sight::InView | Sight::Reachable) && !place.is_aria_hidden
+}
+
+fn text_item(scene: &Scene, at: usize, above: &Inherited) -> Item {
+    Item {
+        at,
+        parent: above.item,
+        form: ItemForm::Text,
+        role: "text".to_owned(),
+        name: String::new(),
+        own_text: String::new(),
+        details: String::new(),
+        link: None,
+        is_in_view: scene.nodes[at].sight == Sight::InView,
+        distance: distance(scene, at),
+        is_known: true,
+        is_focused: false,
+    }
+}
+
+fn add_text(
+    items: &mut Vec<Item>,
+    texts: &mut HashMap<usize, OpenText>,
+    above: &Inherited,
+    text: &str,
+    item: impl FnOnce() -> Item,
+) {
+    if text.trim().is_empty() {
+        add_space(texts, above.block);
+        return;
+    }
+    let open = texts.entry(above.block).or_insert_with(|| {
+        items.push(item());
+        OpenText {
+            item: items.len() - 1,
+            text: String::new(),
+            own: String::new(),
+        }
+    });
+    if open.text.len() < 2 * LONGEST_TEXT {
+        open.text.push_str(text);
+    }
+    if open.own.len() < 2 * LONGEST_TEXT {
+        open.own.push_str(if above.is_covered { " " } else { text });
+    }
+}
+
+fn add_space(texts: &mut HashMap<usize, OpenText>, block: usize) {
+    if let Some(open) = texts.get_mut(&block) {
+        open.text.push(' ');
+        open.own.push(' ');
+    }
+}
+
+fn finish_texts(items: &mut [Item], texts: HashMap<usize, OpenText>) {
+    for text in texts.into_values() {
+        let own = one_line(&text.own);
+        if !own.is_empty() {
+            items[text.item].name = cut(&one_line(&text.text), LONGEST_TEXT);
+            items[text.item].own_text = cut(&own, LONGEST_TEXT);
+        }
+    }
+}
+
+/// Leaves out texts that are in other items, and containers of nothing.
+fn prune(items: Vec<Item>) -> Vec<Item> {
+    let mut is_used: Vec<bool> = items
+        .iter()
+        .map(|item| match item.form {
+            // A single sign between links is no text.
+            ItemForm::Text => {
+                let text = &item.own_text;
+                text.chars().any(char::is_alphanumeric) || text.chars().count() > 3
+            }
+            ItemForm::Element(_) => !item.is_container() || item.role == "frame",
+        })
+        .collect();
+    for index in (0..items.len()).rev() {
+        if is_used[index]
+            && let Some(parent) = items[index].parent
+        {
+            is_used[parent] = true;
+        }
+    }
+    let mut new_index = vec![0; items.len()];
+    let mut used = Vec::new();
+    for (index, mut item) in items.into_iter().enumerate() {
+        if is_used[index] {
+            new_index[index] = used.len();
+            item.parent = item.parent.map(|parent| new_index[parent]);
+            used.push(item);
+        }
+    }
+    used
+}

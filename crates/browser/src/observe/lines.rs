@@ -1,0 +1,228 @@
+//! Items put on lines: small groups, such as the row of a table or a product in a list, share one.
+
+use super::items::{Item, ItemForm};
+use super::print::part;
+use super::roles::Form;
+use std::borrow::Cow;
+
+/// The most items on one line.
+const MOST_PARTS: usize = 10;
+/// The longest line of several items, in bytes.
+const LONGEST_LINE: usize = 320;
+
+/// A line of an observation.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The items on it; the first one stands for the line.
+    pub(super) parts: Vec<usize>,
+    /// What stands before the parts of a group.
+    pub(super) prefix: Cow<'static, str>,
+    pub(super) depth: usize,
+    /// The line of the container around it.
+    pub(super) parent: Option<usize>,
+    /// The nearest item around it that its content could be shown of alone.
+    pub(super) container: Option<usize>,
+    pub(super) rank: Rank,
+    /// Pixels to the viewport.
+    pub(super) distance: u64,
+}
+
+/// How much a line matters, the most important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// In an open dialog, or an alert.
+    Urgent,
+    ControlInView,
+    InView,
+    Elsewhere,
+}
+
+/// Puts items on lines.
+pub(super) fn arrange(items: &[Item]) -> Vec<Line> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
+    let mut roots = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item.parent {
+            Some(parent) => children[parent].push(index),
+            None => roots.push(index),
+        }
+    }
+    let mut arranging = Arranging {
+        items,
+        children: &children,
+        lines: Vec::new(),
+    };
+    let top = Context {
+        depth: 0,
+        parent: None,
+        container: None,
+        is_urgent: false,
+    };
+    for root in roots {
+        arranging.add(root, top);
+    }
+    arranging.lines
+}
+
+/// The words of a line; `handle_of` gives the handle of an item.
+pub(super) fn write(
+    items: &[Item],
+    line: &Line,
+    mut handle_of: impl FnMut(usize) -> String,
+) -> String {
+    let is_alone = line.parts.len() == 1;
+    let mut text = String::new();
+    text.push_str(&line.prefix);
+    for (index, item) in line.parts.iter().enumerate() {
+        if index > 0 {
+            text.push_str(" | ");
+        }
+        let handle = items[*item].has_handle().then(|| handle_of(*item));
+        text.push_str(&part(&items[*item], handle.as_deref(), is_alone));
+    }
+    text
+}
+
+#[derive(Clone, Copy)]
+struct Context {
+    depth: usize,
+    parent: Option<usize>,
+    container: Option<usize>,
+    is_urgent: bool,
+}
+
+struct Arranging<'a> {
+    items: &'a [Item],
+    children: &'a [Vec<usize>],
+    lines: Vec<Line>,
+}
+
+impl Arranging<'_> {
+    // Recursion is bounded: items past a depth have no items below them.
+    fn add(&mut self, index: usize, mut context: Context) {
+        let item = &self.items[index];
+        if item.is_group() {
+            self.add_group(index, context);
+            return;
+        }
+        if item.is_silent() {
+            context.container = Some(index);
+            self.add_children(index, context);
+            return;
+        }
+        context.is_urgent |= matches!(item.role.as_str(), "dialog" | "alertdialog" | "alert");
+        let mut parts = vec![index];
+        let mut prefix = String::new();
+        let mut below = self.children[index].clone();
+        // A heading that is only a link to its article is one thing.
+        if let (true, [only]) = (item.role == "heading", &below[..])
+            && self.items[*only].name == item.name
+            && self.children[*only].is_empty()
+        {
+            parts = vec![*only];
+            prefix = format!("{} ", item.details.trim_start());
+            below.clear();
+        }
+        let line = self.push(parts, prefix, context);
+        if item.form == ItemForm::Element(Form::Section) {
+            context.container = Some(index);
+        }
+        let inside = Context {
+            depth: context.depth + 1,
+            parent: Some(line),
+            ..context
+        };
+        for child in below {
+            self.add(child, inside);
+        }
+    }
+
+    fn add_group(&mut self, index: usize, context: Context) {
+        let mut parts = Vec::new();
+        let fits = self.collect(index, &mut parts);
+        if fits && self.width(&parts) <= LONGEST_LINE {
+            let prefix = match (self.items[index].role.as_str(), parts.len()) {
+                ("row", _) => "row ",
+                (_, 1) => "",
+                _ => "- ",
+            };
+            if !parts.is_empty() {
+                self.push(parts, prefix, context);
+            }
+            return;
+        }
+        // The first line stands for the group; the others are indented below it.
+        let start = self.lines.len();
+        let inside = Context {
+            container: Some(index),
+            ..context
+        };
+        let mut children = self.children[index].iter();
+        if let Some(first) = children.next() {
+            self.add(*first, inside);
+        }
+        let below = Context {
+            depth: context.depth + 1,
+            parent: (self.lines.len() > start)
+                .then_some(start)
+                .or(context.parent),
+            ..inside
+        };
+        for child in children {
+            self.add(*child, below);
+        }
+    }
+
+    fn add_children(&mut self, index: usize, context: Context) {
+        for child in &self.children[index] {
+            self.add(*child, context);
+        }
+    }
+
+    /// The items of a group, unless there are too many, or containers among them.
+    fn collect(&self, index: usize, parts: &mut Vec<usize>) -> bool {
+        self.children[index].iter().all(|child| {
+            let item = &self.items[*child];
+            if !item.is_silent() && item.role != "heading" || self.children[*child].is_empty() {
+                parts.push(*child);
+            }
+            let is_plain = !item.is_group() && item.form != ItemForm::Element(Form::Section);
+            is_plain && parts.len() <= MOST_PARTS && self.collect(*child, parts)
+        })
+    }
+
+    fn width(&self, parts: &[usize]) -> usize {
+        let items = parts.iter().map(|part| &self.items[*part]);
+        items
+            .map(|item| item.name.len() + item.details.len() + item.role.len() + 8)
+            .sum()
+    }
+
+    fn push(
+        &mut self,
+        parts: Vec<usize>,
+        prefix: impl Into<Cow<'static, str>>,
+        context: Context,
+    ) -> usize {
+        let items = || parts.iter().map(|part| &self.items[*part]);
+        let is_in_view = items().any(|item| item.is_in_view);
+        let has_control = items().any(|item| item.is_control() || item.role == "heading");
+        let rank = match (context.is_urgent, is_in_view, has_control) {
+            (true, _, _) => Rank::Urgent,
+            (_, true, true) => Rank::ControlInView,
+            (_, true, false) => Rank::InView,
+            _ => Rank::Elsewhere,
+        };
+        let distance = items().map(|item| item.distance).min().unwrap_or(u64::MAX);
+        self.lines.push(Line {
+            parts,
+            prefix: prefix.into(),
+            depth: context.depth,
+            parent: context.parent,
+            container: context.container,
+            rank,
+            distance,
+        });
+        self.lines.len() - 1
+    }
+}

@@ -1,0 +1,94 @@
+//! How items are written: quoted names, so that a page cannot make its text look like a line of lango's.
+
+use super::items::{Item, ItemForm};
+use super::roles::Form;
+
+/// Writes a text of a page in quotes.
+pub(crate) fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                quoted.push('\\');
+                quoted.push(c);
+            }
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// The start of a text, as many bytes as `limit`, with a mark if more was there.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", text[..end].trim_end())
+}
+
+/// A text of a page on one line, without characters that are not seen or change how others are read.
+pub(crate) fn one_line(text: &str) -> String {
+    let is_gap = |c: char| c.is_whitespace() || c.is_control();
+    let is_seen = |c: &char| {
+        !matches!(c,
+            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            // Private use: the pictures of icon fonts.
+            | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}')
+    };
+    let seen: String = text.chars().filter(is_seen).collect();
+    let words: Vec<&str> = seen.split(is_gap).filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+/// One item, with its handle if it has one.
+pub(super) fn part(item: &Item, handle: Option<&str>, is_alone: bool) -> String {
+    match item.form {
+        ItemForm::Text if is_alone => format!("text {}", quote(&item.name)),
+        ItemForm::Text => quote(&item.own_text),
+        ItemForm::Element(Form::Label) if item.role == "heading" => {
+            format!("{} {}", item.details.trim_start(), quote(&item.name))
+        }
+        ItemForm::Element(_) => {
+            let mut part = String::new();
+            if let Some(handle) = handle {
+                part.push_str(handle);
+                part.push(' ');
+            }
+            part.push_str(&item.role);
+            if !item.name.is_empty() {
+                part.push(' ');
+                part.push_str(&quote(&item.name));
+            }
+            part.push_str(&item.details);
+            part
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_a_page_stays_inside_its_quotes_and_on_its_line() {
+        assert_eq!(quote("a\" [disabled]\ne1"), r#""a\" [disabled] e1""#);
+        assert_eq!(one_line(" a\u{202e}b\n\u{200b}c \u{e001}d "), "ab c d");
+    }
+
+    #[test]
+    fn a_cut_keeps_characters_whole_and_the_limit() {
+        for limit in 3..12 {
+            let cut = cut("äöüäöüäöü", limit);
+            assert!(cut.len() <= limit, "{cut}");
+            assert!(cut.ends_with('…'));
+        }
+        assert_eq!(cut("short", 5), "short");
+    }
+}

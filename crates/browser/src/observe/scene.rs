@@ -1,0 +1,467 @@
+//! All documents of a page as one list of nodes in reading order, each with its place in the viewport and whether it can be
+//! seen. Frames stand below the elements that show them, also those with processes of their own.
+
+use super::snapshot::{Document, Layout, Node, NodeKind, Rect, capture};
+use crate::handles::NodeKey;
+use crate::{BrowserError, Frame, Page};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most nodes of a page that are looked at.
+const MOST_NODES: usize = 200_000;
+/// The most bytes of text and attributes of a page that are looked at.
+const MOST_BYTES: usize = 16 << 20;
+/// What lies further to the left or above than this is not meant to be seen.
+const FAR_OUTSIDE: f64 = -5.0;
+
+/// What a page shows.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) documents: Vec<Document>,
+    /// In reading order; a parent comes before its children.
+    pub(super) nodes: Vec<SceneNode>,
+    pub(super) viewport: Viewport,
+}
+
+/// A node in its place.
+#[derive(Debug)]
+pub(super) struct SceneNode {
+    pub(super) document: usize,
+    pub(super) index: usize,
+    pub(super) parent: Option<usize>,
+    /// The index after the last node below it.
+    pub(super) end: usize,
+    /// In coordinates of the viewport; none if it has no box.
+    pub(super) rect: Option<Rect>,
+    pub(super) sight: Sight,
+    /// Hidden from assistive technology: decoration, unless it can be clicked.
+    pub(super) is_aria_hidden: bool,
+    /// The pointer becomes a hand here, but not outside of it.
+    pub(super) starts_pointer: bool,
+}
+
+/// Whether a node is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// In the viewport.
+    InView,
+    /// After scrolling.
+    Reachable,
+    /// Has a box, but is transparent: the real control under a drawn one.
+    Transparent,
+    Hidden,
+}
+
+/// The part of the page that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub(super) struct Viewport {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) scroll_y: f64,
+    pub(super) page_height: f64,
+}
+
+/// What a node passes on to those below it.
+#[derive(Clone, Copy)]
+struct Inherited {
+    /// What is added to coordinates of the document.
+    offset: (f64, f64),
+    /// What of the place is not cut off, for ordinary nodes.
+    clip: Clip,
+    /// The same for nodes that are positioned by the nearest positioned one above.
+    positioned_clip: Clip,
+    is_transparent: bool,
+    is_aria_hidden: bool,
+    is_pointer: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Clip {
+    /// Cut off for good, such as by `overflow: hidden`.
+    hard: Rect,
+    /// Can be scrolled to.
+    soft: Rect,
+}
+
+const EVERYWHERE: Rect = Rect {
+    x: f64::MIN / 4.0,
+    y: f64::MIN / 4.0,
+    width: f64::MAX / 2.0,
+    height: f64::MAX / 2.0,
+};
+
+impl Scene {
+    /// Captures a page.
+    pub(super) async fn capture(page: &Page) -> Result<Self, BrowserError> {
+        let frames = page.frames().await?;
+        check_size(page, &frames).await?;
+        let viewport = read_viewport(page).await?;
+        let mut documents = capture(page.session()).await?;
+        let mut owners = HashMap::new();
+        for frame in &frames {
+            let is_captured = documents.iter().any(|document| document.frame == frame.id);
+            if is_captured {
+                continue;
+            }
+            // A frame that is gone meanwhile, or hangs, is left out.
+            let Ok(mut inner) = capture(&frame.session).await else {
+                continue;
+            };
+            let first = documents.len();
+            for node in inner.iter_mut().flat_map(|document| &mut document.nodes) {
+                node.content = node.content.map(|content| content + first);
+            }
+            if let Some(owner) = find_owner(&documents, &frames, frame).await {
+                owners.insert(owner, first);
+            }
+            documents.append(&mut inner);
+        }
+        for ((document, node), content) in owners {
+            documents[document].nodes[node].content = Some(content);
+        }
+        Ok(Self::arrange(documents, viewport))
+    }
+
+    /// The node as it was captured.
+    pub(super) fn node(&self, at: usize) -> &Node {
+        let place = &self.nodes[at];
+        &self.documents[place.document].nodes[place.index]
+    }
+
+    pub(super) fn layout(&self, at: usize) -> Option<&Layout> {
+        self.node(at).layout.as_ref()
+    }
+
+    pub(super) fn document(&self, at: usize) -> &Document {
+        &self.documents[self.nodes[at].document]
+    }
+
+    /// The place of a node.
+    pub(super) fn find(&self, key: &NodeKey) -> Option<usize> {
+        (0..self.nodes.len()).find(|at| self.key(*at) == *key)
+    }
+
+    /// The name of a node among all nodes of the tab.
+    pub(super) fn key(&self, at: usize) -> NodeKey {
+        let session = self.document(at).session.id();
+        NodeKey {
+            session: session.cloned().unwrap_or_default(),
+            node: self.node(at).id,
+        }
+    }
+
+    /// The frame that a node is in.
+    pub(super) fn frame(&self, at: usize) -> Arc<str> {
+        Arc::clone(&self.document(at).frame)
+    }
+
+    /// The text below a node on one line, as much as `limit` bytes of it.
+    pub(super) fn text_below(&self, at: usize, limit: usize) -> String {
+        let mut text = String::new();
+        for below in at..self.nodes[at].end {
+            if text.len() >= limit {
+                break;
+            }
+            let node = self.node(below);
+            match (node.kind, &*node.tag) {
+                (NodeKind::Text, _) if self.nodes[below].sight != Sight::Hidden => {
+                    text.push_str(node.text.as_deref().unwrap_or_default());
+                }
+                (NodeKind::Element, "img") => {
+                    text.push(' ');
+                    text.push_str(node.attribute("alt").unwrap_or_default());
+                }
+                // Words in different boxes are different words.
+                (NodeKind::Element, _) if !self.is_inline(below) => text.push(' '),
+                _ => {}
+            }
+        }
+        super::print::one_line(&text)
+    }
+
+    pub(super) fn is_inline(&self, at: usize) -> bool {
+        let layout = self.layout(at);
+        layout.is_none_or(|layout| matches!(&*layout.styles.display, "inline" | "contents"))
+    }
+
+    fn arrange(documents: Vec<Document>, viewport: Viewport) -> Self {
+        let mut scene = Self {
+            documents,
+            nodes: Vec::new(),
+            viewport,
+        };
+        // Where to go on: the document, its next node, where its nodes start in the list, the frame element.
+        let mut under_way = vec![(0, 0, Vec::new(), None)];
+        let mut is_placed = vec![false; scene.documents.len()];
+        while let Some((document, index, mut places, owner)) = under_way.pop() {
+            let Some(nodes) = scene
+                .documents
+                .get(document)
+                .map(|document| &document.nodes)
+            else {
+                continue;
+            };
+            let Some(node) = nodes.get(index) else {
+                continue;
+            };
+            let place = scene.nodes.len();
+            if place >= MOST_NODES {
+                break;
+            }
+            let parent = node.parent.and_then(|parent| places.get(parent).copied());
+            scene.nodes.push(SceneNode {
+                document,
+                index,
+                parent: parent.or(owner),
+                end: place + 1,
+                rect: None,
+                sight: Sight::Hidden,
+                is_aria_hidden: false,
+                starts_pointer: false,
+            });
+            places.push(place);
+            let content = node.content;
+            under_way.push((document, index + 1, places, owner));
+            if let Some(content) = content
+                && let Some(is_placed) = is_placed.get_mut(content)
+                && !std::mem::replace(is_placed, true)
+            {
+                under_way.push((content, 0, Vec::new(), Some(place)));
+            }
+        }
+        for at in (0..scene.nodes.len()).rev() {
+            if let Some(parent) = scene.nodes[at].parent {
+                scene.nodes[parent].end = scene.nodes[parent].end.max(scene.nodes[at].end);
+            }
+        }
+        scene.place();
+        scene
+    }
+
+    fn place(&mut self) {
+        let mut inherited: Vec<Inherited> = Vec::with_capacity(self.nodes.len());
+        for at in 0..self.nodes.len() {
+            let parent = self.nodes[at].parent;
+            let mut above = match parent {
+                Some(parent) => inherited[parent],
+                None => Inherited::at_top(),
+            };
+            let document = self.document(at);
+            let is_root = self.nodes[at].index == 0;
+            if is_root {
+                above.offset.0 -= document.scroll.0;
+                above.offset.1 -= document.scroll.1;
+            }
+            let node = self.node(at);
+            let own = above.step(node, self.viewport);
+            let place = &mut self.nodes[at];
+            place.rect = own.rect;
+            place.sight = own.sight;
+            place.is_aria_hidden = own.passed_on.is_aria_hidden;
+            place.starts_pointer = own.passed_on.is_pointer && !above.is_pointer;
+            inherited.push(own.passed_on);
+        }
+    }
+}
+
+/// What is found out about a node on the way down.
+struct Step {
+    rect: Option<Rect>,
+    sight: Sight,
+    passed_on: Inherited,
+}
+
+impl Inherited {
+    fn at_top() -> Self {
+        let clip = Clip {
+            hard: EVERYWHERE,
+            soft: EVERYWHERE,
+        };
+        Self {
+            offset: (0.0, 0.0),
+            clip,
+            positioned_clip: clip,
+            is_transparent: false,
+            is_aria_hidden: false,
+            is_pointer: false,
+        }
+    }
+
+    fn step(&self, node: &Node, viewport: Viewport) -> Step {
+        let mut passed_on = *self;
+        passed_on.is_aria_hidden |= node.attribute("aria-hidden") == Some("true");
+        passed_on.is_aria_hidden |= node.attribute("inert").is_some();
+        let Some(layout) = &node.layout else {
+            return Step {
+                rect: None,
+                sight: Sight::Hidden,
+                passed_on,
+            };
+        };
+        let styles = &layout.styles;
+        let rect = layout.rect.moved(self.offset);
+        let is_element = node.kind == NodeKind::Element;
+        let clip = match &*styles.position {
+            _ if !is_element => self.clip,
+            "fixed" => Self::at_top().clip,
+            "absolute" => self.positioned_clip,
+            _ => self.clip,
+        };
+        if is_element {
+            passed_on.is_transparent |= styles
+                .opacity
+                .parse()
+                .is_ok_and(|opacity: f64| opacity < 0.02);
+            passed_on.is_pointer = &*styles.cursor == "pointer";
+            passed_on.clip = clip.within(layout, rect, &node.tag);
+            if !matches!(&*styles.position, "" | "static") {
+                passed_on.positioned_clip = passed_on.clip;
+            }
+        }
+        let is_visible = &*styles.visibility == "visible" || styles.visibility.is_empty();
+        let sight = if !is_visible {
+            Sight::Hidden
+        } else {
+            clip.sight(rect, passed_on.is_transparent, viewport)
+        };
+        if matches!(&*node.tag, "iframe" | "frame" | "object" | "embed") {
+            passed_on.offset = (rect.x + layout.border.0, rect.y + layout.border.1);
+            let inside = Clip {
+                hard: clip.hard,
+                soft: clip.soft.intersect(rect),
+            };
+            (passed_on.clip, passed_on.positioned_clip) = (inside, inside);
+        }
+        Step {
+            rect: Some(rect),
+            sight,
+            passed_on,
+        }
+    }
+}
+
+impl Clip {
+    fn within(self, layout: &Layout, rect: Rect, tag: &str) -> Self {
+        let styles = &layout.styles;
+        // What the root cuts off is the viewport, which scrolls.
+        if matches!(tag, "html" | "body") {
+            return self;
+        }
+        let overflow = [&*styles.overflow_x, &*styles.overflow_y];
+        if overflow
+            .iter()
+            .any(|value| matches!(*value, "hidden" | "clip"))
+            && !overflow.contains(&"auto")
+        {
+            Self {
+                hard: self.hard.intersect(rect),
+                soft: self.soft.intersect(rect),
+            }
+        } else if overflow
+            .iter()
+            .any(|value| matches!(*value, "auto" | "scroll"))
+        {
+            Self {
+                soft: self.soft.intersect(rect),
+                ..self
+            }
+        } else {
+            self
+        }
+    }
+
+    fn sight(self, rect: Rect, is_transparent: bool, viewport: Viewport) -> Sight {
+        let touches = |area: Rect| {
+            // An empty box inside counts: its content may hang out.
+            let cut = rect.intersect(area);
+            cut.width >= 0.0 && cut.height >= 0.0 && !(area.is_empty())
+        };
+        let is_outside = rect.x + rect.width < FAR_OUTSIDE
+            || rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE;
+        let screen = Rect {
+            x: 0.0,
+            y: 0.0,
+            width: viewport.width,
+            height: viewport.height,
+        };
+        if is_outside || !touches(self.hard) {
+            Sight::Hidden
+        } else if is_transparent {
+            Sight::Transparent
+        } else if !rect.intersect(self.soft).intersect(screen).is_empty() {
+            Sight::InView
+        } else {
+            Sight::Reachable
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner {
+    backend_node_id: i64,
+}
+
+/// The document and the node of the element that shows a frame of another process.
+async fn find_owner(
+    documents: &[Document],
+    frames: &[Frame],
+    frame: &Frame,
+) -> Option<(usize, usize)> {
+    let parent = frames
+        .iter()
+        .find(|parent| Some(&parent.id) == frame.parent.as_ref())?;
+    let params = json!({ "frameId": frame.id });
+    let owner: Owner = parent
+        .session
+        .call("DOM.getFrameOwner", params)
+        .await
+        .ok()?;
+    let is_parent = |document: &Document| document.frame == parent.id;
+    let document = documents.iter().position(is_parent)?;
+    let mut nodes = documents[document].nodes.iter();
+    let node = nodes.position(|node| node.id == owner.backend_node_id)?;
+    Some((document, node))
+}
+
+async fn read_viewport(page: &Page) -> Result<Viewport, BrowserError> {
+    let script = "({ width: innerWidth, height: innerHeight, scroll_y: scrollY, \
+                  page_height: document.documentElement?.scrollHeight ?? 0 })";
+    let value = page
+        .evaluate(page.session(), &page.main_frame(), script)
+        .await?;
+    Viewport::deserialize(value).map_err(|error| BrowserError::Protocol {
+        method: "Runtime.evaluate",
+        message: error.to_string(),
+    })
+}
+
+/// Counts in the page itself, before anything is sent, and stops when it is too much.
+const MEASURE: &str = "(([nodes, bytes]) => {
+    const walker = document.createTreeWalker(document, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+    while (nodes >= 0 && bytes >= 0 && walker.nextNode()) {
+        nodes--;
+        const node = walker.currentNode;
+        if (node.nodeType === 3) bytes -= node.length;
+        else for (const attribute of node.attributes) bytes -= attribute.value.length;
+    }
+    return [nodes, bytes];
+})";
+
+async fn check_size(page: &Page, frames: &[Frame]) -> Result<(), BrowserError> {
+    let mut left = (MOST_NODES as i64, MOST_BYTES as i64);
+    for frame in frames {
+        let script = format!("{MEASURE}([{}, {}])", left.0, left.1);
+        // A frame that cannot be measured is not captured either, or fails there.
+        let Ok(value) = page.evaluate(&frame.session, &frame.id, &script).await else {
+            continue;
+        };
+        left = <(i64, i64)>::deserialize(value).unwrap_or(left);
+        if left.0 < 0 || left.1 < 0 {
+            return Err(BrowserError::PageTooLarge);
+        }
+    }
+    Ok(())
+}

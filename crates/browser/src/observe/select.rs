@@ -1,0 +1,104 @@
+//! Which lines of an observation are shown when not all of them fit.
+
+use super::items::Item;
+use super::lines::{Line, Rank, write};
+
+/// Bytes of a line besides its words.
+const LINE_BYTES: usize = 2;
+
+/// Chooses lines for so many bytes: dialogs first, then the controls in the viewport, the rest of the viewport, and what
+/// is nearest to it. Says for each line whether it is shown.
+pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|line| (lines[*line].rank, lines[*line].distance, *line));
+    let mut is_chosen = vec![false; lines.len()];
+    let mut used = 0;
+    for line in order {
+        if is_chosen[line] {
+            continue;
+        }
+        // With its containers, as far as they are not shown yet.
+        let mut needed = vec![line];
+        let mut parent = lines[line].parent;
+        while let Some(above) = parent.filter(|above| !is_chosen[*above]) {
+            needed.push(above);
+            parent = lines[above].parent;
+        }
+        let cost: usize = needed.iter().map(|line| cost(items, &lines[*line])).sum();
+        if used + cost > budget {
+            if lines[line].rank == Rank::Elsewhere {
+                break;
+            }
+            continue;
+        }
+        used += cost;
+        for line in needed {
+            is_chosen[line] = true;
+        }
+    }
+    is_chosen
+}
+
+fn cost(items: &[Item], line: &Line) -> usize {
+    let words = write(items, line, |_| "e000".to_owned());
+    words.len() + line.depth.min(MOST_INDENT) + LINE_BYTES
+}
+
+/// The deepest indentation.
+pub(super) const MOST_INDENT: usize = 8;
+
+/// A line, or a mark in the place of some that are left out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Line(usize),
+    Gap(Gap),
+}
+
+/// Lines that are left out one after the other.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) count: usize,
+    pub(super) controls: usize,
+    pub(super) depth: usize,
+    /// The item that all of them are in.
+    pub(super) container: Option<usize>,
+}
+
+/// The chosen lines in reading order with the gaps between them. Gaps of a few texts are not worth a mark.
+pub(super) fn with_gaps(items: &[Item], lines: &[Line], is_chosen: &[bool]) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    let mut left_out: Vec<usize> = Vec::new();
+    for (index, _) in lines.iter().enumerate() {
+        if is_chosen[index] {
+            shown.extend(gap_of(items, lines, &left_out).map(Shown::Gap));
+            left_out.clear();
+            shown.push(Shown::Line(index));
+        } else {
+            left_out.push(index);
+        }
+    }
+    shown.extend(gap_of(items, lines, &left_out).map(Shown::Gap));
+    shown
+}
+
+fn gap_of(items: &[Item], lines: &[Line], left_out: &[usize]) -> Option<Gap> {
+    let first = &lines[*left_out.first()?];
+    let has_control = |line: &&usize| {
+        lines[**line]
+            .parts
+            .iter()
+            .any(|part| items[*part].is_control())
+    };
+    let controls = left_out.iter().filter(has_control).count();
+    let is_small = left_out.len() < 3 && controls == 0;
+    let container = first.container;
+    let is_same = left_out
+        .iter()
+        .all(|line| lines[*line].container == container);
+    (!is_small).then_some(Gap {
+        count: left_out.len(),
+        controls,
+        depth: first.depth,
+        container: container.filter(|_| is_same),
+    })
+}

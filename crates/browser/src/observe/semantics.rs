@@ -1,0 +1,194 @@
+//! What assistive technology is told about elements: role, name, value, states. It is asked for single elements, those
+//! nearest to the viewport first, so that a large page costs no more than a small one.
+
+use super::scene::{Scene, Sight};
+use super::snapshot::{Node, NodeKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// The most elements that are asked about.
+const MOST_ELEMENTS: usize = 1500;
+/// Calls that are under way at the same time.
+const AT_ONCE: usize = 100;
+
+/// What is known of elements, by their place in the scene.
+pub(super) type Semantics = HashMap<usize, Meaning>;
+
+/// One element.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Meaning {
+    /// Assistive technology leaves it out.
+    pub(super) is_ignored: bool,
+    /// It cannot be used, because a dialog is open or it is marked as such.
+    pub(super) is_inert: bool,
+    pub(super) role: String,
+    pub(super) name: String,
+    pub(super) value: Option<String>,
+    pub(super) description: String,
+    properties: Vec<(String, Value)>,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    nodes: Vec<RawNode>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawNode {
+    ignored: bool,
+    #[serde(default)]
+    ignored_reasons: Vec<RawProperty>,
+    role: Option<RawValue>,
+    name: Option<RawValue>,
+    value: Option<RawValue>,
+    description: Option<RawValue>,
+    #[serde(default)]
+    properties: Vec<RawProperty>,
+}
+
+#[derive(Deserialize)]
+struct RawProperty {
+    name: String,
+    value: RawValue,
+}
+
+#[derive(Deserialize)]
+struct RawValue {
+    #[serde(default)]
+    value: Value,
+}
+
+impl Meaning {
+    /// Whether a state is set.
+    pub(super) fn is(&self, property: &str) -> bool {
+        match self.property(property) {
+            Some(Value::Bool(value)) => *value,
+            Some(Value::String(value)) => value == "true",
+            _ => false,
+        }
+    }
+
+    pub(super) fn property(&self, name: &str) -> Option<&Value> {
+        let mut properties = self.properties.iter();
+        properties
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value)
+    }
+}
+
+/// Asks about the elements of a scene that can mean something.
+pub(super) async fn read(scene: &Scene) -> Semantics {
+    let mut elements: Vec<usize> = (0..scene.nodes.len())
+        .filter(|at| is_candidate(scene, *at))
+        .collect();
+    elements.sort_by_key(|at| (distance(scene, *at), *at));
+    elements.truncate(MOST_ELEMENTS);
+    let mut semantics = Semantics::with_capacity(elements.len());
+    for some in elements.chunks(AT_ONCE) {
+        let calls = some.iter().map(|at| read_one(scene, *at));
+        let read = futures_util::future::join_all(calls).await;
+        semantics.extend(
+            some.iter()
+                .copied()
+                .zip(read)
+                .filter_map(|(at, meaning)| Some((at, meaning?))),
+        );
+    }
+    semantics
+}
+
+/// How far an element is from the viewport, in pixels; nothing for one that is in it.
+pub(super) fn distance(scene: &Scene, at: usize) -> u64 {
+    let Some(rect) = scene.nodes[at].rect else {
+        return u64::MAX;
+    };
+    let below = rect.y - scene.viewport.height;
+    let above = -(rect.y + rect.height);
+    let aside = (rect.x - scene.viewport.width).max(-(rect.x + rect.width));
+    below.max(above).max(aside).max(0.0) as u64
+}
+
+async fn read_one(scene: &Scene, at: usize) -> Option<Meaning> {
+    let session = &scene.document(at).session;
+    let params = json!({ "backendNodeId": scene.node(at).id, "fetchRelatives": false });
+    // An element that is gone meanwhile is described by what was captured.
+    let reply: Reply = session
+        .call("Accessibility.getPartialAXTree", params)
+        .await
+        .ok()?;
+    let raw = reply.nodes.into_iter().next()?;
+    let reasons = ["inertElement", "inertSubtree", "activeModalDialog"];
+    let is_inert = raw
+        .ignored_reasons
+        .iter()
+        .any(|reason| reasons.contains(&reason.name.as_str()));
+    let properties = raw.properties.into_iter();
+    Some(Meaning {
+        is_ignored: raw.ignored,
+        is_inert,
+        role: text_of(raw.role).unwrap_or_default(),
+        name: text_of(raw.name).unwrap_or_default(),
+        value: text_of(raw.value),
+        description: text_of(raw.description).unwrap_or_default(),
+        properties: properties
+            .map(|RawProperty { name, value }| (name, value.value))
+            .collect(),
+    })
+}
+
+fn text_of(value: Option<RawValue>) -> Option<String> {
+    match value?.value {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether more may be known of an element than that it is a box with text.
+fn is_candidate(scene: &Scene, at: usize) -> bool {
+    let node = scene.node(at);
+    if node.kind != NodeKind::Element || scene.nodes[at].sight == Sight::Hidden {
+        return false;
+    }
+    let is_known = matches!(
+        &*node.tag,
+        "a" | "button"
+            | "input"
+            | "select"
+            | "textarea"
+            | "summary"
+            | "dialog"
+            | "img"
+            | "canvas"
+            | "video"
+            | "audio"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "h5"
+            | "h6"
+            | "nav"
+            | "form"
+            | "fieldset"
+            | "progress"
+            | "meter"
+            | "iframe"
+            | "area"
+            | "details"
+            | "option"
+            | "output"
+    );
+    is_known || node.is_clickable || scene.nodes[at].starts_pointer || has_semantic_attribute(node)
+}
+
+fn has_semantic_attribute(node: &Node) -> bool {
+    node.attributes.iter().any(|(name, value)| match &**name {
+        "role" | "tabindex" | "title" | "draggable" => true,
+        "contenteditable" => &**value != "false",
+        "aria-hidden" => false,
+        name => name.starts_with("aria-"),
+    })
+}

@@ -14,6 +14,7 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
+use crate::web;
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
     ToolSpec, Trust, UserId,
@@ -24,7 +25,7 @@ use lango_engine::{
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
-use lango_net::Egress;
+use lango_net::{Budgets, Egress, SeenLinks};
 use lango_sandbox::{Launcher, Strength};
 use lango_store::MemoryStore;
 use lango_tools::{
@@ -116,11 +117,15 @@ impl App {
         }));
         let mut skills = Skills::find(&folders);
         label_skills(&mut skills, &loaded, &workspace);
+        let egress = egress::guard(&loaded.settings.egress);
+        let budgets = Budgets::new(egress.limits().clone());
+        let network = &loaded.settings.tools.exec.network;
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
             limits: command_limits(&loaded),
+            proxy: egress::command_proxy(network, &egress, &budgets),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
         let command_tools = lango_tools::command_tools(&commands);
@@ -157,6 +162,15 @@ impl App {
                 .iter()
                 .flat_map(|known| known.tools.iter().cloned()),
         );
+        let egress = egress::guard(&loaded.settings.egress);
+        let links = SeenLinks::default();
+        tools.extend(web::tools(web::Parts {
+            settings: &loaded.settings.search,
+            env: &surroundings.env,
+            egress: &egress,
+            links: &links,
+            cache: kept.web_cache(keeping),
+        })?);
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
@@ -174,7 +188,6 @@ impl App {
             .collect();
         let homes = mcp.homes.clone();
         let elsewhere = Elsewhere::default();
-        let egress = egress::guard(&loaded.settings.egress);
         let tree = build_tree(&loaded.settings.agent, &roster, specs, homes, &elsewhere)?;
         Ok(Self {
             loaded,

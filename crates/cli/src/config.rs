@@ -18,6 +18,7 @@ mod problem;
 mod quote;
 mod remote_agents;
 mod rules;
+mod search;
 mod setting;
 mod settings;
 mod show;
@@ -26,7 +27,7 @@ mod trust;
 
 pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 pub use duration::{parse as duration, parse_age as age};
-pub use egress::{AllowedHosts, EgressSettings};
+pub use egress::{AllowedHosts, EgressSettings, NetworkAccess};
 pub use keys::{KEYS, Key};
 pub use mcp::{Capability, McpServer, McpSettings};
 pub use model_settings::{OutputTokens, Temperature};
@@ -36,6 +37,7 @@ pub use ownership::{ForeignPath, ForeignReason};
 pub use problem::{Problem, Problems};
 pub use remote_agents::{RemoteAgentConfig, RemoteAgents};
 pub use rules::ApprovalRules;
+pub use search::{SearchProviderConfig, SearchSettings};
 pub use settings::{
     A2aSettings, AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig,
     MemoryConfig, ProviderConfig, ServerConfig, SessionSettings, Settings, SkillSettings,

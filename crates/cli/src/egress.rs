@@ -1,8 +1,9 @@
 //! The one egress guard of the process, from the configuration. Everything that contacts a host which a model or a remote
 //! agent chose goes through it.
 
-use crate::config::EgressSettings;
-use lango_net::{Egress, EgressLimits, EgressRules, HostPattern};
+use crate::config::{EgressSettings, NetworkAccess};
+use lango_net::{Budgets, Egress, EgressLimits, EgressRules, HostPattern};
+use lango_tools::CommandProxy;
 
 /// Builds the guard.
 pub fn guard(settings: &EgressSettings) -> Egress {
@@ -18,15 +19,33 @@ pub fn guard(settings: &EgressSettings) -> Egress {
     Egress::new(rules, limits)
 }
 
+/// The proxy that commands have, if they may contact some hosts and not all.
+pub fn command_proxy(
+    access: &NetworkAccess,
+    egress: &Egress,
+    budgets: &Budgets,
+) -> Option<CommandProxy> {
+    match access {
+        NetworkAccess::Closed | NetworkAccess::Open => None,
+        NetworkAccess::Hosts(hosts) => Some(CommandProxy {
+            egress: egress.clone(),
+            budgets: budgets.clone(),
+            hosts: hosts.clone(),
+        }),
+    }
+}
+
+/// Describes in a few words what commands reach of the network.
+pub fn describe_access(access: &NetworkAccess) -> String {
+    match access {
+        NetworkAccess::Closed => "closed".to_owned(),
+        NetworkAccess::Hosts(hosts) => format!("only {} (tools.exec.network)", list(hosts)),
+        NetworkAccess::Open => "open (tools.exec.network)".to_owned(),
+    }
+}
+
 /// Describes the guard in a line for `lango doctor`.
 pub fn describe(egress: &Egress) -> String {
-    let list = |hosts: &[HostPattern]| match hosts {
-        [] => "nothing".to_owned(),
-        hosts => {
-            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-            hosts.join(", ")
-        }
-    };
     let (rules, limits) = (egress.rules(), egress.limits());
     format!(
         "public hosts; allow: {}; deny: {}; {} requests and {} bytes per turn",
@@ -35,4 +54,14 @@ pub fn describe(egress: &Egress) -> String {
         limits.requests,
         limits.total_bytes
     )
+}
+
+fn list(hosts: &[HostPattern]) -> String {
+    match hosts {
+        [] => "nothing".to_owned(),
+        hosts => {
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            hosts.join(", ")
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What the agents can touch: the one policy for commands and file tools, the launcher behind it, and how well commands are
 //! held on this machine.
 
-use crate::config::{Loaded, Paths, StoreLocation, Topology};
+use crate::config::{Loaded, NetworkAccess, Paths, StoreLocation, Topology};
 use crate::exit::{Exit, Failure};
 use lango_sandbox::{GitEntries, Helper, Launcher, Limits, Network, Policy, SelfTest, Strength};
 use serde::{Deserialize, Serialize};
@@ -116,8 +116,9 @@ pub fn policy(loaded: &Loaded, workspace: &Path, homes: &[PathBuf]) -> Policy {
         kept: kept.iter().map(|path| real(path)).collect(),
         hidden: hidden.iter().map(|path| real(path)).collect(),
         network: match exec.network {
-            true => Network::Host,
-            false => Network::None,
+            NetworkAccess::Closed => Network::None,
+            NetworkAccess::Hosts(_) => Network::Proxied,
+            NetworkAccess::Open => Network::Host,
         },
         allow_git_init: exec.allow_git_init,
     }

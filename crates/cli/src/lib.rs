@@ -30,3 +30,4 @@ pub mod sessions;
 mod text_file;
 mod token;
 mod warnings;
+mod web;

@@ -1,13 +1,14 @@
 //! Where everything is kept, and the store of a run with all its faces.
 
+use crate::app::Keeping;
 use crate::config::{SessionSettings, StoreLocation};
 use crate::exit::{Exit, Failure};
 use lango_core::{
     AgentName, AttachmentStore, Changes, SessionCatalog, SessionId, SessionStore, StoreError,
-    TaskStore,
+    TaskStore, WebCache,
 };
 use lango_engine::{Conversation, Runner, RunnerError};
-use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore};
+use lango_store::{Database, MemoryStore, PostgresOptions, PostgresStore, SqliteStore};
 use std::sync::Arc;
 
 /// The database of the configuration. It is opened when it is first used.
@@ -20,6 +21,14 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// Where fetched web pages are stored: in the database, or in memory where nothing is to be kept.
+    pub fn web_cache(&self, keeping: Keeping) -> Arc<dyn WebCache> {
+        match keeping {
+            Keeping::Nothing => Arc::new(MemoryStore::new()),
+            Keeping::Everything => Arc::clone(&self.database) as Arc<dyn WebCache>,
+        }
+    }
+
     /// The database that the configuration names.
     pub fn of(settings: &SessionSettings, root: AgentName) -> Result<Self, StoreError> {
         match &settings.store {

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::redact::redact;
+use crate::web;
 use lango_core::{AgentName, Subject};
 use lango_engine::{Action, Agent, Rule, narrower_command};
 use lango_sandbox::Strength;
@@ -18,7 +19,13 @@ impl App {
                 "exec_bg, exec_status, exec_stop; exec runs nothing (commands cannot be held here: {why})"
             )),
         };
-        let absent: Vec<String> = commands.into_iter().chain(self.mcp.absent()).collect();
+        let has_search = self
+            .tools
+            .iter()
+            .any(|tool| tool.spec().name == "search_web");
+        let search = (!has_search).then(|| web::NO_PROVIDER.to_owned());
+        let absent = commands.into_iter().chain(self.mcp.absent()).chain(search);
+        let absent: Vec<String> = absent.collect();
         (!absent.is_empty()).then(|| absent.join("; "))
     }
 

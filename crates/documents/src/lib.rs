@@ -11,4 +11,4 @@ mod text;
 pub use attachment::{AttachmentError, read_attachment};
 pub use html::{HtmlText, Link, Readable, markdown, read_html};
 pub use pdf::{PdfPage, is_pdf, read_pdf};
-pub use text::{decode_text, decode_unicode};
+pub use text::{decode_page, decode_text, decode_unicode};

@@ -133,6 +133,10 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
 fn parse_host(text: &str) -> Result<Host, &'static str> {
     match url::Host::parse(text) {
         Err(_) => Err("it is neither a name nor an address"),
+        // In a URL `7` and `0x7f.1` are addresses; in a list they are more likely mistakes.
+        Ok(url::Host::Ipv4(address)) if address.to_string() != text => {
+            Err("an IPv4 address has four decimal numbers")
+        }
         Ok(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
         Ok(url::Host::Ipv6(address)) => Ok(Host::Address(IpAddr::V6(address).to_canonical())),
         Ok(url::Host::Domain(name)) => name_of(&name)

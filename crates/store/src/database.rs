@@ -9,6 +9,7 @@ use crate::sqlite::SqliteStore;
 use crate::tables::Destination;
 use lango_core::{
     AgentName, AttachmentStore, BoxFuture, SessionCatalog, SessionStore, StoreError, TaskStore,
+    WebCache,
 };
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub trait Database:
     + SessionCatalog
     + TaskStore
     + AttachmentStore
+    + WebCache
     + LibraryRows
     + GraphRows
     + MemoryRows

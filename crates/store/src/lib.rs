@@ -36,6 +36,7 @@ mod sqlite;
 mod stored;
 pub mod tables;
 mod title;
+mod web_cache;
 
 pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
@@ -53,3 +54,4 @@ pub use recollection::{
     UnobservedTurn, Watermark, Which,
 };
 pub use sqlite::SqliteStore;
+pub use web_cache::USER_CACHE_BYTES;

@@ -5,6 +5,7 @@
 mod attachments;
 mod history;
 mod tasks;
+mod web_cache;
 
 use crate::archive::must_be_kept;
 use crate::batch::target_of;
@@ -24,6 +25,7 @@ pub struct MemoryStore {
     sessions: Mutex<BTreeMap<SessionId, MemorySession>>,
     tasks: Mutex<tasks::Tasks>,
     attachments: Mutex<attachments::Attachments>,
+    pages: Mutex<web_cache::Pages>,
     lines: Arc<Lines>,
 }
 

@@ -34,6 +34,7 @@ mod tables;
 mod tasks;
 mod text;
 mod tls;
+mod web_cache;
 
 use crate::database::Answer;
 use crate::library::nearest::BitsInMemory;

@@ -29,6 +29,7 @@ mod statements;
 mod tables;
 mod tasks;
 mod upkeep;
+mod web_cache;
 mod writer;
 
 use crate::archive::must_be_kept;

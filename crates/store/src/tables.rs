@@ -9,7 +9,7 @@ mod list;
 use crate::archive::Archive;
 pub use copied::Copied;
 use lango_core::{BoxFuture, StoreError};
-pub use list::TABLES;
+pub use list::{CACHES, TABLES};
 use serde_json::Value;
 
 /// What a column holds, the same in every database.

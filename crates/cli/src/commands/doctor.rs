@@ -8,8 +8,9 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
+use crate::web;
 use lango_models::Offline;
-use lango_sandbox::{Network, Strength};
+use lango_sandbox::Strength;
 use lango_store::VectorSearch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -84,6 +85,7 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
         well("egress", egress::describe(&app.egress)),
+        well("web search", web::describe(&app.loaded.settings.search)),
         examine_model(app).await,
         well("agents", describe_agents(app)),
     ];
@@ -228,11 +230,7 @@ fn describe_reach(app: &App) -> String {
             paths.collect::<Vec<_>>().join(", ")
         }
     };
-    let network = match policy.network {
-        Network::None => "closed",
-        Network::Proxied => "through a proxy (tools.exec.network)",
-        Network::Host => "open (tools.exec.network)",
-    };
+    let network = egress::describe_access(&app.loaded.settings.tools.exec.network);
     format!(
         "read: {}; write: {}; network: {network}",
         list(&policy.read),

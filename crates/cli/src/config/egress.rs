@@ -22,6 +22,18 @@ pub struct EgressSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedHosts(pub Vec<HostPattern>);
 
+/// `tools.exec.network`: what commands reach of the network.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum NetworkAccess {
+    /// `false`, or a list without hosts: nothing.
+    #[default]
+    Closed,
+    /// These hosts, through a proxy that keeps the rules under `egress` too.
+    Hosts(Vec<HostPattern>),
+    /// `true`: every address that this machine reaches, without a proxy.
+    Open,
+}
+
 impl Default for EgressSettings {
     fn default() -> Self {
         let limits = EgressLimits::default();
@@ -61,6 +73,33 @@ impl Setting for Vec<HostPattern> {
                 .collect::<Vec<_>>()
                 .into(),
         )
+    }
+}
+
+impl Setting for NetworkAccess {
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+        if let Some(is_open) = value.as_bool() {
+            *self = if is_open { Self::Open } else { Self::Closed };
+            return Ok(());
+        }
+        let mut hosts = Vec::new();
+        hosts
+            .assign(value, base)
+            .map_err(|expected| format!("`true`, `false` or {expected}"))?;
+        *self = if hosts.is_empty() {
+            Self::Closed
+        } else {
+            Self::Hosts(hosts)
+        };
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        match self {
+            Self::Closed => Some(false.into()),
+            Self::Hosts(hosts) => hosts.shown(),
+            Self::Open => Some(true.into()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! The kind of a key is the type of its field, the default is what [`Settings::with_defaults`] puts there, so neither
 //! can disagree with the code that uses it.
 
+mod search;
 mod table;
 
 use super::setting::Setting;

@@ -11,12 +11,13 @@ use lango_models::{Api, Kind, Patience};
 
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::duration::Lease;
-use super::egress::EgressSettings;
+use super::egress::{EgressSettings, NetworkAccess};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::model_settings::{OutputTokens, Temperature};
 use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
+use super::search::SearchSettings;
 use super::surroundings::Paths;
 
 /// All settings, one field for each of the [`KEYS`](super::KEYS).
@@ -32,6 +33,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// The keys under `egress`.
     pub egress: EgressSettings,
+    /// The keys under `search`.
+    pub search: SearchSettings,
     /// The keys under `skill`.
     pub skill: SkillSettings,
     /// The keys under `mcp`.
@@ -134,8 +137,8 @@ pub struct ExecSettings {
     pub read: Vec<PathBuf>,
     /// More that may be changed.
     pub write: Vec<PathBuf>,
-    /// Whether commands reach the network.
-    pub network: bool,
+    /// What commands reach of the network.
+    pub network: NetworkAccess,
     /// Whether commands may create git repositories in the workspace.
     pub allow_git_init: bool,
     /// Processes that a command may have at once.
@@ -282,13 +285,14 @@ impl Settings {
                 exec: ExecSettings {
                     read: Vec::new(),
                     write: Vec::new(),
-                    network: false,
+                    network: NetworkAccess::Closed,
                     allow_git_init: false,
                     max_processes: 256,
                     max_memory_mb: 4096,
                 },
             },
             egress: EgressSettings::default(),
+            search: SearchSettings::default(),
             skill: SkillSettings::default(),
             mcp: McpSettings::default(),
             graph: GraphConfig {
@@ -348,6 +352,7 @@ impl Settings {
         match key.name.split_once(ID) {
             None => vec![String::new()],
             Some(("mcp.servers.", _)) => self.mcp.servers.keys().cloned().collect(),
+            Some(("search.providers.", _)) => self.search.providers.keys().cloned().collect(),
             Some(_) => self.providers.keys().cloned().collect(),
         }
     }

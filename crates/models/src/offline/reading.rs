@@ -1,5 +1,17 @@
 //! Reading arguments out of a request: paths, quoted words, and what follows a phrase.
 
+/// The first address of the web.
+pub(super) fn address(text: &str) -> Option<String> {
+    let is_address = |word: &&str| word.starts_with("https://") || word.starts_with("http://");
+    let quotes = ['`', '"', '\'', '(', ')', '<', '>'];
+    let mut words = text
+        .split_whitespace()
+        .map(|word| word.trim_matches(quotes));
+    let found = words.find(is_address)?;
+    let found = found.trim_end_matches(['.', ',', '?', '!', ';', ':']);
+    (found.len() > "https://".len()).then(|| found.trim_end_matches(quotes).to_owned())
+}
+
 /// Something that looks like a file: quoted, or with an extension.
 pub(super) fn file(text: &str) -> Option<String> {
     let with_extension = || {

@@ -1,7 +1,7 @@
 //! The table of rules: which words call for which tool, and where its arguments come from. One row a rule.
 
 use super::reading::{
-    after, between, file, key_of, path, rest, three_words, wanted, with_the_words,
+    address, after, between, file, key_of, path, rest, three_words, wanted, with_the_words,
 };
 use super::words::{has_phrase, words};
 use serde_json::{Value, json};
@@ -100,6 +100,19 @@ const RULES: &[Rule] = &[
             let subject = rest(text, &["facts about", "fact about"])?;
             Some(json!({ "subject": subject }))
         },
+    },
+    Rule {
+        tool: "search_web",
+        phrases: &["search the web", "search online", "web search"],
+        arguments: |text| {
+            let marks = ["web for", "online for", "web search for", "the web"];
+            Some(json!({ "query": rest(text, &marks)? }))
+        },
+    },
+    Rule {
+        tool: "search_fetch",
+        phrases: &["web address"],
+        arguments: |text| Some(json!({ "url": address(text)? })),
     },
     Rule {
         tool: "search_knowledge",
@@ -301,6 +314,18 @@ mod tests {
                 "deploys",
             ),
             ("forget my editor", "memory_forget", "query", "my editor"),
+            (
+                "search the web for slipstreams",
+                "search_web",
+                "query",
+                "slipstreams",
+            ),
+            (
+                "please read https://example.com/a.html?b=c.",
+                "search_fetch",
+                "url",
+                "https://example.com/a.html?b=c",
+            ),
         ] {
             let (rule, arguments) = find(text, |_| true).unwrap();
             assert_eq!(

@@ -1,15 +1,22 @@
 //! Words and phrases in a request, found as a person would: whole words, whatever the case, singular or plural.
 
-/// The words of a text in lower case. Something that looks like a path is the word "path" as well.
+/// The words of a text in lower case. Something that looks like a path is the word "path" as well, and an address of the web
+/// is the words "web address" and "url".
 pub(super) fn words(text: &str) -> Vec<String> {
     let path = text
         .split_whitespace()
         .any(is_path)
         .then(|| "path".to_owned());
+    let url: &[&str] = if super::reading::address(text).is_some() {
+        &["web", "address", "url"]
+    } else {
+        &[]
+    };
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .chain(path)
+        .chain(url.iter().map(|word| (*word).to_owned()))
         .collect()
 }
 

@@ -93,6 +93,8 @@ fn what_is_not_a_host_is_refused_with_what_to_write() {
         ("example.com:http", "a port from 1 to 65535"),
         ("example.com:+80", "a port from 1 to 65535"),
         ("*.10.0.0.1", "goes before a name"),
+        ("7", "four decimal numbers"),
+        ("0x7f.1:80", "four decimal numbers"),
         ("a..b", "single dots"),
         ("exa mple.com", "neither a name nor an address"),
         ("a*.example.com", "letters, digits"),

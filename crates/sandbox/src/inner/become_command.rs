@@ -6,7 +6,7 @@ use crate::layers::Layer;
 use crate::plan::{Plan, Work};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::fs::File;
 use std::io::Write;
@@ -23,6 +23,10 @@ const OPEN_FILES: u64 = 4096;
 /// Becomes the command. What goes wrong before is said to the guard; what goes wrong with the program itself is said
 /// where the command's complaints go, as a shell does.
 pub(super) fn run(plan: &Plan, mut guard: File) -> ! {
+    if plan.work == Work::Nesting {
+        // As `exec` does for a command: otherwise its own files in `/proc` are not its own.
+        let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
+    }
     if let Err(what) = confine(plan) {
         let _ = guard.write_all(what.as_bytes());
         std::process::exit(super::FAILED);

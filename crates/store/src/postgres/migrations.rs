@@ -31,6 +31,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0004_attachments",
         include_str!("../../migrations/postgres/0004_attachments.sql"),
     ),
+    (
+        "0005_web_cache",
+        include_str!("../../migrations/postgres/0005_web_cache.sql"),
+    ),
 ];
 
 /// The oldest PostgreSQL that has all that is used.

@@ -10,6 +10,7 @@ pub(super) mod holds;
 pub(in crate::postgres) mod plans;
 pub(super) mod start;
 pub(super) mod tasks;
+pub(super) mod web_cache;
 
 /// A new session.
 pub(super) const INSERT_SESSION: &str = r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3)

@@ -9,7 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/sqlite/0011_task_copies.sql"),
     include_str!("../../migrations/sqlite/0012_sessions_that_go.sql"),
     include_str!("../../migrations/sqlite/0013_attachments.sql"),
+    include_str!("../../migrations/sqlite/0014_web_cache.sql"),
 ];
 
 /// The newest schema we know.

@@ -4,6 +4,7 @@
 
 pub(super) mod attachments;
 pub(super) mod tasks;
+pub(super) mod web_cache;
 
 /// A new session.
 pub(super) const INSERT_SESSION: &str =

@@ -4,7 +4,10 @@ use super::Kind::{Bytes, Integer, Real, Text};
 use super::Order::{Ascending, Descending};
 use super::Table;
 
-/// All tables.
+/// Tables that are not moved or exported: what they contain can be fetched again.
+pub const CACHES: &[&str] = &["web_pages"];
+
+/// All other tables.
 pub const TABLES: &[Table] = &[
     Table {
         name: "sessions",

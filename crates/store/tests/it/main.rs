@@ -17,6 +17,7 @@ mod moving;
 mod old_database;
 mod place;
 mod postgres;
+mod web_cache;
 
 #[path = "."]
 mod on_sqlite {

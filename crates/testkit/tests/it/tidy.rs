@@ -23,6 +23,7 @@ const GRAPH: [(&str, &[&str]); 16] = [
     ("store", &["core"]),
     ("testkit", &["core"]),
     ("tools", &["core", "frontmatter", "net", "sandbox"]),
+    ("web", &["core", "documents", "net"]),
     (
         "cli",
         &[
@@ -38,6 +39,7 @@ const GRAPH: [(&str, &[&str]); 16] = [
             "server",
             "store",
             "tools",
+            "web",
         ],
     ),
 ];

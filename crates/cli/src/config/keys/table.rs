@@ -2,7 +2,7 @@
 
 use super::super::choices::WhenBusy;
 use super::super::settings::milliseconds;
-use super::{Key, Untrusted};
+use super::{Key, Untrusted, search};
 
 /// All keys.
 pub static KEYS: &[Key] = &[
@@ -176,7 +176,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "tools.exec.network",
-        help: "whether commands reach the network",
+        help: "hosts that commands may contact, through a proxy; `true` opens the network without one",
         field: |settings, _| &mut settings.tools.exec.network,
         untrusted: Untrusted::Ignored,
     },
@@ -222,6 +222,10 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.egress.max_bytes,
         untrusted: Untrusted::OnlyLower(|settings| settings.egress.max_bytes),
     },
+    search::ORDER,
+    search::KIND,
+    search::URL,
+    search::API_KEY_ENV,
     Key {
         name: "skill.dirs",
         help: "more folders with skills, beside your own and the project's",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lango_cli::config::{
-    KEYS, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology, WhenBusy,
+    KEYS, NetworkAccess, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology, WhenBusy,
 };
 use lango_core::{Limits, ModelSettings, ReasoningEffort};
 use lango_engine::Action;
@@ -190,7 +190,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     let exec = &loaded.settings.tools.exec;
     assert_eq!(exec.read, [Path::new("/data")]);
     assert_eq!(exec.write, [PathBuf::from("/out"), place.path("home/more")]);
-    assert!(exec.network && exec.allow_git_init);
+    assert_eq!(exec.network, NetworkAccess::Open);
+    assert!(exec.allow_git_init);
     assert!((exec.max_processes, exec.max_memory_mb) == (9, 10));
     let skills = place.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);

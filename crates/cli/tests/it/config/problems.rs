@@ -55,6 +55,11 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
             "`agent.multiAgent` must be `true` or `false`, found `\"yes\"`",
         ),
         (
+            "tools.exec.network = ['http://example.com']",
+            "`tools.exec.network` must be `true`, `false` or a list of hosts; `http://example.com` is not a host: leave out the scheme; \
+             write `example.com`, `*.example.com`, `host:8080`, `10.0.0.5`, `[::1]:80` or `10.0.0.0/8`, found `[…]`",
+        ),
+        (
             "agent.maxModelCalls = -1",
             "`agent.maxModelCalls` must be a whole number from 0 to 4294967295, found `-1`",
         ),

@@ -149,7 +149,24 @@ async fn the_browser_profile_without_bubblewrap_is_refused() {
     );
 }
 
+/// Tries nesting on a machine that allows only so many user namespaces.
+fn check_nesting(most: u32) -> String {
+    let script = "echo $1 > /proc/sys/user/max_user_namespaces && exec \"$0\" check-nesting";
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(program("sandbox-stand-in"))
+        .arg(most.to_string())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[tokio::test]
 async fn nesting_is_found_out_by_trying() {
     World::new().launcher.check_nesting().await.unwrap();
+    assert_eq!(check_nesting(100), "nested\n");
+    // Enough for bubblewrap alone.
+    let text = check_nesting(2);
+    let expected = "a browser cannot set up its own sandbox here: create a user namespace";
+    assert!(text.starts_with(expected), "{text}");
 }

@@ -32,15 +32,32 @@ fn main() {
                 .expect("a runtime")
                 .block_on(browse(directory, argv));
         }
+        Some(word) if word == "check-nesting" => {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let launcher = launcher();
+            match runtime
+                .expect("a runtime")
+                .block_on(launcher.check_nesting())
+            {
+                Ok(()) => println!("nested"),
+                Err(error) => println!("{error}"),
+            }
+        }
         _ => std::process::exit(2),
     }
 }
 
-/// Runs a browser in the sandbox with a directory of its own, and passes on what it prints.
-async fn browse(directory: PathBuf, argv: Vec<std::ffi::OsString>) {
+fn launcher() -> Launcher {
     let program = std::env::current_exe().expect("a path");
     let arguments = vec![MARK.into()];
-    let launcher = Launcher::new(Helper { program, arguments });
+    Launcher::new(Helper { program, arguments })
+}
+
+/// Runs a browser in the sandbox with a directory of its own, and passes on what it prints.
+async fn browse(directory: PathBuf, argv: Vec<std::ffi::OsString>) {
+    let launcher = launcher();
     let mut policy = Policy::of(directory.clone());
     policy.unprotected = vec![directory.clone()];
     policy.network = Network::Proxied;
@@ -57,9 +74,7 @@ async fn browse(directory: PathBuf, argv: Vec<std::ffi::OsString>) {
 
 /// Runs a shell script in the sandbox and passes on what it prints. Trash and records go to the home, if there is one.
 async fn launch(workspace: PathBuf, script: std::ffi::OsString, home: Option<PathBuf>) {
-    let program = std::env::current_exe().expect("a path");
-    let arguments = vec![MARK.into()];
-    let mut launcher = Launcher::new(Helper { program, arguments });
+    let mut launcher = launcher();
     if let Some(home) = home {
         launcher = launcher
             .with_trash(home.join("trash"))

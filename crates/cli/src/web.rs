@@ -1,0 +1,144 @@
+//! The web tools from the configuration: `search_fetch` always, `search_web` when there is a search service.
+
+use crate::config::{SearchProviderConfig, SearchSettings};
+use crate::exit::{Exit, Failure};
+use lango_core::{Tool, WebCache};
+use lango_engine::SystemClock;
+use lango_net::{Egress, SeenLinks, Url};
+use lango_web::{
+    FetchParts, ProviderKind, Providers, SearchProvider, Secrets, fetch_tool, search_tool,
+};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// How to get a search service.
+pub const NO_PROVIDER: &str = "search_web needs a search service, for example \
+     `search.providers.local.kind = \"searxng\"` with `search.providers.local.url`, or \
+     `search.providers.brave.apiKeyEnv = \"BRAVE_API_KEY\"` (docs/web.md)";
+
+/// What the tools are made of.
+pub struct Parts<'a> {
+    /// The search services.
+    pub settings: &'a SearchSettings,
+    /// The environment, for keys.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// The guard.
+    pub egress: &'a Egress,
+    /// The addresses that sessions know.
+    pub links: &'a SeenLinks,
+    /// Where pages are stored.
+    pub cache: Arc<dyn WebCache>,
+}
+
+/// Makes the tools.
+pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let Parts {
+        settings,
+        env,
+        egress,
+        links,
+        cache,
+    } = parts;
+    let mut tools = vec![fetch_tool(FetchParts {
+        egress: egress.clone(),
+        links: links.clone(),
+        cache,
+        clock: Arc::new(SystemClock),
+    })];
+    let providers = providers(settings)?;
+    if !providers.is_empty() {
+        let env = env.clone();
+        let secrets: Secrets = Arc::new(move |name| {
+            let value = env.get(OsStr::new(name))?;
+            Some(value.to_str()?.to_owned())
+        });
+        let providers = Providers::new(providers, secrets);
+        tools.push(search_tool(providers, links.clone(), Arc::new(SystemClock)));
+    }
+    Ok(tools)
+}
+
+/// Describes the search services for `lango doctor`.
+pub fn describe(settings: &SearchSettings) -> String {
+    match providers(settings) {
+        Ok(providers) if providers.is_empty() => format!("none; {NO_PROVIDER}"),
+        Ok(providers) => {
+            let names = providers.iter();
+            let names: Vec<String> = names
+                .map(|provider| format!("{} ({})", provider.name, provider.kind))
+                .collect();
+            names.join(", ")
+        }
+        Err(failure) => failure.to_string(),
+    }
+}
+
+/// The services in the order in which they are asked. Without `search.order`: instances of SearXNG first, since they are the
+/// user's own, then the others, each by name.
+fn providers(settings: &SearchSettings) -> Result<Vec<SearchProvider>, Failure> {
+    let mut all = Vec::new();
+    for (name, config) in &settings.providers {
+        all.push(provider(name, config)?);
+    }
+    if settings.order.is_empty() {
+        all.sort_by_key(|provider| provider.kind != ProviderKind::SearXng);
+        return Ok(all);
+    }
+    let mut ordered: Vec<SearchProvider> = Vec::new();
+    for name in &settings.order {
+        let found = all.iter().find(|provider| provider.name == *name);
+        let found = found.ok_or_else(|| {
+            wrong(format!(
+                "`search.order` names `{name}`, but there is no `search.providers.{name}`"
+            ))
+        })?;
+        if !ordered.contains(found) {
+            ordered.push(found.clone());
+        }
+    }
+    Ok(ordered)
+}
+
+fn provider(name: &str, config: &SearchProviderConfig) -> Result<SearchProvider, Failure> {
+    let key = format!("search.providers.{name}");
+    let kind = config.kind.or_else(|| name.parse().ok()).ok_or_else(|| {
+        wrong(format!(
+            "`{key}.kind` is not set; it is `searxng`, `brave`, `tavily` or `kagi`"
+        ))
+    })?;
+    let default_url = kind.default_url().map(str::to_owned);
+    let url = config.url.clone().or(default_url).ok_or_else(|| {
+        wrong(format!("`{key}.url` is not set; it is the address of your SearXNG, such as `http://127.0.0.1:8888`"))
+    })?;
+    let default_key = kind.default_key_variable().map(str::to_owned);
+    let key_variable = config.api_key_env.clone().or(default_key);
+    let parsed = Url::parse(&url).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.username().is_empty()
+            && url.password().is_none()
+    });
+    let parsed = parsed.ok_or_else(|| {
+        wrong(format!("`{key}.url` is not an address; it begins with `https://` or `http://` and has no password"))
+    })?;
+    if key_variable.is_some() && parsed.scheme() == "http" && !is_here(&parsed) {
+        return Err(wrong(format!(
+            "`{key}.url` would send a key without encryption; use `https://`"
+        )));
+    }
+    Ok(SearchProvider {
+        name: name.to_owned(),
+        kind,
+        url,
+        key_variable,
+    })
+}
+
+fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    host == "localhost" || host.starts_with("127.") || host == "[::1]"
+}
+
+fn wrong(message: String) -> Failure {
+    Failure::new(Exit::Config, message).next("docs/web.md shows a configuration")
+}

@@ -1,0 +1,101 @@
+//! The keys under `egress`: what is shown, what is refused, what a cloned project may do, and that the server keeps to them.
+
+use crate::lango::Lango;
+use crate::serve::Serving;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+fn shown(lango: &Lango, key: &str) -> Value {
+    let shown = lango.run(&["config", "show", "--json"]).ok().json();
+    shown[key]["value"].clone()
+}
+
+#[test]
+fn the_egress_rules_are_shown_by_doctor_and_config() {
+    let lango = Lango::new();
+    let doctor = lango.run(&["doctor"]).ok().stdout;
+    let line = "✓ egress         public hosts; allow: nothing; deny: nothing; 5000 requests and 536870912 bytes per turn\n";
+    assert!(doctor.contains(line), "{doctor}");
+    lango.home_file(
+        "lango.toml",
+        "[egress]\nallow = ['10.0.0.5:8080', '*.Corp.example']\ndeny = ['*']\nmaxRequests = 7\n",
+    );
+    let doctor = lango.run(&["doctor"]).ok().stdout;
+    let line = "allow: 10.0.0.5:8080, *.corp.example; deny: *; 7 requests and 536870912 bytes";
+    assert!(doctor.contains(line), "{doctor}");
+    assert_eq!(
+        shown(&lango, "egress.allow"),
+        json!(["10.0.0.5:8080", "*.corp.example"])
+    );
+    assert_eq!(shown(&lango, "egress.maxBytes"), 536_870_912);
+}
+
+#[test]
+fn an_entry_that_is_not_a_host_is_named_with_what_to_write() {
+    let lango = Lango::new();
+    for (value, problem) in [
+        ("egress.allow=http://example.com", "leave out the scheme"),
+        ("egress.deny=a..b", "single dots"),
+        ("egress.allow=*", "a list of hosts without `*`"),
+        ("egress.allow=7", "four decimal numbers"),
+        ("egress.maxRequests=-1", "a whole number"),
+    ] {
+        lango
+            .run(&["-c", value, "config", "show"])
+            .refused(2, &[problem]);
+    }
+}
+
+#[test]
+fn an_untrusted_project_can_lower_the_budget_and_name_no_hosts() {
+    let lango = Lango::new();
+    lango.home_file("lango.toml", "egress.deny = ['example.com']\n");
+    lango.file(
+        "lango.toml",
+        "[egress]\nallow = ['127.0.0.1']\ndeny = []\nmaxRequests = 3\nmaxBytes = 999999999999\n",
+    );
+    assert_eq!(shown(&lango, "egress.allow"), json!([]));
+    assert_eq!(shown(&lango, "egress.deny"), json!(["example.com"]));
+    assert_eq!(shown(&lango, "egress.maxRequests"), 3);
+    assert_eq!(shown(&lango, "egress.maxBytes"), 536_870_912);
+    lango.run(&["config", "trust"]).ok();
+    assert_eq!(shown(&lango, "egress.allow"), json!(["127.0.0.1"]));
+}
+
+#[test]
+fn the_server_fetches_a_callers_file_only_where_the_operator_allows_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap();
+    let message = |id: &str| {
+        let url = format!("http://{host}/notes.txt");
+        let parts = json!([{ "text": "hello" }, { "url": url, "mediaType": "text/plain" }]);
+        json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": parts } })
+    };
+    let mut closed = Serving::start();
+    let refused = closed.rpc("SendMessage", message("m-1"));
+    let text = refused["error"].to_string();
+    assert!(text.contains("its address is not public"), "{text}");
+    let (log, _) = closed.end();
+    let entry = format!("add `{host}` to `egress.allow` to permit it");
+    assert!(log.contains(&entry), "{log}");
+
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let read = stream.read(&mut head).unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        stream.write_all(answer).unwrap();
+        String::from_utf8_lossy(&head[..read]).into_owned()
+    });
+    let allow = format!("egress.allow={host}");
+    let open = Serving::start_with(Lango::new(), &["-c", &allow]);
+    let sent = open.rpc("SendMessage", message("m-1"));
+    assert!(
+        sent.to_string()
+            .contains("[file: notes.txt, text/plain, 5 bytes]"),
+        "{sent}"
+    );
+    // The refused attempt never reached the listener: this is its first connection.
+    assert!(served.join().unwrap().starts_with("GET /notes.txt "));
+}

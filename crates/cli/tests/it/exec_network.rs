@@ -1,0 +1,78 @@
+//! `tools.exec.network` as a list, through the real binary: commands contact those hosts through a proxy and no others.
+
+use crate::lango::Lango;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
+const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
+
+/// Starts a web server on this machine that answers every request with one word, and gives its address.
+fn serve(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let lines = BufReader::new(&stream).lines();
+            let head = lines.map_while(Result::ok);
+            if head.take_while(|line| !line.is_empty()).count() > 0 {
+                let length = answer.len();
+                let _ = write!(
+                    &stream,
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{answer}"
+                );
+            }
+        }
+    });
+    address
+}
+
+fn exec(lango: &Lango, flags: &[String], line: &str) -> String {
+    let question = format!("run `{line}`");
+    let mut words = vec!["-c", ALLOW];
+    words.extend(flags.iter().flat_map(|flag| ["-c", flag.as_str()]));
+    words.extend(["run", "-q", &question]);
+    lango.run(&words).ok().stdout
+}
+
+#[test]
+fn commands_contact_the_listed_hosts_and_the_result_says_what_was_refused() {
+    let (listed, other) = (serve("listed"), serve("other"));
+    let lango = Lango::new();
+    let flags = [
+        format!("tools.exec.network=[\"{listed}\"]"),
+        format!("egress.allow=[\"{listed}\", \"{other}\"]"),
+    ];
+    let line = format!("curl -sS http://{listed}/; echo; curl -sS http://{other}/");
+    let printed = exec(&lango, &flags, &line);
+    assert!(printed.contains("\nlisted\n"), "{printed}");
+    assert!(!printed.contains("\nother"), "{printed}");
+    let refused = format!("[network: `{other}` is refused: commands may not contact it");
+    assert!(printed.contains(&refused), "{printed}");
+    // Listed for commands, and not for lango as a whole.
+    let printed = exec(&lango, &flags[..1], &format!("curl -sS http://{listed}/"));
+    assert!(!printed.contains("\nlisted"), "{printed}");
+    assert!(
+        printed.contains("to `egress.allow` to permit it"),
+        "{printed}"
+    );
+    let mut words = vec!["doctor"];
+    words.splice(0..0, ["-c", flags[0].as_str()]);
+    let reach = lango.run(&words).ok().stdout;
+    let expected = format!("network: only {listed} (tools.exec.network)");
+    assert!(reach.contains(&expected), "{reach}");
+}
+
+#[test]
+fn a_project_that_is_not_trusted_lists_no_hosts() {
+    let listed = serve("listed");
+    let lango = Lango::new();
+    lango.file(
+        "lango.toml",
+        &format!("tools.exec.network = [\"{listed}\"]\negress.allow = [\"{listed}\"]\n"),
+    );
+    let printed = exec(&lango, &[], &format!("curl -sS -m 5 http://{listed}/"));
+    assert!(!printed.contains("\nlisted"), "{printed}");
+    lango.run(&["config", "trust"]).ok();
+    let printed = exec(&lango, &[], &format!("curl -sS -m 5 http://{listed}/"));
+    assert!(printed.contains("\nlisted"), "{printed}");
+}

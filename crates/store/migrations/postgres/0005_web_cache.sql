@@ -1,0 +1,16 @@
+-- Web pages that were fetched, by user and the SHA-256 of their address. Times are in milliseconds; the size is what counts
+-- towards the user's limit.
+
+CREATE TABLE web_pages (
+    "user"        TEXT COLLATE "C" NOT NULL,
+    digest        TEXT COLLATE "C" NOT NULL,
+    fetched       BIGINT NOT NULL,
+    fresh_until   BIGINT NOT NULL,
+    size          BIGINT NOT NULL,
+    etag          TEXT,
+    last_modified TEXT,
+    content       TEXT NOT NULL,
+    PRIMARY KEY ("user", digest)
+);
+
+CREATE INDEX web_pages_by_age ON web_pages ("user", fetched DESC, digest, size);

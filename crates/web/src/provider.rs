@@ -1,0 +1,220 @@
+//! Search services, and how one takes over when another fails.
+//!
+//! | kind | request | key | results | date | paging |
+//! |---|---|---|---|---|---|
+//! | `searxng` | `GET URL/search?q=&format=json&pageno=&time_range=` | none | `results[]`: `title`, `url`, `content` | `publishedDate` | pages |
+//! | `brave` | `GET https://api.search.brave.com/res/v1/web/search?q=&count=&offset=&freshness=` | `X-Subscription-Token` | `web.results[]`: `title`, `url`, `description` | `page_age`, else `age` | `offset` counts pages, 0 to 9; `count` up to 20 |
+//! | `tavily` | `POST https://api.tavily.com/search` `{query, max_results, time_range}` | `Authorization: Bearer` | `results[]`: `title`, `url`, `content` | `published_date` (news) | none; `max_results` up to 20 |
+//! | `kagi` | `POST https://kagi.com/api/v1/search` `{query, workflow, limit, page, filters.after}` | `Authorization: Bearer` | `data.search[]`: `title`, `url`, `snippet` | `time` | pages |
+//!
+//! SearXNG answers 403 where `json` is not among its `search.formats`. The addresses come from the user's own configuration,
+//! so the egress guard does not judge them; but redirects are not followed, and time and size are bounded.
+
+mod http;
+mod wire;
+
+use http::Endpoint;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The kinds of search services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// A SearXNG instance.
+    SearXng,
+    /// Brave Search.
+    Brave,
+    /// Tavily.
+    Tavily,
+    /// Kagi.
+    Kagi,
+}
+
+impl ProviderKind {
+    /// All kinds, by their names in the configuration.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("searxng", Self::SearXng),
+        ("brave", Self::Brave),
+        ("tavily", Self::Tavily),
+        ("kagi", Self::Kagi),
+    ];
+
+    /// Where the service is, unless the configuration says otherwise.
+    pub fn default_url(self) -> Option<&'static str> {
+        match self {
+            Self::SearXng => None,
+            Self::Brave => Some("https://api.search.brave.com"),
+            Self::Tavily => Some("https://api.tavily.com"),
+            Self::Kagi => Some("https://kagi.com"),
+        }
+    }
+
+    /// The environment variable that usually holds the key.
+    pub fn default_key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::SearXng => None,
+            Self::Brave => Some("BRAVE_API_KEY"),
+            Self::Tavily => Some("TAVILY_API_KEY"),
+            Self::Kagi => Some("KAGI_API_KEY"),
+        }
+    }
+}
+
+impl fmt::Display for ProviderKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, kind)| kind == self);
+        formatter.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for ProviderKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::NAMES.iter().find(|(name, _)| *name == text);
+        known
+            .map(|(_, kind)| *kind)
+            .ok_or_else(|| "`searxng`, `brave`, `tavily` or `kagi`".to_owned())
+    }
+}
+
+/// A search service of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchProvider {
+    /// Its name in the configuration.
+    pub name: String,
+    /// How it is asked.
+    pub kind: ProviderKind,
+    /// Its address, without the path of the interface.
+    pub url: String,
+    /// The environment variable that holds its key.
+    pub key_variable: Option<String>,
+}
+
+/// Reads an environment variable. Keys are read when they are used and stored nowhere.
+pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Query {
+    pub text: String,
+    pub count: usize,
+    /// From 1.
+    pub page: usize,
+    pub freshness: Option<Freshness>,
+    /// The day from which on results count, for services that ask for a date.
+    pub after: Option<String>,
+}
+
+/// How old results may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Freshness {
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+impl Freshness {
+    pub fn days(self) -> u64 {
+        match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Month => 31,
+            Self::Year => 366,
+        }
+    }
+}
+
+/// One result, in plain text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SearchResult {
+    pub title: String,
+    pub url: String,
+    pub snippet: String,
+    pub date: Option<String>,
+}
+
+/// What a search brought, and which services brought nothing.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The results with the service that gave them; none if no service had any.
+    pub results: Option<(SearchProvider, Vec<SearchResult>)>,
+    /// The services before it, each with the reason.
+    pub failures: Vec<(String, Failure)>,
+}
+
+/// Why a service gave no results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It answered and had none.
+    Empty,
+    /// It did not answer as it should.
+    Failed(String),
+}
+
+/// The search services in the order of preference.
+#[derive(Clone)]
+pub struct Providers {
+    all: Arc<[(SearchProvider, Endpoint)]>,
+    secrets: Secrets,
+}
+
+impl Providers {
+    /// Services that are asked in this order.
+    pub fn new(providers: Vec<SearchProvider>, secrets: Secrets) -> Self {
+        let with_endpoint = |provider: SearchProvider| {
+            let endpoint = Endpoint::new(&provider.url);
+            (provider, endpoint)
+        };
+        Self {
+            all: providers.into_iter().map(with_endpoint).collect(),
+            secrets,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Asks one service after the other until one has results.
+    pub(crate) async fn search(&self, query: &Query) -> Answer {
+        let mut failures = Vec::new();
+        for (provider, endpoint) in &*self.all {
+            match self.ask(provider, endpoint, query).await {
+                Ok(results) if !results.is_empty() => {
+                    let results = Some((provider.clone(), results));
+                    return Answer { results, failures };
+                }
+                Ok(_) => failures.push((provider.name.clone(), Failure::Empty)),
+                Err(reason) => failures.push((provider.name.clone(), Failure::Failed(reason))),
+            }
+        }
+        Answer {
+            results: None,
+            failures,
+        }
+    }
+
+    async fn ask(
+        &self,
+        provider: &SearchProvider,
+        endpoint: &Endpoint,
+        query: &Query,
+    ) -> Result<Vec<SearchResult>, String> {
+        let key = match &provider.key_variable {
+            None => None,
+            Some(variable) => {
+                let key = (self.secrets)(variable).filter(|key| !key.trim().is_empty());
+                let key = key.ok_or_else(|| format!("the environment has no `{variable}`"))?;
+                Some(key)
+            }
+        };
+        let request = wire::request(provider.kind, query);
+        let reply = endpoint.send(provider, &request, key.as_deref()).await?;
+        wire::results(provider.kind, &reply, query)
+    }
+}

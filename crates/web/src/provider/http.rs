@@ -1,0 +1,164 @@
+//! One request to a search service: no redirects, bounded in time and size, and no word of the key in any error.
+
+use super::wire::{Body, WireRequest};
+use super::{ProviderKind, SearchProvider};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// How long a connection may take.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// How long an answer may take, from the first byte sent to the last received.
+const REQUEST_TIME: Duration = Duration::from_secs(12);
+
+/// The longest answer, in bytes.
+const ANSWER_BYTES: usize = 2 << 20;
+
+/// The address of a service and the client for it.
+pub(super) struct Endpoint {
+    base_url: String,
+    client: OnceLock<Client>,
+}
+
+impl Endpoint {
+    pub fn new(base_url: &str) -> Self {
+        Self {
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Sends a request and reads the answer as JSON.
+    pub async fn send(
+        &self,
+        provider: &SearchProvider,
+        request: &WireRequest,
+        key: Option<&str>,
+    ) -> Result<Value, String> {
+        let exchange = async {
+            let response = self.exchange(provider, request, key).await?;
+            check_status(provider, &response)?;
+            read(response).await
+        };
+        let body = tokio::time::timeout(REQUEST_TIME, exchange)
+            .await
+            .unwrap_or_else(|_| Err(format!("no answer within {} s", REQUEST_TIME.as_secs())))?;
+        serde_json::from_slice(&body).map_err(|_| "the answer is not JSON".to_owned())
+    }
+
+    async fn exchange(
+        &self,
+        provider: &SearchProvider,
+        request: &WireRequest,
+        key: Option<&str>,
+    ) -> Result<Response, String> {
+        let url = format!("{}{}", self.base_url, request.path);
+        let mut url = Url::parse(&url).map_err(|_| "its `url` is not an address".to_owned())?;
+        let client = self.client(&url)?;
+        let mut builder = match &request.body {
+            Body::Query(pairs) => {
+                url.query_pairs_mut().extend_pairs(pairs);
+                client.get(url)
+            }
+            Body::Json(body) => client
+                .post(url)
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string()),
+        };
+        builder = builder.header(ACCEPT, "application/json");
+        if let Some(key) = key {
+            let (name, value) = match provider.kind {
+                ProviderKind::Brave => ("x-subscription-token", key.trim().to_owned()),
+                _ => (AUTHORIZATION.as_str(), format!("Bearer {}", key.trim())),
+            };
+            let mut value = HeaderValue::from_str(&value)
+                .map_err(|_| "its key has characters that no key has".to_owned())?;
+            value.set_sensitive(true);
+            builder = builder.header(name, value);
+        }
+        builder.send().await.map_err(|error| {
+            // The text of the error has the address, which has the query; its cause says enough.
+            let kind = if error.is_connect() {
+                "no connection"
+            } else {
+                "no answer"
+            };
+            format!("{kind}: {}", deepest(&error))
+        })
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, String> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // Another part of the process may have chosen a provider already; any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT_TIME)
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
+        // What is sent to this machine stays on it.
+        let host = url.host_str().unwrap_or_default();
+        if host == "localhost" || host.starts_with("127.") || host == "[::1]" {
+            builder = builder.no_proxy();
+        }
+        let built = builder.build().map_err(|error| deepest(&error))?;
+        Ok(self.client.get_or_init(|| built))
+    }
+}
+
+fn check_status(provider: &SearchProvider, response: &Response) -> Result<(), String> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let code = status.as_u16();
+    let key = provider.key_variable.as_deref();
+    let problem = match (code, provider.kind, key) {
+        (300..=399, ..) => "it redirects, which is not followed; set its `url` to where it is",
+        (403, ProviderKind::SearXng, _) => {
+            "it does not give JSON; add `json` to `search.formats` in its settings"
+        }
+        (401 | 403, _, Some(variable)) => {
+            return Err(format!(
+                "{code}: it does not accept the key in `{variable}`"
+            ));
+        }
+        (402 | 432 | 433, ..) => "its plan is used up",
+        (429, ..) => {
+            let wait = response.headers().get(RETRY_AFTER);
+            let wait = wait.and_then(|wait| wait.to_str().ok()?.parse::<u32>().ok());
+            return Err(match wait {
+                Some(seconds) => format!("429: too many requests; it asks to wait {seconds} s"),
+                None => "429: too many requests".to_owned(),
+            });
+        }
+        (500..=599, ..) => "it has a fault",
+        _ => "it does not accept the request",
+    };
+    Err(format!("{code}: {problem}"))
+}
+
+async fn read(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    loop {
+        let chunk = response.chunk().await.map_err(|error| deepest(&error))?;
+        let Some(chunk) = chunk else { return Ok(body) };
+        if body.len() + chunk.len() > ANSWER_BYTES {
+            return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+}
+
+/// The innermost cause of an error; it says most, and has no address in it.
+fn deepest(error: &reqwest::Error) -> String {
+    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    while let Some(deeper) = cause.and_then(std::error::Error::source) {
+        cause = Some(deeper);
+    }
+    cause.map_or_else(|| "it ended too early".to_owned(), ToString::to_string)
+}

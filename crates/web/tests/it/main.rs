@@ -1,0 +1,10 @@
+//! Search and fetch against real servers on loopback.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod caching;
+mod fetch;
+mod fetch_formats;
+mod policy;
+mod search;
+mod support;

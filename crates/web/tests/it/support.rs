@@ -1,0 +1,276 @@
+//! A web server on loopback that records what it is asked, and the tools over it.
+
+use lango_core::{
+    Caller, Clock, Inspection, SessionId, Timestamp, Tool, ToolError, ToolOutput, Trust, UserId,
+    WebCache,
+};
+use lango_net::{Egress, EgressLimits, EgressRules, SeenLinks};
+use lango_store::MemoryStore;
+use lango_web::{FetchParts, fetch_tool};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub method: String,
+    pub target: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Recorded {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let header = self.headers.iter().find(|(known, _)| known == name);
+        header.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What a request is answered with.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// Whether the connection stays open without an answer.
+    pub is_silent: bool,
+}
+
+impl Reply {
+    pub fn new(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        let reply = Self {
+            status: 200,
+            headers: Vec::new(),
+            body: body.into(),
+            is_silent: false,
+        };
+        match content_type {
+            "" => reply,
+            content_type => reply.with("Content-Type", content_type),
+        }
+    }
+
+    pub fn html(body: &str) -> Self {
+        Self::new("text/html; charset=utf-8", body)
+    }
+
+    pub fn json(body: &Value) -> Self {
+        Self::new("application/json", body.to_string())
+    }
+
+    pub fn status(status: u16) -> Self {
+        Self {
+            status,
+            ..Self::new("text/plain", "")
+        }
+    }
+
+    pub fn silence() -> Self {
+        Self {
+            is_silent: true,
+            ..Self::status(200)
+        }
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// A server. It stops when it is dropped.
+pub struct Site {
+    pub port: u16,
+    requests: Arc<Mutex<Vec<Recorded>>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Site {
+    pub async fn serve(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests: Arc<Mutex<Vec<Recorded>>> = Arc::default();
+        let (answer, recorded) = (Arc::new(answer), Arc::clone(&requests));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (answer, recorded) = (Arc::clone(&answer), Arc::clone(&recorded));
+                tokio::spawn(async move {
+                    let _ = exchange(stream, &*answer, &recorded).await;
+                });
+            }
+        });
+        Self {
+            port,
+            requests,
+            task,
+        }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn exchange(
+    mut stream: TcpStream,
+    answer: &(impl Fn(&Recorded) -> Reply + Sync),
+    recorded: &Mutex<Vec<Recorded>>,
+) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    let head_end = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at;
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Ok(());
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
+    let mut lines = head.lines();
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    let (method, target) = (word(), word());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        .collect();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length: usize = length.map_or(0, |(_, value)| value.parse().unwrap());
+    while bytes.len() < head_end + 4 + length {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            break;
+        }
+    }
+    let request = Recorded {
+        method,
+        target,
+        headers,
+        body: String::from_utf8_lossy(&bytes[head_end + 4..]).into_owned(),
+    };
+    recorded.lock().unwrap().push(request.clone());
+    let reply = answer(&request);
+    if reply.is_silent {
+        std::future::pending::<()>().await;
+    }
+    let mut head = format!("HTTP/1.1 {} X\r\nConnection: close\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if reply.status != 304 {
+        head.push_str(&format!("Content-Length: {}\r\n", reply.body.len()));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(&reply.body).await?;
+    stream.shutdown().await
+}
+
+/// A clock that a test sets.
+#[derive(Default)]
+pub struct TestClock(AtomicU64);
+
+impl TestClock {
+    /// 2026-11-16T05:44:02Z.
+    pub const START: u64 = 1_794_807_842_000;
+
+    pub fn advance(&self, seconds: u64) {
+        self.0.fetch_add(seconds * 1000, Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(Self::START + self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The tool `search_fetch` with everything around it.
+pub struct Bench {
+    pub tool: Arc<dyn Tool>,
+    pub links: SeenLinks,
+    pub clock: Arc<TestClock>,
+}
+
+impl Bench {
+    /// A tool that may contact these sites and no other.
+    pub fn new(sites: &[&Site]) -> Self {
+        Self::with(sites, Arc::new(MemoryStore::new()), EgressLimits::default())
+    }
+
+    pub fn with(sites: &[&Site], cache: Arc<dyn WebCache>, limits: EgressLimits) -> Self {
+        let allowed = sites.iter().map(|site| format!("127.0.0.1:{}", site.port));
+        let rules = EgressRules {
+            allow: allowed.map(|entry| entry.parse().unwrap()).collect(),
+            deny: Vec::new(),
+        };
+        let links = SeenLinks::default();
+        let clock = Arc::new(TestClock::default());
+        let tool = fetch_tool(FetchParts {
+            egress: Egress::new(rules, limits),
+            links: links.clone(),
+            cache,
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+        });
+        Self { tool, links, clock }
+    }
+
+    /// Inspects and runs a call, as the gate does when it allows it.
+    pub async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
+        self.call_as("ann", arguments).await
+    }
+
+    pub async fn call_as(&self, user: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments = Arc::new(arguments);
+        let mut caller = caller();
+        caller.user = UserId::from(user);
+        caller.inspection = self.tool.inspect(&caller, Arc::clone(&arguments)).await;
+        self.tool.run(&caller, arguments).await
+    }
+
+    pub async fn inspect(&self, url: &str) -> Inspection {
+        let arguments = Arc::new(json!({ "url": url }));
+        self.tool.inspect(&caller(), arguments).await
+    }
+
+    /// The text of a page.
+    pub async fn fetch(&self, url: &str) -> String {
+        let output = self.call(json!({ "url": url })).await.unwrap();
+        assert_eq!(output.trust, Trust::Untrusted);
+        output.text
+    }
+
+    pub async fn error(&self, url: &str) -> String {
+        let error = self.call(json!({ "url": url })).await.unwrap_err();
+        error.message
+    }
+}
+
+pub fn session() -> SessionId {
+    SessionId::from("s_1")
+}
+
+pub fn caller() -> Caller {
+    Caller {
+        user: UserId::from("ann"),
+        session: session(),
+        turn: "t_1".into(),
+        agent: "librarian".into(),
+        call: "c_1".into(),
+        trust: Trust::Untrusted,
+        inspection: Inspection::default(),
+    }
+}

@@ -12,7 +12,11 @@ use std::time::Duration;
 /// How long a script on an element may take.
 const SCRIPT_TIME: Duration = Duration::from_secs(5);
 /// The functions that [`Page::call_on`] can call.
-const FUNCTIONS: &str = concat!(include_str!("target.js"), include_str!("fields.js"));
+const FUNCTIONS: &str = concat!(
+    include_str!("target.js"),
+    include_str!("fields.js"),
+    include_str!("text.js")
+);
 
 /// A place in the window of the main frame, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -190,7 +194,11 @@ impl Page {
     }
 
     /// A place in the window of an element's frame as one in the main frame's, if nothing covers the frames between.
-    async fn to_window(&self, element: &Element, point: Point) -> Result<Point, BrowserError> {
+    pub(super) async fn to_window(
+        &self,
+        element: &Element,
+        point: Point,
+    ) -> Result<Point, BrowserError> {
         let frames = self.frames().await?;
         let find = |id: &Arc<str>| frames.iter().find(|frame| frame.id == *id);
         let mut point = point;

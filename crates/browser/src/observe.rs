@@ -6,6 +6,7 @@
 //! shown before ([`changes`]).
 
 mod changes;
+mod clip;
 mod describe;
 mod items;
 mod lines;

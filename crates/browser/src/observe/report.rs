@@ -155,9 +155,18 @@ impl Naming<'_> {
         if gap.controls > 0 && gap.controls < gap.count {
             let _ = write!(text, " ({} to act on)", gap.controls);
         }
-        if let Some(container) = gap.container {
+        if let Some((container, count)) = gap.container {
             let handle = self.handle(container);
-            let _ = write!(text, " in {handle} {}", self.look.items[container].role);
+            let some = if count < gap.count {
+                format!(", {count}")
+            } else {
+                String::new()
+            };
+            let _ = write!(
+                text,
+                "{some} in {handle} {}",
+                self.look.items[container].role
+            );
         }
     }
 

@@ -15,7 +15,8 @@ const SCRIPT_TIME: Duration = Duration::from_secs(5);
 const FUNCTIONS: &str = concat!(
     include_str!("target.js"),
     include_str!("fields.js"),
-    include_str!("text.js")
+    include_str!("text.js"),
+    include_str!("../extract/html.js")
 );
 
 /// A place in the window of the main frame, in CSS pixels.

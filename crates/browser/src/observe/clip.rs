@@ -57,7 +57,9 @@ impl Clip {
         let touches = |area: Rect| {
             // An empty box inside counts: its content may hang out.
             let cut = rect.intersect(area);
-            cut.width >= 0.0 && cut.height >= 0.0 && !(area.is_empty())
+            // Text for screen readers only is cut to a dot.
+            let is_dot = area.width <= 1.5 && area.height <= 1.5;
+            cut.width >= 0.0 && cut.height >= 0.0 && !area.is_empty() && !is_dot
         };
         let is_outside = rect.x + rect.width < FAR_OUTSIDE
             || rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE;

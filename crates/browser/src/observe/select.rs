@@ -2,6 +2,7 @@
 
 use super::items::Item;
 use super::lines::{Line, Rank, write};
+use std::collections::BTreeMap;
 
 /// Bytes of a line besides its words.
 const LINE_BYTES: usize = 2;
@@ -60,8 +61,8 @@ pub(super) struct Gap {
     pub(super) count: usize,
     pub(super) controls: usize,
     pub(super) depth: usize,
-    /// The item that all of them are in.
-    pub(super) container: Option<usize>,
+    /// The item that most of them are in, and how many.
+    pub(super) container: Option<(usize, usize)>,
 }
 
 /// The chosen lines in reading order with the gaps between them. Gaps of a few texts are not worth a mark.
@@ -91,14 +92,17 @@ fn gap_of(items: &[Item], lines: &[Line], left_out: &[usize]) -> Option<Gap> {
     };
     let controls = left_out.iter().filter(has_control).count();
     let is_small = left_out.len() < 3 && controls == 0;
-    let container = first.container;
-    let is_same = left_out
-        .iter()
-        .all(|line| lines[*line].container == container);
+    let mut by_container: BTreeMap<usize, usize> = BTreeMap::new();
+    for container in left_out.iter().filter_map(|line| lines[*line].container) {
+        *by_container.entry(container).or_default() += 1;
+    }
+    let container = by_container
+        .into_iter()
+        .max_by_key(|(container, count)| (*count, usize::MAX - container));
     (!is_small).then_some(Gap {
         count: left_out.len(),
         controls,
         depth: first.depth,
-        container: container.filter(|_| is_same),
+        container: container.filter(|(_, count)| *count > 2),
     })
 }

@@ -25,7 +25,6 @@ pub(super) struct Meaning {
     pub(super) role: String,
     pub(super) name: String,
     pub(super) value: Option<String>,
-    pub(super) description: String,
     properties: Vec<(String, Value)>,
 }
 
@@ -43,7 +42,6 @@ struct RawNode {
     role: Option<RawValue>,
     name: Option<RawValue>,
     value: Option<RawValue>,
-    description: Option<RawValue>,
     #[serde(default)]
     properties: Vec<RawProperty>,
 }
@@ -131,7 +129,6 @@ async fn read_one(scene: &Scene, at: usize) -> Option<Meaning> {
         role: text_of(raw.role).unwrap_or_default(),
         name: text_of(raw.name).unwrap_or_default(),
         value: text_of(raw.value),
-        description: text_of(raw.description).unwrap_or_default(),
         properties: properties
             .map(|RawProperty { name, value }| (name, value.value))
             .collect(),

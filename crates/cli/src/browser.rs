@@ -57,7 +57,8 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
         Ok(program) => program,
         Err(reason) if settings.enabled == BrowserUse::Always => {
             let message = format!("`browser.enabled` is true, but there is no browser: {reason}");
-            return Err(Failure::new(Exit::Config, message));
+            let next = "set `browser.enabled = \"auto\"` to do without one";
+            return Err(Failure::new(Exit::Config, message).next(next));
         }
         Err(reason) => return Ok((Vec::new(), BrowserStatus::Absent(reason))),
     };
@@ -96,8 +97,9 @@ fn search_url(settings: &BrowserSettings, search: &SearchSettings) -> Result<Str
         if is_address && url.contains(QUERY) {
             return Ok(url.clone());
         }
-        let message = "`browser.searchUrl` is not the address of a search; it looks like `https://duckduckgo.com/html/?q={query}`";
-        return Err(Failure::new(Exit::Config, message.to_owned()));
+        let message = "`browser.searchUrl` is not an address with `{query}` in it";
+        let next = "set it to something like `https://duckduckgo.com/html/?q={query}`";
+        return Err(Failure::new(Exit::Config, message.to_owned()).next(next));
     }
     let is_searxng = |kind: Option<ProviderKind>, name: &str| {
         kind.or_else(|| name.parse().ok()) == Some(ProviderKind::SearXng)

@@ -124,6 +124,12 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         prefix = ""
         tools = ["a", "b"]
         formDefaults = true
+        [search]
+        order = ["mine"]
+        [search.providers.mine]
+        kind = "kagi"
+        url = "https://kagi.example"
+        apiKeyEnv = "KAGI"
         [graph]
         enabled = false
         maxDepth = 2
@@ -220,6 +226,12 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(git.tools, ["a", "b"]);
     assert_eq!(git.data, ["{workspace}/app.db"]);
     assert_eq!(git.capability.0, some("version control"));
+    let search = &loaded.settings.search;
+    assert_eq!(search.order, ["mine"]);
+    let service = &search.providers["mine"];
+    assert_eq!(service.kind, Some(lango_web::ProviderKind::Kagi));
+    assert_eq!(service.url.as_deref(), Some("https://kagi.example"));
+    assert_eq!(service.api_key_env.as_deref(), Some("KAGI"));
     let graph = &loaded.settings.graph;
     assert!(!graph.enabled && (graph.max_depth, graph.max_results) == (2, 11));
     let embedding = &loaded.settings.embedding;

@@ -72,6 +72,7 @@ fn a_doctor_prints_json() {
         "workspace",
         "sandbox",
         "reach",
+        "egress",
         "model",
         "agents",
         "sessions",

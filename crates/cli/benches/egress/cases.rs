@@ -52,6 +52,11 @@ impl Case {
         }
     }
 
+    /// Whether it has to reach something.
+    pub fn must_be_fetched(&self) -> bool {
+        self.expected == Expected::Fetched
+    }
+
     /// The URL for one more attempt.
     pub fn fresh_url(&self) -> String {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);

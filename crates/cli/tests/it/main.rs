@@ -52,3 +52,4 @@ mod store;
 mod structured;
 mod terminal;
 mod untrusted_project;
+mod web;

@@ -23,6 +23,8 @@ const QUERY: &str = "{query}";
 pub enum BrowserStatus {
     /// They have this one.
     Ready(BrowserProgram),
+    /// They have none, because the user does not want one.
+    Disabled,
     /// They have none, for this reason.
     Absent(String),
 }
@@ -53,6 +55,9 @@ pub struct Parts<'a> {
 pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
     let settings = parts.settings;
     let search_url = search_url(settings, parts.search)?;
+    if settings.enabled == BrowserUse::Never {
+        return Ok((Vec::new(), BrowserStatus::Disabled));
+    }
     let program = match find(parts) {
         Ok(program) => program,
         Err(reason) if settings.enabled == BrowserUse::Always => {
@@ -78,9 +83,6 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
 }
 
 fn find(parts: &Parts<'_>) -> Result<BrowserProgram, String> {
-    if parts.settings.enabled == BrowserUse::Never {
-        return Err("`browser.enabled` is false".to_owned());
-    }
     if *parts.strength != Strength::Full || cfg!(not(target_os = "linux")) {
         return Err(
             "a browser needs the full sandbox; `lango doctor` says what is missing".to_owned(),
@@ -118,6 +120,7 @@ impl BrowserStatus {
     pub fn describe(&self) -> String {
         match self {
             Self::Ready(program) => program.path().display().to_string(),
+            Self::Disabled => "none: `browser.enabled` is false".to_owned(),
             Self::Absent(reason) => format!("none: {reason}"),
         }
     }
@@ -125,7 +128,7 @@ impl BrowserStatus {
     /// What is missing because there is none.
     pub fn absent_tools(&self) -> Option<String> {
         match self {
-            Self::Ready(_) => None,
+            Self::Ready(_) | Self::Disabled => None,
             Self::Absent(reason) => Some(format!("browser_* ({reason})")),
         }
     }

@@ -2,6 +2,8 @@
 
 import re
 
+from view import step
+
 
 def click_named(view):
     """Clicks the thing that the utterance names in quotes, opening sections and tabs until it is there."""
@@ -71,17 +73,12 @@ def click_dialog(view):
 
 
 def click_menu(view):
-    """Opens the menus on the path one after the other."""
-    path = re.search(r"Select (.*)", view.task)[1].split(">")
+    """Hovers over the items on the path until the last one is there."""
+    *path, last = re.search(r"Select (.*)", view.task)[1].split(">")
     for name in path:
-        yield from view.click(view.one("menuitem", name=name))
+        yield from view.act(step("hover", view.one("menuitem", name=name)))
         yield from view.look()
-
-
-def click_menu_button(view):
-    yield from view.click(view.one("button", name="Menu"))
-    name = view.quoted()[-1]
-    yield from view.click(view.one("menuitem", "item", where=lambda item: name in item.name))
+    yield from view.click(view.one("menuitem", name=last))
 
 
 def choose_from_list(view):
@@ -190,7 +187,6 @@ TASKS = {
     "click-dialog-2": click_dialog,
     "click-link": click_named,
     "click-menu": click_menu,
-    "click-menu-2": click_menu_button,
     "click-option": check_named,
     "click-pie": click_pie,
     "click-scroll-list": choose_from_list,

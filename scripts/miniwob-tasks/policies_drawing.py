@@ -5,12 +5,27 @@ import re
 
 from view import step
 
+NAMED_COLOURS = {"red": "rgb(255,0,0)", "blue": "rgb(0,0,255)", "olive": "rgb(128,128,0)", "lime": "rgb(0,255,0)"}
+NAMED_COLOURS |= {"black": "rgb(0,0,0)", "white": "rgb(255,255,255)", "grey": "rgb(128,128,128)"}
+NAMED_COLOURS |= {"purple": "rgb(128,0,128)", "orange": "rgb(255,165,0)", "yellow": "rgb(255,255,0)"}
+NAMED_COLOURS |= {"cyan": "rgb(0,255,255)", "pink": "rgb(255,192,203)", "magenta": "rgb(255,0,255)"}
 COLOUR_CHANNELS = {"red": 0, "green": 1, "blue": 2}
 
 
 def click_at(view, item, x, y):
     """Clicks a point of the window inside an item."""
     yield from view.act(step("click", item, x=round(x - item.x), y=round(y - item.y)))
+
+
+def mark_at(view, x, y):
+    """Puts the mark of a drawing at a point: clicks, looks where the mark appeared, and corrects by the difference."""
+    drawing = view.one("svg")
+    before = {item.handle for item in view.all("circle")}
+    yield from click_at(view, drawing, x, y)
+    yield from view.look()
+    mark = next(item for item in view.all("circle") if item.handle not in before)
+    yield from click_at(view, drawing, 2 * x - mark.middle[0], 2 * y - mark.middle[1])
+    yield from view.submit()
 
 
 def kind_of(item):
@@ -51,9 +66,11 @@ def identify_shape(view):
 
 
 def click_colour(view):
-    """The first box is the one in the utterance."""
-    wanted, *boxes = view.all("clickable", where=lambda item: item.colour)
-    yield from view.click(next(box for box in boxes if box.colour == wanted.colour))
+    """The utterance names the colour, or shows a small box of it."""
+    boxes = view.all("clickable", mark=".color")
+    name = re.search(r"the (\w+) colored", view.task)
+    wanted = NAMED_COLOURS[name[1]] if name else view.one("clickable", mark="#query-color").colour
+    yield from view.click(next(box for box in boxes if box.colour == wanted))
 
 
 def click_shades(view):
@@ -87,16 +104,12 @@ def grid_coordinate(view):
 
 
 def circle_center(view):
-    drawing, circle = view.one("svg"), view.one("circle")
-    yield from click_at(view, drawing, *circle.middle)
-    yield from view.submit()
+    yield from mark_at(view, *view.one("circle").middle)
 
 
 def find_midpoint(view):
-    drawing, (first, second) = view.one("svg"), view.all("circle")
-    x, y = (sum(pair) / 2 for pair in zip(first.middle, second.middle))
-    yield from click_at(view, drawing, x, y)
-    yield from view.submit()
+    first, second = view.all("circle")
+    yield from mark_at(view, *(sum(pair) / 2 for pair in zip(first.middle, second.middle)))
 
 
 def bisect_angle(view):
@@ -107,8 +120,7 @@ def bisect_angle(view):
     middle = [sum(pair) / 2 for pair in zip(*units)]
     length = math.hypot(*middle)
     best = farthest_inside(view.one("svg"), corner, [part / length for part in middle])
-    yield from click_at(view, view.one("svg"), *best)
-    yield from view.submit()
+    yield from mark_at(view, *best)
 
 
 def right_angle(view):
@@ -117,8 +129,7 @@ def right_angle(view):
     away = [(a - b) / math.dist(other, corner) for a, b in zip(other, corner)]
     candidates = [(-away[1], away[0]), (away[1], -away[0])]
     points = [farthest_inside(view.one("svg"), corner, candidate) for candidate in candidates]
-    yield from click_at(view, view.one("svg"), *max(points, key=lambda point: math.dist(point, corner)))
-    yield from view.submit()
+    yield from mark_at(view, *max(points, key=lambda point: math.dist(point, corner)))
 
 
 def farthest_inside(drawing, start, direction):

@@ -255,8 +255,8 @@ def pick_colour(view):
     names |= {"black": "000000", "white": "FFFFFF", "aqua": "00FFFF"}
     name = re.search(r"Select (\w+) with", view.task)[1]
     yield from view.type(view.one("textbox"), names[name])
-    yield from view.press("Tab")
-    yield from view.submit()
+    # The picker covers the button, which the keyboard reaches nevertheless.
+    yield from view.press("Enter", item=view.one("button", name="Submit"))
 
 
 TASKS = {

@@ -85,6 +85,11 @@ impl Action {
         matches!(self, Self::Hover | Self::Scroll)
     }
 
+    /// Whether pages commonly wait a moment before they react to it.
+    pub(crate) fn is_answered_late(self) -> bool {
+        matches!(self, Self::Type | Self::Press | Self::Hover)
+    }
+
     /// Its name in arguments.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -376,6 +376,15 @@ fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meani
         expanded == Some(false) && &*node.tag != "select",
         "collapsed",
     );
+    let popup = meaning.property("hasPopup").and_then(Value::as_str);
+    let opens = match popup {
+        None | Some("" | "false") => None,
+        Some("true" | "menu") => Some("opens menu"),
+        Some("dialog") => Some("opens dialog"),
+        Some(_) => Some("opens list"),
+    };
+    // A list says by its own role that it opens.
+    state(opens.is_some() && meaning.role != "combobox", opens.unwrap_or_default());
     state(meaning.is("selected"), "selected");
     state(meaning.is("required"), "required");
     state(meaning.is("multiline"), "multiline");

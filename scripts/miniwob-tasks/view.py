@@ -40,7 +40,7 @@ class Item:
 
     @property
     def middle(self):
-        """Its centre in the window."""
+        """The centre of a shape in its drawing."""
         return self.x + self.width / 2, self.y + self.height / 2
 
     def number(self, pattern=r"-?\d+(?:\.\d+)?"):

@@ -282,7 +282,8 @@ fn add_appearance(
 ) {
     let node = scene.node(at);
     let is_drawing = is_shape(&node.tag) || role.name == "canvas";
-    if !role.is_control() || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
+    if role.form != Form::Control
+        || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
     {
         return;
     }

@@ -325,6 +325,21 @@ fn every_prompt_file_is_used_by_one_function() {
 }
 
 #[test]
+fn no_product_code_switches_a_check_of_the_egress_guard_off() {
+    let others = crates()
+        .into_iter()
+        .filter(|folder| name(folder) != "net")
+        .flat_map(|folder| files(&folder.join("src"), &["rs"]));
+    let switching = others.filter(|path| {
+        let source = read(path);
+        source.contains("lango_net::Check")
+            || source.contains("Check::SingleLookup")
+            || source.contains("lango_net") && source.contains(".without(")
+    });
+    assert_none(&switching.map(|path| shown(&path)).collect::<Vec<_>>());
+}
+
+#[test]
 fn every_source_begins_with_its_purpose() {
     let sources = crates()
         .into_iter()

@@ -25,6 +25,8 @@ const LONGEST_NAME: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Downloads {
     pub(crate) are_allowed: bool,
+    /// How many were started so far, those that were cancelled included.
+    pub(crate) starts: u64,
     running: BTreeMap<Arc<str>, String>,
     finished: Vec<FinishedDownload>,
 }
@@ -64,6 +66,7 @@ impl Downloads {
         start: DownloadStart,
         notices: &mut Notices,
     ) -> DownloadReaction {
+        self.starts += 1;
         let name = safe_name(&start.suggested_filename);
         if !self.are_allowed {
             notices.add(format!(

@@ -4,6 +4,7 @@
 //! A [`Browser`] is one process with its tabs, a [`Page`] what one of them shows. The client of the DevTools protocol
 //! ([`cdp`]) is small and ours, because the browser has no debugging port: whoever holds the pipe drives it, and nobody else.
 
+mod act;
 mod address;
 mod browser;
 pub mod cdp;
@@ -25,6 +26,7 @@ mod tabs;
 mod tools;
 mod uploads;
 
+pub use act::{Action, Button, Step};
 pub use browser::{Browser, ContextProxies};
 pub use dialogs::DialogAnswer;
 pub use error::BrowserError;

@@ -1,8 +1,10 @@
 //! The tools of the navigator, one file each.
 
+mod act;
 mod back;
 mod close;
 mod navigate;
+mod observe;
 mod screenshot;
 mod search;
 mod tabs;
@@ -16,6 +18,8 @@ pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
     vec![
         navigate::tool(sessions),
         search::tool(sessions),
+        observe::tool(sessions),
+        act::tool(sessions),
         back::tool(sessions),
         tabs::tool(sessions),
         screenshot::tool(sessions),

@@ -2,7 +2,7 @@
 
 use super::Sessions;
 use crate::launch::StartedBrowser;
-use crate::{Browser, BrowserError, Page};
+use crate::{Browser, BrowserError, ContextKind, Page};
 use lango_core::{SessionId, ToolError, ToolOutput};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,10 +52,13 @@ impl Visit {
         self.browser().tabs().downloads.are_allowed = true;
     }
 
-    /// Remembers addresses that the session's tools show, so that they can be opened without a question.
-    pub(crate) fn add_seen_links<'a>(&self, links: impl Iterator<Item = &'a str>) {
-        let seen = &self.sessions.setup().seen_links;
-        seen.add(&self.session, links);
+    /// Remembers addresses that a page shows, so that they can be opened without a question. Those in files of the
+    /// workspace are left out: an agent may have written them.
+    pub(crate) fn add_seen_links<'a>(&self, page: &Page, links: impl Iterator<Item = &'a str>) {
+        if page.context() == Some(ContextKind::Web) {
+            let seen = &self.sessions.setup().seen_links;
+            seen.add(&self.session, links);
+        }
     }
 
     /// Copies a file of the workspace to where the browser can read it, for a page that asks for one.

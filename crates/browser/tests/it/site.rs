@@ -9,7 +9,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

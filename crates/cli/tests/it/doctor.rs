@@ -72,6 +72,8 @@ fn a_doctor_prints_json() {
         "workspace",
         "sandbox",
         "reach",
+        "egress",
+        "web search",
         "model",
         "agents",
         "sessions",

@@ -51,3 +51,4 @@ mod store;
 mod structured;
 mod terminal;
 mod untrusted_project;
+mod web;

@@ -28,6 +28,7 @@ const GRAPH: [(&str, &[&str]); 17] = [
         "cli",
         &[
             "a2a",
+            "browser",
             "core",
             "documents",
             "engine",

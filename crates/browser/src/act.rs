@@ -202,7 +202,7 @@ impl Page {
     }
 
     /// The root element of the main document.
-    async fn root_element(&self) -> Result<Element, BrowserError> {
+    pub(crate) async fn root_element(&self) -> Result<Element, BrowserError> {
         let params = json!({ "depth": 1 });
         let document: serde_json::Value = self.call("DOM.getDocument", params).await?;
         let children = document

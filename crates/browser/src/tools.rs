@@ -3,6 +3,7 @@
 mod act;
 mod back;
 mod close;
+mod extract;
 mod navigate;
 mod observe;
 mod screenshot;
@@ -20,6 +21,7 @@ pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
         search::tool(sessions),
         observe::tool(sessions),
         act::tool(sessions),
+        extract::tool(sessions),
         back::tool(sessions),
         tabs::tool(sessions),
         screenshot::tool(sessions),

@@ -23,6 +23,8 @@ const QUERY: &str = "{query}";
 pub enum BrowserStatus {
     /// They have this one.
     Ready(BrowserProgram),
+    /// They have none, because the user does not want one.
+    Disabled,
     /// They have none, for this reason.
     Absent(String),
 }
@@ -53,11 +55,15 @@ pub struct Parts<'a> {
 pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
     let settings = parts.settings;
     let search_url = search_url(settings, parts.search)?;
+    if settings.enabled == BrowserUse::Never {
+        return Ok((Vec::new(), BrowserStatus::Disabled));
+    }
     let program = match find(parts) {
         Ok(program) => program,
         Err(reason) if settings.enabled == BrowserUse::Always => {
             let message = format!("`browser.enabled` is true, but there is no browser: {reason}");
-            return Err(Failure::new(Exit::Config, message));
+            let next = "set `browser.enabled = \"auto\"` to do without one";
+            return Err(Failure::new(Exit::Config, message).next(next));
         }
         Err(reason) => return Ok((Vec::new(), BrowserStatus::Absent(reason))),
     };
@@ -77,9 +83,6 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
 }
 
 fn find(parts: &Parts<'_>) -> Result<BrowserProgram, String> {
-    if parts.settings.enabled == BrowserUse::Never {
-        return Err("`browser.enabled` is false".to_owned());
-    }
     if *parts.strength != Strength::Full || cfg!(not(target_os = "linux")) {
         return Err(
             "a browser needs the full sandbox; `lango doctor` says what is missing".to_owned(),
@@ -96,8 +99,9 @@ fn search_url(settings: &BrowserSettings, search: &SearchSettings) -> Result<Str
         if is_address && url.contains(QUERY) {
             return Ok(url.clone());
         }
-        let message = "`browser.searchUrl` is not the address of a search; it looks like `https://duckduckgo.com/html/?q={query}`";
-        return Err(Failure::new(Exit::Config, message.to_owned()));
+        let message = "`browser.searchUrl` is not an address with `{query}` in it";
+        let next = "set it to something like `https://duckduckgo.com/html/?q={query}`";
+        return Err(Failure::new(Exit::Config, message.to_owned()).next(next));
     }
     let is_searxng = |kind: Option<ProviderKind>, name: &str| {
         kind.or_else(|| name.parse().ok()) == Some(ProviderKind::SearXng)
@@ -116,6 +120,7 @@ impl BrowserStatus {
     pub fn describe(&self) -> String {
         match self {
             Self::Ready(program) => program.path().display().to_string(),
+            Self::Disabled => "none: `browser.enabled` is false".to_owned(),
             Self::Absent(reason) => format!("none: {reason}"),
         }
     }
@@ -123,7 +128,7 @@ impl BrowserStatus {
     /// What is missing because there is none.
     pub fn absent_tools(&self) -> Option<String> {
         match self {
-            Self::Ready(_) => None,
+            Self::Ready(_) | Self::Disabled => None,
             Self::Absent(reason) => Some(format!("browser_* ({reason})")),
         }
     }

@@ -25,8 +25,18 @@ pub(crate) async fn site_of(
     }
     let frames = page.frames().await?;
     let mut host: Option<String> = None;
+    let mut focused = None;
     for step in &contacting {
-        for frame in frames_of(page, step, &frames).await? {
+        let mut touched = frames_of(page, step)?;
+        // A step without an element goes to what has the focus, which the step before it gives.
+        if touched.is_empty() {
+            touched.push(match focused.take() {
+                Some(frame) => frame,
+                None => focused_frame(page, &frames).await,
+            });
+        }
+        focused = touched.first().cloned();
+        for frame in touched {
             let own = host_of_frame(page, &frames, &frame)
                 .await
                 .ok_or(BrowserError::NoSite)?;
@@ -57,20 +67,12 @@ fn element_of(page: &Page, handle: Option<&str>) -> Option<Element> {
     page.element(handle?).ok()
 }
 
-/// The frames whose elements a step touches.
-async fn frames_of(
-    page: &Page,
-    step: &Step,
-    frames: &[Frame],
-) -> Result<Vec<Arc<str>>, BrowserError> {
-    let mut touched = Vec::new();
-    for handle in [&step.handle, &step.to].into_iter().flatten() {
-        touched.push(page.element(handle)?.frame);
-    }
-    if touched.is_empty() {
-        touched.push(focused_frame(page, frames).await);
-    }
-    Ok(touched)
+/// The frames whose elements a step names.
+fn frames_of(page: &Page, step: &Step) -> Result<Vec<Arc<str>>, BrowserError> {
+    let handles = [&step.handle, &step.to].into_iter().flatten();
+    handles
+        .map(|handle| Ok(page.element(handle)?.frame))
+        .collect()
 }
 
 /// The innermost frame that has the focus.

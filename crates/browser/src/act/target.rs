@@ -12,7 +12,11 @@ use std::time::Duration;
 /// How long a script on an element may take.
 const SCRIPT_TIME: Duration = Duration::from_secs(5);
 /// The functions that [`Page::call_on`] can call.
-const FUNCTIONS: &str = concat!(include_str!("target.js"), include_str!("fields.js"));
+const FUNCTIONS: &str = concat!(
+    include_str!("target.js"),
+    include_str!("fields.js"),
+    include_str!("../extract/html.js")
+);
 
 /// A place in the window of the main frame, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]

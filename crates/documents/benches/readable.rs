@@ -74,9 +74,15 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The words of a text without the targets of links.
+/// The words of a text without the targets of links and the descriptions of images, which expected texts do not have.
 fn words(text: &str) -> HashMap<String, usize> {
     let mut plain = String::new();
+    let parts = text.split("[image: ").enumerate();
+    let parts = parts.map(|(number, part)| match part.split_once(']') {
+        Some((_, after)) if number > 0 => after,
+        _ => part,
+    });
+    let text: String = parts.collect();
     for (number, part) in text.split("](http").enumerate() {
         let part = match part.split_once(')') {
             Some((_, after)) if number > 0 => after,

@@ -82,12 +82,12 @@ async fn a_download_is_saved_only_when_it_was_asked_for() {
     let text = bench.text("browser_navigate", json!({ "url": url })).await;
     assert!(text.contains("a file to download, not a page"), "{text}");
     assert!(
-        text.contains("[the download of `report.bin` was not saved"),
+        text.contains("[the download of `_.git_report.bin` was not saved"),
         "{text}"
     );
     assert!(!bench.inside("downloads").exists());
     let arguments = json!({ "url": url, "download": true });
-    for name in ["report.bin", "report-2.bin"] {
+    for name in ["_.git_report.bin", "_.git_report-2.bin"] {
         let text = bench.text("browser_navigate", arguments.clone()).await;
         assert!(
             text.contains(&format!("[downloaded `downloads/{name}` (23 bytes)]")),

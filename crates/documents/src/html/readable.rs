@@ -29,6 +29,9 @@ const ENOUGH_TEXT: usize = 500;
 /// How far up a paragraph scores.
 const LEVELS: usize = 5;
 
+/// A paragraph of at least this length is running text, in characters.
+const PROSE_LENGTH: usize = 80;
+
 /// Which rules are used, from all to none.
 #[derive(Clone, Copy)]
 struct Rules {
@@ -98,6 +101,8 @@ struct Figures {
     /// Those in links.
     links: usize,
     commas: usize,
+    /// Characters of running text: of paragraphs that are not short and not links.
+    prose: usize,
     /// Paragraphs, headings apart.
     paragraphs: usize,
     inputs: usize,
@@ -160,7 +165,12 @@ impl<'a> Page<'a> {
                 {
                     figures.links = figures.text;
                 }
-                "p" | "pre" | "blockquote" => figures.paragraphs += 1,
+                "p" | "pre" | "blockquote" => {
+                    figures.paragraphs += 1;
+                    if figures.text >= PROSE_LENGTH && figures.link_share() < 0.3 {
+                        figures.prose = figures.text;
+                    }
+                }
                 "input" | "button" | "select" | "textarea" => figures.inputs += 1,
                 "img" | "picture" => figures.images += 1,
                 "li" => figures.items += 1,
@@ -174,6 +184,7 @@ impl<'a> Page<'a> {
                 above.text += figures.text;
                 above.links += figures.links;
                 above.commas += figures.commas;
+                above.prose += figures.prose;
                 above.paragraphs += figures.paragraphs;
                 above.inputs += figures.inputs;
                 above.images += figures.images;
@@ -276,8 +287,13 @@ impl<'a> Page<'a> {
             let is_only = outer.text <= inner.text + inner.text / 50;
             let added = outer.text - inner.text;
             let added_links = outer.links - inner.links;
-            let is_text = added_links * 5 < added && outer.score > 0.75 * self.figures[best].score
-                || matches!(self.dom.name(parent), "article" | "main") && added_links * 3 < added;
+            let is_text = if matches!(self.dom.name(parent), "article" | "main") {
+                added_links * 3 < added
+            } else {
+                let is_good = outer.score > 0.75 * self.figures[best].score;
+                let is_prose = (outer.prose - inner.prose) * 10 > added * 7;
+                added_links * 5 < added && (is_good || is_prose)
+            };
             if !is_only && !is_text {
                 break;
             }
@@ -325,7 +341,13 @@ impl<'a> Page<'a> {
             "ul" | "ol" | "div" | "section" | "table" | "dl" | "form" | "header" | "nav" => {}
             _ => return false,
         }
-        if figures.text == 0 {
+        let is_list = matches!(name, "ul" | "ol" | "dl");
+        let is_nested = self
+            .dom
+            .parent(node)
+            .is_some_and(|parent| self.dom.name(parent) == "li");
+        // A list inside of another goes or stays with it.
+        if figures.text == 0 || is_list && is_nested {
             return false;
         }
         let points = if self.rules.names {
@@ -333,13 +355,12 @@ impl<'a> Page<'a> {
         } else {
             0.0
         };
-        if points + figures.score < 0.0 {
+        if points < 0.0 {
             return true;
         }
         if figures.commas >= 10 {
             return false;
         }
-        let is_list = matches!(name, "ul" | "ol" | "dl");
         let share = figures.link_share();
         figures.inputs > figures.paragraphs / 3 && !is_list
             || points <= 0.0

@@ -97,6 +97,7 @@ class View:
             self.change(line[0], line[2:])
 
     def change(self, mark, words):
+        words = re.sub(r" \(moved [^()]*\)$", "", words)
         words, _, former = words.partition(" (was e")
         items = parse_line(words)
         handles = {item.handle for item in items if item.handle}

@@ -300,8 +300,9 @@ fn add_appearance(
 ) {
     let node = scene.node(at);
     let is_drawing = is_shape(&node.tag) || matches!(&*node.tag, "svg" | "canvas");
-    if !role.is_control() || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
-    {
+    let is_wordless = || name_of(scene, semantics, at, role, false).is_empty();
+    let is_plain = role.form == Form::Control && (is_drawing || is_wordless());
+    if !is_plain && !(is_drawing && role.is_control()) {
         return;
     }
     if !is_drawing {

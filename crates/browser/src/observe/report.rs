@@ -1,9 +1,10 @@
 //! The text of an observation: a header, then all chosen lines or the differences to what was shown before.
 
-use super::changes::{Changes, Current, compare};
+use super::changes::{Changes, Current, LineRecord, compare};
 use super::lines::write as write_line;
 use super::print::{cut, one_line, quote};
 use super::select::{Gap, MOST_INDENT, Shown as ShownLine, choose, with_gaps};
+use super::tokens::estimate;
 use super::{Look, Observation, ObservedExtent};
 use crate::handles::{Element, Handles, NodeKey};
 use crate::{Page, TabId};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct Request<'a> {
     pub(super) title: &'a str,
     pub(super) scope: Option<&'a str>,
-    pub(super) bytes: usize,
+    pub(super) tokens: usize,
     pub(super) extent: ObservedExtent,
 }
 
@@ -30,7 +31,7 @@ struct Naming<'a> {
 
 /// Writes an observation, and remembers what it shows.
 pub(super) fn write(page: &Page, look: &Look, request: &Request<'_>) -> Observation {
-    let is_chosen = choose(&look.items, &look.lines, request.bytes);
+    let is_chosen = choose(&look.items, &look.lines, request.tokens);
     let header = Header {
         tab: page.tab(),
         url: page.url(),
@@ -97,7 +98,7 @@ impl Naming<'_> {
             let changes = self.changes(is_chosen, &all_keys);
             let whole = self.whole(is_chosen).len();
             if request.extent == ObservedExtent::Changes || changes.bytes() * 10 < whole * 6 {
-                self.write_changes(&mut text, changes, request.bytes);
+                self.write_changes(&mut text, changes, request.tokens);
                 return text;
             }
         }
@@ -201,10 +202,24 @@ impl Naming<'_> {
                 .all(|part| look.items[*part].is_known || !look.items[*part].is_control());
             if is_chosen[index] || (is_known && self.handles.shown.contains_key(&key)) {
                 let words = self.words(index);
-                current.push(Current { key, words });
+                current.push(Current {
+                    key,
+                    words,
+                    order: index,
+                });
             }
         }
         compare(&self.handles.shown, current, |key| all_keys.contains(key))
+    }
+
+    /// Remembers where the lines stand now that were shown before.
+    fn renumber(&mut self) {
+        let look = self.look;
+        for (order, line) in look.lines.iter().enumerate() {
+            if let Some(record) = self.handles.shown.get_mut(&look.key(line.parts[0])) {
+                record.order = order;
+            }
+        }
     }
 
     fn write_changes(&mut self, text: &mut String, changes: Changes, budget: usize) {
@@ -221,7 +236,7 @@ impl Naming<'_> {
         });
         let (mut used, mut left_out) = (0, 0);
         for change in changes.lines {
-            let cost = change.text.len() + usize::from(!change.text.is_empty());
+            let cost = estimate(&change.text);
             if used + cost > budget {
                 left_out += 1;
                 continue;
@@ -233,11 +248,14 @@ impl Naming<'_> {
             if let Some(key) = change.gone {
                 self.handles.shown.remove(&key);
             }
-            if let Some(Current { key, words }) = change.current {
-                self.handles.shown.insert(key, words);
+            if let Some(Current { key, words, order }) = change.current {
+                self.handles.shown.insert(key, LineRecord { words, order });
             }
         }
-        if left_out > 0 {
+        // What was not told stays different.
+        if left_out == 0 {
+            self.renumber();
+        } else {
             let _ = writeln!(
                 text,
                 "[{left_out} more changes; see them with `browser_observe`]"
@@ -250,7 +268,11 @@ impl Naming<'_> {
         for (index, line) in look.lines.iter().enumerate() {
             if is_chosen[index] {
                 let words = self.words(index);
-                self.handles.shown.insert(look.key(line.parts[0]), words);
+                let record = LineRecord {
+                    words,
+                    order: index,
+                };
+                self.handles.shown.insert(look.key(line.parts[0]), record);
             }
         }
     }

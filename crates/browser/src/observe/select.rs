@@ -2,12 +2,10 @@
 
 use super::items::Item;
 use super::lines::{Line, Rank, write};
+use super::tokens::estimate;
 use std::collections::BTreeMap;
 
-/// Bytes of a line besides its words.
-const LINE_BYTES: usize = 2;
-
-/// Chooses lines for so many bytes: dialogs first, then the controls in the viewport, the rest of the viewport, and what
+/// Chooses lines for so many tokens: dialogs first, then the controls in the viewport, the rest of the viewport, and what
 /// is nearest to it. Says for each line whether it is shown.
 pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..lines.len()).collect();
@@ -42,7 +40,8 @@ pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool>
 
 fn cost(items: &[Item], line: &Line) -> usize {
     let words = write(items, line, |_| "e000".to_owned());
-    words.len() + line.depth.min(MOST_INDENT) + LINE_BYTES
+    // The line break is often part of the last token.
+    estimate(&words) + usize::from(line.depth > 0)
 }
 
 /// The deepest indentation.

@@ -35,7 +35,11 @@ async fn shapes_of_a_drawing_that_reacts_are_shown_with_colour_and_place() {
     assert!(seen.contains("rect stroke=black"), "{seen}");
     assert!(seen.contains("line stroke=red"), "{seen}");
     let drawing = handle(&seen, "svg 200x100");
-    act(&bench, json!({ "action": "click", "handle": drawing, "x": 50, "y": 41 })).await;
+    act(
+        &bench,
+        json!({ "action": "click", "handle": drawing, "x": 50, "y": 41 }),
+    )
+    .await;
     assert_eq!(value_of(&bench, "document.title").await, "50,41");
 }
 
@@ -74,9 +78,17 @@ async fn items_of_a_list_that_listens_have_handles_and_can_be_sorted() {
         let seen = look(&bench, html).await;
         let item = handle(&seen, &format!("item \"{item}\""));
         let target = handle(&seen, &format!("item \"{target}\""));
-        let text = act(&bench, json!({ "action": "drag", "handle": item, "to": target })).await;
+        let text = act(
+            &bench,
+            json!({ "action": "drag", "handle": item, "to": target }),
+        )
+        .await;
         assert!(text.contains("(moved"), "{text}");
-        let order = value_of(&bench, "[...list.children].map(item => item.textContent).join(' ')").await;
+        let order = value_of(
+            &bench,
+            "[...list.children].map(item => item.textContent).join(' ')",
+        )
+        .await;
         assert_eq!(order, expected);
     }
 }
@@ -91,7 +103,8 @@ async fn a_drag_starts_where_it_is_told_to() {
     )
     .await;
     let canvas = handle(&seen, "canvas 200x100");
-    let step = json!({ "action": "drag", "handle": canvas, "from_x": 20, "from_y": 30, "x": 50, "y": 5 });
+    let step =
+        json!({ "action": "drag", "handle": canvas, "from_x": 20, "from_y": 30, "x": 50, "y": 5 });
     act(&bench, step).await;
     assert_eq!(value_of(&bench, "document.title").await, "20,30 70,35");
 }
@@ -111,12 +124,26 @@ async fn grips_are_shown_by_their_pointer() {
 #[tokio::test]
 async fn text_is_highlighted_word_by_word_across_elements() {
     let bench = Bench::new().await;
-    look(&bench, "<p>Not this one.</p><p id=p>The quick <b>brown</b>\n fox jumps.</p><p>Nor this.</p>").await;
-    let text = act(&bench, json!({ "action": "highlight", "text": "quick brown fox" })).await;
+    look(
+        &bench,
+        "<p>Not this one.</p><p id=p>The quick <b>brown</b>\n fox jumps.</p><p>Nor this.</p>",
+    )
+    .await;
+    let text = act(
+        &bench,
+        json!({ "action": "highlight", "text": "quick brown fox" }),
+    )
+    .await;
     assert!(text.contains("highlight \"quick brown fox\""), "{text}");
-    assert_eq!(value_of(&bench, "getSelection().toString()").await, "quick brown fox");
+    assert_eq!(
+        value_of(&bench, "getSelection().toString()").await,
+        "quick brown fox"
+    );
     let error = bench
-        .error("browser_act", json!({ "steps": [{ "action": "highlight", "text": "slow fox" }] }))
+        .error(
+            "browser_act",
+            json!({ "steps": [{ "action": "highlight", "text": "slow fox" }] }),
+        )
         .await;
     assert!(error.contains("no text \"slow fox\""), "{error}");
 }
@@ -132,7 +159,11 @@ async fn suggestions_that_come_late_are_in_the_result_of_typing() {
     )
     .await;
     let field = handle(&seen, "textbox \"Country\"");
-    let text = act(&bench, json!({ "action": "type", "handle": field, "text": "Eg" })).await;
+    let text = act(
+        &bench,
+        json!({ "action": "type", "handle": field, "text": "Eg" }),
+    )
+    .await;
     assert!(text.contains("\"Egypt\""), "{text}");
 }
 
@@ -154,7 +185,9 @@ async fn a_menu_that_opens_late_is_in_the_result_of_hovering() {
 #[tokio::test]
 async fn a_page_that_never_rests_costs_two_seconds_and_not_ten() {
     let bench = Bench::new().await;
-    bench.show("<p id=p></p><script>setInterval(() => p.textContent = Date.now(), 20)</script>").await;
+    bench
+        .show("<p id=p></p><script>setInterval(() => p.textContent = Date.now(), 20)</script>")
+        .await;
     let started = std::time::Instant::now();
     let settled = bench.page().settle().await.unwrap();
     assert!(settled.pending.is_some());
@@ -164,12 +197,20 @@ async fn a_page_that_never_rests_costs_two_seconds_and_not_ten() {
 #[tokio::test]
 async fn a_box_that_hides_one_axis_and_scrolls_the_other_shows_all_of_its_content() {
     let bench = Bench::new().await;
-    let rows: String = (1..=9).map(|row| format!("<p style='height:40px'>row {row}</p>")).collect();
-    let html = format!("<div id=box style='height:100px;overflow-x:hidden;overflow-y:scroll'>{rows}</div>");
+    let rows: String = (1..=9)
+        .map(|row| format!("<p style='height:40px'>row {row}</p>"))
+        .collect();
+    let html = format!(
+        "<div id=box style='height:100px;overflow-x:hidden;overflow-y:scroll'>{rows}</div>"
+    );
     let seen = look(&bench, &html).await;
     assert!(seen.contains("row 9"), "{seen}");
     let area = handle(&seen, "area [scrollable]");
-    let text = act(&bench, json!({ "action": "scroll", "handle": area, "screens": 3 })).await;
+    let text = act(
+        &bench,
+        json!({ "action": "scroll", "handle": area, "screens": 3 }),
+    )
+    .await;
     // What is above the edge now can be scrolled back to, and is not gone.
     assert!(!text.contains("- text"), "{text}");
 }
@@ -178,10 +219,19 @@ async fn a_box_that_hides_one_axis_and_scrolls_the_other_shows_all_of_its_conten
 async fn a_value_is_whole_when_its_field_is_looked_into() {
     let bench = Bench::new().await;
     let words = "word ".repeat(60);
-    let seen = look(&bench, &format!("<textarea aria-label=Note>{words}last</textarea>")).await;
-    assert!(seen.contains("[multiline]") && !seen.contains("last"), "{seen}");
+    let seen = look(
+        &bench,
+        &format!("<textarea aria-label=Note>{words}last</textarea>"),
+    )
+    .await;
+    assert!(
+        seen.contains("[multiline]") && !seen.contains("last"),
+        "{seen}"
+    );
     let field = handle(&seen, "textbox \"Note\"");
-    let seen = bench.text("browser_observe", json!({ "scope": field })).await;
+    let seen = bench
+        .text("browser_observe", json!({ "scope": field }))
+        .await;
     assert!(seen.contains("last\""), "{seen}");
 }
 
@@ -197,7 +247,9 @@ async fn wordless_things_are_told_apart_by_their_classes() {
 #[tokio::test]
 async fn a_long_text_that_can_be_clicked_is_shown_whole() {
     let bench = Bench::new().await;
-    let lines: String = (1..=6).map(|line| format!("<div>line {line} of the output of a command</div>")).collect();
+    let lines: String = (1..=6)
+        .map(|line| format!("<div>line {line} of the output of a command</div>"))
+        .collect();
     let seen = look(&bench, &format!("<div onclick='1'>{lines}</div>")).await;
     assert!(seen.contains("line 6 of the output"), "{seen}");
 }
@@ -205,7 +257,11 @@ async fn a_long_text_that_can_be_clicked_is_shown_whole() {
 #[tokio::test]
 async fn a_number_field_without_limits_shows_none() {
     let bench = Bench::new().await;
-    let seen = look(&bench, "<input type=number aria-label=Any><input type=number min=2 max=7 aria-label=Some>").await;
+    let seen = look(
+        &bench,
+        "<input type=number aria-label=Any><input type=number min=2 max=7 aria-label=Some>",
+    )
+    .await;
     assert!(!seen.contains("min=0"), "{seen}");
     assert!(seen.contains("spinbutton \"Some\" min=2 max=7"), "{seen}");
 }

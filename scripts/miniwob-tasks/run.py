@@ -75,11 +75,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("pages")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--only", default="")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     wanted = [task for task in options.only.split(",") if task]
-    seeds = range(1, options.seeds + 1)
+    seeds = range(options.first, options.first + options.seeds)
     total = solved_in_all = 0
     for task, solve in TASKS.items():
         if wanted and task not in wanted:

@@ -192,6 +192,8 @@ impl Browser {
         });
         let files = json!({
             "behavior": "deny",
+            // Without it the events of all contexts end.
+            "eventsEnabled": true,
             "browserContextId": self.life.files_context,
         });
         for params in [web, files] {

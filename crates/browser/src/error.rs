@@ -60,6 +60,28 @@ pub enum BrowserError {
         /// The handle that was given.
         handle: String,
     },
+    /// An element cannot be acted on now.
+    #[error("{element} {reason}")]
+    NotActionable {
+        /// Its handle and what it is.
+        element: String,
+        /// Why.
+        reason: String,
+    },
+    /// The steps of a call are about the pages of several sites.
+    #[error(
+        "the steps act on the pages of different sites; make one call for the elements of each frame"
+    )]
+    SeveralSites,
+    /// The page has no host that could be asked about.
+    #[error("the page belongs to no site; open one with `browser_navigate`")]
+    NoSite,
+    /// The arguments of a call do not fit.
+    #[error("{message}")]
+    Argument {
+        /// What is wrong, and what to write instead.
+        message: String,
+    },
     /// The page has too many elements, or too much text, to be captured.
     #[error(
         "the page is too large to look at (more than 200,000 elements and texts, or 16 MiB of text); read it in parts with `browser_extract`"

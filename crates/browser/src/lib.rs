@@ -4,12 +4,14 @@
 //! A [`Browser`] is one process with its tabs, a [`Page`] what one of them shows. The client of the DevTools protocol
 //! ([`cdp`]) is small and ours, because the browser has no debugging port: whoever holds the pipe drives it, and nobody else.
 
+mod act;
 mod address;
 mod browser;
 pub mod cdp;
 mod dialogs;
 mod downloads;
 mod error;
+mod extract;
 mod files_server;
 mod geometry;
 mod handles;
@@ -25,9 +27,11 @@ mod tabs;
 mod tools;
 mod uploads;
 
+pub use act::{Action, Button, Step};
 pub use browser::{Browser, ContextProxies};
 pub use dialogs::DialogAnswer;
 pub use error::BrowserError;
+pub use extract::{Extract, ExtractFormat, ExtractOptions, ExtractedPart};
 pub use geometry::Area;
 pub use handles::{Element, Handles};
 pub use launch::{BrowserLauncher, BrowserProgram, NoBrowser, find_browser};

@@ -1,5 +1,6 @@
 //! Opening an address, and saying in plain words why it did not open.
 
+use crate::tabs::Tabs;
 use crate::{BrowserError, Page, Settled};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,6 +8,9 @@ use std::time::Duration;
 
 /// How long a server may take until the first bytes of a page, redirects included.
 const OPEN_TIME: Duration = Duration::from_secs(30);
+
+/// How long the browser may take to start a download that it announced.
+const DOWNLOAD_START_TIME: Duration = Duration::from_secs(10);
 
 /// What came of opening an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +44,7 @@ struct HistoryEntry {
 impl Page {
     /// Opens an address and waits until the page is at rest.
     pub(crate) async fn open(&self, address: &str) -> Result<Opened, BrowserError> {
+        let downloads = self.browser().tabs().downloads.starts;
         let params = json!({ "url": address });
         let navigation =
             self.session()
@@ -59,6 +64,11 @@ impl Page {
             Err(error) => return Err(error),
         };
         if navigation.is_download {
+            // Its event comes after the reply.
+            let started = |tabs: &Tabs| (tabs.downloads.starts > downloads).then_some(());
+            self.browser()
+                .wait_for(DOWNLOAD_START_TIME, started)
+                .await?;
             return Ok(Opened::Download);
         }
         if let Some(error) = navigation.error_text {
@@ -80,7 +90,7 @@ impl Page {
         let document = self.document();
         let params = json!({ "entryId": entry.id });
         let _: Value = self.call("Page.navigateToHistoryEntry", params).await?;
-        let changed = |tabs: &crate::tabs::Tabs| {
+        let changed = |tabs: &Tabs| {
             let tab = tabs.tab(self.tab())?;
             (tab.loader != document || *tab.url == *entry.url).then_some(())
         };

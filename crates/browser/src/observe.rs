@@ -19,12 +19,13 @@ mod snapshot;
 
 pub(crate) use changes::Shown;
 pub(crate) use print::{cut, one_line, quote};
+pub(crate) use report::source_line;
+pub(crate) use scene::{Scene, SceneKind};
 
 use crate::handles::NodeKey;
 use crate::{BrowserError, Page};
 use items::Item;
 use lines::Line;
-use scene::Scene;
 use std::sync::Arc;
 
 /// The tokens of an observation that says nothing else.

@@ -17,7 +17,7 @@ const SCRIPT_TIME: Duration = Duration::from_secs(10);
 const RESPONSE_TIME: Duration = Duration::from_secs(3);
 /// The name of the world that lango's own scripts run in: they see the document, and nothing that the page's scripts
 /// changed.
-const WORLD: &str = "lango";
+pub(crate) const WORLD: &str = "lango";
 
 /// A tab and what it shows.
 #[derive(Debug, Clone)]
@@ -153,6 +153,11 @@ impl Page {
     /// Whether its process is gone.
     pub fn is_crashed(&self) -> bool {
         self.read(|tab| tab.is_crashed).unwrap_or(true)
+    }
+
+    /// Whether its document is still loading.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.read(|tab| !tab.is_loaded).unwrap_or_default()
     }
 
     /// The title of the document.

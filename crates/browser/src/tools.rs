@@ -1,8 +1,11 @@
 //! The tools of the navigator, one file each.
 
+mod act;
 mod back;
 mod close;
+mod extract;
 mod navigate;
+mod observe;
 mod screenshot;
 mod search;
 mod tabs;
@@ -16,6 +19,9 @@ pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
     vec![
         navigate::tool(sessions),
         search::tool(sessions),
+        observe::tool(sessions),
+        act::tool(sessions),
+        extract::tool(sessions),
         back::tool(sessions),
         tabs::tool(sessions),
         screenshot::tool(sessions),

@@ -1,7 +1,9 @@
 //! The wiring: from the configuration to a tree of agents, a store, a model, and a runner over all of them.
 
+use crate::agent_tree::build_tree;
+use crate::browser::{self, BrowserStatus};
 use crate::clean_up;
-use crate::config::{self, AgentSettings, Loaded, OrchestratorTools, StoreLocation, Surroundings};
+use crate::config::{self, Loaded, StoreLocation, Surroundings};
 use crate::egress;
 use crate::elsewhere::Elsewhere;
 use crate::environment::ThisMachine;
@@ -20,12 +22,11 @@ use lango_core::{
     ToolSpec, Trust, UserId,
 };
 use lango_engine::{
-    Action, Gate, Homes, RandomIds, Rule, Rules, Runner, RunnerParts, Skipped, SystemClock, Tree,
-    TreeError, TreeSettings,
+    Action, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Tree, TreeError,
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
-use lango_net::{Budgets, Egress, SeenLinks};
+use lango_net::{Egress, SeenLinks};
 use lango_sandbox::{Launcher, Strength};
 use lango_store::MemoryStore;
 use lango_tools::{
@@ -61,6 +62,8 @@ pub struct App {
     pub knowledge: Option<Knowledge>,
     /// What decides which hosts may be contacted.
     pub egress: Egress,
+    /// Whether agents have a browser.
+    pub browser: BrowserStatus,
     /// Agents that run elsewhere.
     pub elsewhere: Elsewhere,
     /// The MCP servers.
@@ -118,14 +121,13 @@ impl App {
         let mut skills = Skills::find(&folders);
         label_skills(&mut skills, &loaded, &workspace);
         let egress = egress::guard(&loaded.settings.egress);
-        let budgets = Budgets::new(egress.limits().clone());
         let network = &loaded.settings.tools.exec.network;
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
             limits: command_limits(&loaded),
-            proxy: egress::command_proxy(network, &egress, &budgets),
+            proxy: egress::command_proxy(network, &egress),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
         let command_tools = lango_tools::command_tools(&commands);
@@ -162,7 +164,6 @@ impl App {
                 .iter()
                 .flat_map(|known| known.tools.iter().cloned()),
         );
-        let egress = egress::guard(&loaded.settings.egress);
         let links = SeenLinks::default();
         tools.extend(web::tools(web::Parts {
             settings: &loaded.settings.search,
@@ -171,6 +172,21 @@ impl App {
             links: &links,
             cache: kept.web_cache(keeping),
         })?);
+        let (browser_tools, browser) = browser::open(&browser::Parts {
+            settings: &loaded.settings.browser,
+            search: &loaded.settings.search,
+            paths: &loaded.paths,
+            search_path: surroundings
+                .env
+                .get(OsStr::new("PATH"))
+                .map(OsString::as_os_str),
+            launcher: &launcher,
+            strength: &held.strength,
+            egress: &egress,
+            links: &links,
+            workspace: &workspace,
+        })?;
+        tools.extend(browser_tools);
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
@@ -200,6 +216,7 @@ impl App {
             kept,
             knowledge,
             egress,
+            browser,
             elsewhere,
             mcp: Arc::new(mcp),
             model_lists,
@@ -472,31 +489,4 @@ fn command_limits(loaded: &Loaded) -> CommandLimits {
         command: hands::limits(loaded),
         ..CommandLimits::default()
     }
-}
-
-fn build_tree(
-    agent: &AgentSettings,
-    roster: &Roster,
-    tools: Vec<Arc<ToolSpec>>,
-    homes: Homes,
-    elsewhere: &Elsewhere,
-) -> Result<Tree, TreeError> {
-    let settings = TreeSettings {
-        rounds: agent.limits().rounds,
-        orchestrator_tools: agent.orchestrator_tools.map(|tools| match tools {
-            OrchestratorTools::None => lango_engine::OrchestratorTools::None,
-            OrchestratorTools::All => lango_engine::OrchestratorTools::All,
-        }),
-        strict_tools: agent.strict_tools,
-        homes,
-        project_instructions: roster.instructions.clone(),
-    };
-    let Some(topology) = &roster.topology else {
-        return Tree::single(tools, &settings);
-    };
-    let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
-    let skipped = elsewhere.skipped().into_iter();
-    tree.skipped
-        .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
-    Ok(tree)
 }

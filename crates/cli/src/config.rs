@@ -5,6 +5,7 @@
 //! It remembers the [`Origin`] of each value and collects every problem of every layer before it gives up. It reads three
 //! files at most, writes none, and takes everything else from its [`Surroundings`].
 
+mod browser;
 mod choices;
 mod duration;
 mod egress;
@@ -25,6 +26,7 @@ mod show;
 mod surroundings;
 mod trust;
 
+pub use browser::{BrowserSettings, BrowserUse};
 pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 pub use duration::{parse as duration, parse_age as age};
 pub use egress::{AllowedHosts, EgressSettings, NetworkAccess};

@@ -1,9 +1,11 @@
 //! The binary `lango` as a library: configuration, wiring, commands, and what is shown on a terminal. The binary itself is
 //! a few lines, so that the tests reach everything.
 
+mod agent_tree;
 pub mod app;
 pub mod args;
 mod attach;
+mod browser;
 mod clean_up;
 pub mod commands;
 pub mod config;

@@ -24,7 +24,8 @@ impl App {
             .iter()
             .any(|tool| tool.spec().name == "search_web");
         let search = (!has_search).then(|| web::NO_PROVIDER.to_owned());
-        let absent = commands.into_iter().chain(self.mcp.absent()).chain(search);
+        let absent = commands.into_iter().chain(self.browser.absent_tools());
+        let absent = absent.chain(self.mcp.absent()).chain(search);
         let absent: Vec<String> = absent.collect();
         (!absent.is_empty()).then(|| absent.join("; "))
     }

@@ -102,8 +102,9 @@ async fn wait(
         },
     };
     ended.send_replace(Some(end));
-    // Removing a profile takes a while, and blocks.
-    tokio::task::spawn_blocking(move || drop(private));
+    // Here and not on another thread: the program may be about to end, and would not wait for that one. It is a matter of
+    // some hundred small files.
+    drop(private);
 }
 
 async fn remember(mut from: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<u8>>>) {

@@ -18,7 +18,7 @@ const FAR_OUTSIDE: f64 = -5.0;
 
 /// What a page shows.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(crate) struct Scene {
     pub(super) documents: Vec<Document>,
     /// In reading order; a parent comes before its children.
     pub(super) nodes: Vec<SceneNode>,
@@ -63,6 +63,15 @@ pub(super) struct Viewport {
     pub(super) page_height: f64,
 }
 
+/// A node for those who read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SceneKind<'a> {
+    /// An element with its tag.
+    Element(&'a str),
+    Text(&'a str),
+    Other,
+}
+
 /// What a node passes on to those below it.
 #[derive(Clone, Copy)]
 struct Inherited {
@@ -94,7 +103,7 @@ const EVERYWHERE: Rect = Rect {
 
 impl Scene {
     /// Captures a page.
-    pub(super) async fn capture(page: &Page) -> Result<Self, BrowserError> {
+    pub(crate) async fn capture(page: &Page) -> Result<Self, BrowserError> {
         let frames = page.frames().await?;
         check_size(page, &frames).await?;
         let viewport = read_viewport(page).await?;
@@ -138,8 +147,61 @@ impl Scene {
         &self.documents[self.nodes[at].document]
     }
 
+    /// How many nodes there are; their places count from 0.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The places of a node and of all below it.
+    pub(crate) fn below(&self, at: usize) -> std::ops::Range<usize> {
+        at..self.nodes[at].end
+    }
+
+    pub(crate) fn kind(&self, at: usize) -> SceneKind<'_> {
+        let node = self.node(at);
+        match node.kind {
+            NodeKind::Element => SceneKind::Element(&node.tag),
+            NodeKind::Text => SceneKind::Text(node.text.as_deref().unwrap_or_default()),
+            NodeKind::Other => SceneKind::Other,
+        }
+    }
+
+    pub(crate) fn tag(&self, at: usize) -> &str {
+        &self.node(at).tag
+    }
+
+    pub(crate) fn attribute(&self, at: usize, name: &str) -> Option<&str> {
+        self.node(at).attribute(name)
+    }
+
+    /// Whether a person can see it, after scrolling if need be.
+    pub(crate) fn is_shown(&self, at: usize) -> bool {
+        matches!(self.nodes[at].sight, Sight::InView | Sight::Reachable)
+    }
+
+    /// The absolute address that it links to.
+    pub(crate) fn link(&self, at: usize) -> Option<Arc<str>> {
+        super::describe::link_of(self, at)
+    }
+
+    /// The text below a node as the document has it, shown or not.
+    pub(crate) fn source_text(&self, at: usize, limit: usize) -> String {
+        let texts = self.below(at).filter_map(|below| match self.kind(below) {
+            SceneKind::Text(text) => Some(text),
+            SceneKind::Element(_) | SceneKind::Other => None,
+        });
+        let mut text = String::new();
+        for more in texts {
+            if text.len() + more.len() > limit {
+                break;
+            }
+            text.push_str(more);
+        }
+        text
+    }
+
     /// The place of a node.
-    pub(super) fn find(&self, key: &NodeKey) -> Option<usize> {
+    pub(crate) fn find(&self, key: &NodeKey) -> Option<usize> {
         (0..self.nodes.len()).find(|at| self.key(*at) == *key)
     }
 
@@ -158,7 +220,7 @@ impl Scene {
     }
 
     /// The text below a node on one line, as much as `limit` bytes of it.
-    pub(super) fn text_below(&self, at: usize, limit: usize) -> String {
+    pub(crate) fn text_below(&self, at: usize, limit: usize) -> String {
         let mut text = String::new();
         for below in at..self.nodes[at].end {
             if text.len() >= limit {

@@ -158,15 +158,25 @@ fn find_target(
             return Ok(Target::Workspace { address });
         }
         (None, None, Some(link)) => {
-            let page = sessions
+            let browser = sessions
                 .browser(&caller.session)
                 .ok_or(BrowserError::NoPage)?;
-            let element = page.active_page()?.element(link)?;
+            let page = browser.active_page()?;
+            let element = page.element(link)?;
             let address = element.link.ok_or_else(|| {
                 let text = format!("`{link}` is not a link; use `browser_act` to click it");
                 ToolError::trusted(text)
             })?;
-            (address.to_string(), true)
+            // A link in a file of the workspace may have been written by an agent.
+            let url = Url::parse(&address).map_err(|error| unusable(&address, &error))?;
+            if url.host_str() == Some(FILES_HOST) {
+                let address = address.to_string();
+                return Ok(Target::Workspace { address });
+            }
+            (
+                address.to_string(),
+                page.context() == Some(ContextKind::Web),
+            )
         }
         _ => {
             return Err(ToolError::trusted(
@@ -174,10 +184,7 @@ fn find_target(
             ));
         }
     };
-    let url = Url::parse(&address).map_err(|error| unusable(&address, &error))?;
-    if is_link && url.host_str() == Some(FILES_HOST) {
-        return Ok(Target::Workspace { address });
-    }
+    Url::parse(&address).map_err(|error| unusable(&address, &error))?;
     Ok(Target::Web { address, is_link })
 }
 

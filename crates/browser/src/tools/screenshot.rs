@@ -21,6 +21,10 @@ const DESCRIPTION: &str = "Takes a picture of what the active tab shows. Use bro
 const LONGEST_EDGE: f64 = 7000.0;
 /// The longest part of a page that is shown, in CSS pixels.
 const LONGEST_PAGE: f64 = 12_000.0;
+/// The most pixels of a picture: as a JPEG of noise it still fits into a message of the browser.
+const MOST_PIXELS: f64 = 20e6;
+/// The most pixels of a PNG, for the same reason.
+const MOST_PNG_PIXELS: f64 = 8e6;
 /// Tried in this order until a picture is small enough: its form, and how much smaller it is made.
 const FORMS: [(&str, f64); 5] = [
     ("png", 1.0),
@@ -164,12 +168,18 @@ async fn area_of(
 }
 
 async fn picture_of(page: &Page, area: Area) -> Result<AttachedFile, BrowserError> {
-    let fitting = (LONGEST_EDGE / area.width.max(area.height)).min(1.0);
+    let pixels = area.width * area.height;
+    let fitting = (LONGEST_EDGE / area.width.max(area.height))
+        .min((MOST_PIXELS / pixels).sqrt())
+        .min(1.0);
     let failed = |message: &str| BrowserError::Protocol {
         method: "Page.captureScreenshot",
         message: message.to_owned(),
     };
     for (format, scale) in FORMS {
+        if format == "png" && pixels * fitting * fitting > MOST_PNG_PIXELS {
+            continue;
+        }
         let mut params = json!({
             "format": format,
             "captureBeyondViewport": true,

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod act;
 mod browsers;
+mod extract;
 mod files;
+mod gallery;
 mod navigating;
 mod observe;
 mod pages;

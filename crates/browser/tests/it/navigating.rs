@@ -36,6 +36,18 @@ async fn pages_with_an_error_status_say_so() {
     let url = bench.site.url("private");
     let error = bench.error("browser_navigate", json!({ "url": url })).await;
     assert!(error.contains("the site asks for a password"), "{error}");
+    assert!(!bench.open("inner").await.contains("HTTP status"));
+}
+
+#[tokio::test]
+async fn redirects_are_followed_told_and_bounded() {
+    let bench = Bench::new().await;
+    let text = bench.open("away").await;
+    let host = format!("other.test:{}", bench.site.port);
+    assert!(
+        text.contains(&format!("Opened http://{host}/inner — Inner")),
+        "{text}"
+    );
     assert!(
         text.contains(&format!("redirected to another host: {host}")),
         "{text}"

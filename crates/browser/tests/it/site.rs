@@ -2,14 +2,14 @@
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE,
     WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -109,6 +109,9 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/memory", fixed("Memory", "<script>setTimeout(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 26).fill(1)) })</script>"))
         .route("/reach", get(move || async move { page("Reach", REACH) }))
         .route("/search", get(search))
+        .route("/gallery/{name}", get(|Path(name): Path<String>| async move {
+            crate::gallery::page(&name).map(Html).ok_or(StatusCode::NOT_FOUND)
+        }))
 }
 
 const LOGIN: &str = "<form method=post><label>Name <input name=name required></label><label>Password \

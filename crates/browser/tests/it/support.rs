@@ -43,6 +43,8 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
+        let mut policy = Policy::of(workspace.clone());
+        policy.hidden = vec![workspace.join("hidden")];
         let site = Site::start().await;
         let seen_links = SeenLinks::default();
         let setup = BrowserSetup {
@@ -54,7 +56,7 @@ impl Bench {
                 }),
                 directory: folder.path().join("browsers"),
                 egress: egress(site.port),
-                workspace: Workspace::open(Policy::of(workspace)).unwrap(),
+                workspace: Workspace::open(policy).unwrap(),
             },
             seen_links: seen_links.clone(),
             idle_time,

@@ -78,6 +78,7 @@ impl Place {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", home)
+            .env("LANGO_BROWSER_ENABLED", "false")
             .current_dir(self.workspace())
             .stdin(Stdio::null());
         command

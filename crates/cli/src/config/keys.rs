@@ -4,6 +4,7 @@
 //! The kind of a key is the type of its field, the default is what [`Settings::with_defaults`] puts there, so neither
 //! can disagree with the code that uses it.
 
+mod browser;
 mod search;
 mod table;
 
@@ -210,6 +211,7 @@ mod tests {
                 "approval.rules",
                 "egress.maxRequests",
                 "egress.maxBytes",
+                "browser.enabled",
                 "mcp.startTimeout",
                 "graph.enabled",
                 "graph.maxDepth",

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lango_core::{Limits, ReasoningEffort, UserId};
 use lango_models::{Api, Kind, Patience};
 
+use super::browser::BrowserSettings;
 use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
 use super::duration::Lease;
 use super::egress::{EgressSettings, NetworkAccess};
@@ -33,6 +34,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// The keys under `egress`.
     pub egress: EgressSettings,
+    /// The keys under `browser`.
+    pub browser: BrowserSettings,
     /// The keys under `search`.
     pub search: SearchSettings,
     /// The keys under `skill`.
@@ -292,6 +295,7 @@ impl Settings {
                 },
             },
             egress: EgressSettings::default(),
+            browser: BrowserSettings::default(),
             search: SearchSettings::default(),
             skill: SkillSettings::default(),
             mcp: McpSettings::default(),

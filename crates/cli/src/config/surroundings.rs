@@ -118,6 +118,11 @@ impl Paths {
         self.data.join("outputs")
     }
 
+    /// Where browsers have their private directories.
+    pub fn browsers(&self) -> PathBuf {
+        self.data.join("browsers")
+    }
+
     /// Where MCP servers' pictures, sounds and files are kept.
     pub fn attachments(&self) -> PathBuf {
         self.data.join("attachments")

@@ -73,6 +73,7 @@ fn a_doctor_prints_json() {
         "sandbox",
         "reach",
         "egress",
+        "browser",
         "web search",
         "model",
         "agents",
@@ -196,7 +197,10 @@ fn the_version_is_printed() {
 
 #[test]
 fn the_shown_configuration_is_json_with_every_origin() {
-    let shown = Lango::new().run(&["config", "show", "--json"]).ok().json();
+    let lango = Lango::new();
+    let mut command = lango.command(&["config", "show", "--json"]);
+    command.env_remove("LANGO_BROWSER_ENABLED");
+    let shown = finish(&mut command, b"").ok().json();
     let Value::Object(keys) = shown else {
         panic!("{shown}");
     };

@@ -97,6 +97,8 @@ impl Lango {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", &self.home)
+            // Whether one is installed here decides about no test.
+            .env("LANGO_BROWSER_ENABLED", "false")
             .current_dir(self.workspace())
             .stdin(Stdio::null())
     }

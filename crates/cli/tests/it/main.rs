@@ -14,6 +14,7 @@ mod attachments;
 mod bad_config;
 mod bad_input;
 mod bad_store;
+mod browser;
 mod cancel;
 mod chat;
 mod clean_up;

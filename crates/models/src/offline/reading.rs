@@ -12,6 +12,13 @@ pub(super) fn address(text: &str) -> Option<String> {
     (found.len() > "https://".len()).then(|| found.trim_end_matches(quotes).to_owned())
 }
 
+/// The HTML file that is to be opened: `open page.html` means a page, `read page.html` its text.
+pub(super) fn page_to_open(text: &str) -> Option<String> {
+    let opens = tokens(text).any(|token| token.eq_ignore_ascii_case("open"));
+    let is_page = |name: &String| name.ends_with(".html") || name.ends_with(".htm");
+    file(text).filter(|name| opens && is_page(name))
+}
+
 /// Something that looks like a file: quoted, or with an extension.
 pub(super) fn file(text: &str) -> Option<String> {
     let with_extension = || {

@@ -1,7 +1,8 @@
 //! The table of rules: which words call for which tool, and where its arguments come from. One row a rule.
 
 use super::reading::{
-    address, after, between, file, key_of, path, rest, three_words, wanted, with_the_words,
+    address, after, between, file, key_of, page_to_open, path, rest, three_words, wanted,
+    with_the_words,
 };
 use super::words::{has_phrase, words};
 use serde_json::{Value, json};
@@ -107,6 +108,14 @@ const RULES: &[Rule] = &[
         arguments: |text| {
             let marks = ["web for", "online for", "web search for", "the web"];
             Some(json!({ "query": rest(text, &marks)? }))
+        },
+    },
+    Rule {
+        tool: "browser_navigate",
+        phrases: &["open"],
+        arguments: |text| match page_to_open(text) {
+            Some(path) => Some(json!({ "path": path })),
+            None => Some(json!({ "url": address(text)? })),
         },
     },
     Rule {
@@ -281,6 +290,19 @@ mod tests {
         );
         assert_eq!(found("run away"), None);
         for (text, tool, field, value) in [
+            (
+                "open page.html and tell me the title",
+                "browser_navigate",
+                "path",
+                "page.html",
+            ),
+            (
+                "open https://example.com/",
+                "browser_navigate",
+                "url",
+                "https://example.com/",
+            ),
+            ("read page.html", "fs_read", "path", "page.html"),
             (
                 "remember that my editor is helix",
                 "memory_save",

@@ -12,10 +12,16 @@ pub(super) fn words(text: &str) -> Vec<String> {
     } else {
         &[]
     };
+    let page: &[&str] = if super::reading::page_to_open(text).is_some() {
+        &["web", "page"]
+    } else {
+        &[]
+    };
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .chain(path)
+        .chain(page.iter().map(|word| (*word).to_owned()))
         .chain(url.iter().map(|word| (*word).to_owned()))
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use super::super::choices::WhenBusy;
 use super::super::settings::milliseconds;
-use super::{Key, Untrusted, search};
+use super::{Key, Untrusted, browser, search};
 
 /// All keys.
 pub static KEYS: &[Key] = &[
@@ -222,6 +222,10 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.egress.max_bytes,
         untrusted: Untrusted::OnlyLower(|settings| settings.egress.max_bytes),
     },
+    browser::ENABLED,
+    browser::PATH,
+    browser::IDLE_TIME,
+    browser::SEARCH_URL,
     search::ORDER,
     search::KIND,
     search::URL,

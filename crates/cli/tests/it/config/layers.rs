@@ -87,6 +87,11 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         allowGitInit = true
         maxProcesses = 9
         maxMemoryMb = 10
+        [egress]
+        allow = ["10.0.0.5:8080"]
+        deny = "*.evil.example, 10.0.0.0/8"
+        maxRequests = 21
+        maxBytes = 22
         [skill]
         dirs = "skills"
         [session]
@@ -129,6 +134,11 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         deny = ["*"]
         maxRequests = 20
         maxBytes = 21
+        [browser]
+        enabled = true
+        path = "/opt/chrome"
+        idleTime = "90s"
+        searchUrl = "https://find.example/{query}"
         [search]
         order = ["mine"]
         [search.providers.mine]
@@ -204,6 +214,11 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(exec.network, NetworkAccess::Open);
     assert!(exec.allow_git_init);
     assert!((exec.max_processes, exec.max_memory_mb) == (9, 10));
+    let egress = &loaded.settings.egress;
+    assert_eq!(egress.allow.0, ["10.0.0.5:8080".parse().unwrap()]);
+    let denied = ["*.evil.example", "10.0.0.0/8"].map(|text| text.parse().unwrap());
+    assert_eq!(egress.deny, denied);
+    assert_eq!((egress.max_requests, egress.max_bytes), (21, 22));
     let skills = place.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);
     let mcp = &loaded.settings.mcp;
@@ -235,6 +250,12 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(egress.allow.0, ["10.0.0.5:80".parse().unwrap()]);
     assert_eq!(egress.deny, ["*".parse().unwrap()]);
     assert_eq!((egress.max_requests, egress.max_bytes), (20, 21));
+    let browser = &loaded.settings.browser;
+    assert_eq!(browser.enabled, lango_cli::config::BrowserUse::Always);
+    assert_eq!(browser.path.as_deref(), Some(Path::new("/opt/chrome")));
+    assert_eq!(browser.idle_time.as_secs(), 90);
+    let search_url = browser.search_url.as_deref();
+    assert_eq!(search_url, Some("https://find.example/{query}"));
     let search = &loaded.settings.search;
     assert_eq!(search.order, ["mine"]);
     let service = &search.providers["mine"];

@@ -1,0 +1,229 @@
+//! Actions on a page, with the events of a real mouse and keyboard: find the element ([`target`]), act on it ([`mouse`],
+//! [`keys`], [`fields`]), and say what was done. What changed on the page is the observation's business.
+
+mod fields;
+mod keys;
+mod mouse;
+mod site;
+mod step;
+mod target;
+
+pub(crate) use site::site_of;
+pub use step::{Action, Button, Step};
+
+use crate::dialogs::DialogAnswer;
+use crate::handles::Element;
+use crate::observe::{cut, one_line, quote};
+use crate::{BrowserError, Page};
+use keys::{KeyPress, modifier_bits};
+use mouse::{Click, MouseButton};
+use serde::Deserialize;
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use target::Point;
+
+#[derive(Deserialize)]
+struct Scrolled {
+    moved: f64,
+    left: f64,
+}
+
+impl Page {
+    /// Carries out one action and says what was done. `files` are those of an upload, where the browser can read them.
+    pub async fn act(&self, step: &Step, files: &[PathBuf]) -> Result<String, BrowserError> {
+        if let Some(accept) = step.accept_dialog {
+            self.answer_dialogs(DialogAnswer {
+                accept,
+                text: step.dialog_text.clone(),
+            });
+        }
+        let element = match &step.handle {
+            Some(handle) => Some(self.element(handle)?),
+            None => None,
+        };
+        let note = self.carry_out(step, element.as_ref(), files).await?;
+        let mut text = self.summary(step, element.as_ref());
+        if !note.is_empty() {
+            text.push_str(&format!(" ({note})"));
+        }
+        Ok(text)
+    }
+
+    /// An action in a few words, such as `click button "Buy now"`.
+    pub(crate) fn summary(&self, step: &Step, element: Option<&Element>) -> String {
+        let mut text = step.action.name().to_owned();
+        match step.action {
+            Action::Press => text.push_str(&format!(
+                " {}",
+                cut(&one_line(step.text.as_deref().unwrap_or_default()), 30)
+            )),
+            Action::Type => {
+                let typed = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
+                text.push_str(&format!(" {} into", quote(&typed)));
+            }
+            Action::Select => {
+                let wanted: Vec<&str> = step
+                    .text
+                    .iter()
+                    .chain(&step.values)
+                    .map(String::as_str)
+                    .collect();
+                text.push_str(&format!(
+                    " {} in",
+                    quote(&cut(&one_line(&wanted.join(", ")), 60))
+                ));
+            }
+            Action::Upload => text.push_str(&format!(
+                " {} to",
+                cut(&one_line(&step.values.join(", ")), 100)
+            )),
+            Action::Scroll if element.is_none() => text.push_str(" the page"),
+            _ => {}
+        }
+        if let Some(element) = element {
+            text.push_str(&format!(" {} {}", self.handle_of(element), element.label));
+        }
+        if let (Action::Drag, Some(to)) = (step.action, &step.to) {
+            text.push_str(&format!(" to {}", cut(&one_line(to), 20)));
+        }
+        text
+    }
+
+    async fn carry_out(
+        &self,
+        step: &Step,
+        element: Option<&Element>,
+        files: &[PathBuf],
+    ) -> Result<String, BrowserError> {
+        let needed = || element.ok_or_else(|| step.handle().err().unwrap_or(BrowserError::NoPage));
+        match step.action {
+            Action::Click => self.click(needed()?, step).await?,
+            Action::Type => return self.type_into(needed()?, step).await,
+            Action::Press => {
+                let press = KeyPress::parse(step.text()?)?;
+                if let Some(element) = element {
+                    let _: bool = self.call_on(element, "focus", json!([])).await?;
+                }
+                self.press(&press).await?;
+            }
+            Action::Select => return self.select(needed()?, step).await,
+            Action::Check => return self.set_checked(needed()?, true).await,
+            Action::Uncheck => return self.set_checked(needed()?, false).await,
+            Action::Hover => {
+                let point = self.locate(needed()?, offset(step)).await?;
+                self.move_mouse(point).await?;
+            }
+            Action::Drag => self.drag_element(needed()?, step).await?,
+            Action::Scroll => return self.scroll(element, step).await,
+            Action::Upload => {
+                if files.is_empty() {
+                    return Err(step.lacks("values"));
+                }
+                self.give_files(needed()?, files).await?;
+            }
+            Action::Focus => {
+                let element = needed()?;
+                let has_focus: bool = self.call_on(element, "focus", json!([])).await?;
+                if !has_focus {
+                    return Err(self.unsuitable(element, "does not take the focus"));
+                }
+            }
+        }
+        Ok(String::new())
+    }
+
+    async fn click(&self, element: &Element, step: &Step) -> Result<(), BrowserError> {
+        let (button, count) = match step.button {
+            None | Some(Button::Left) => (MouseButton::Left, 1),
+            Some(Button::Double) => (MouseButton::Left, 2),
+            Some(Button::Right) => (MouseButton::Right, 1),
+            Some(Button::Middle) => (MouseButton::Middle, 1),
+        };
+        let click = Click {
+            button,
+            count,
+            modifiers: modifier_bits(&step.modifiers)?,
+        };
+        let point = self.locate(element, offset(step)).await?;
+        self.click_at(point, click).await
+    }
+
+    async fn drag_element(&self, element: &Element, step: &Step) -> Result<(), BrowserError> {
+        let (from, to) = match &step.to {
+            Some(handle) => {
+                let target = self.element(handle)?;
+                // The target first: finding it may scroll.
+                self.locate(&target, None).await?;
+                let from = self.locate(element, None).await?;
+                (from, self.locate(&target, offset(step)).await?)
+            }
+            None => {
+                let (Some(right), Some(down)) = (
+                    step.x.or(step.y.map(|_| 0.0)),
+                    step.y.or(step.x.map(|_| 0.0)),
+                ) else {
+                    return Err(step.lacks("to"));
+                };
+                let from = self.locate(element, None).await?;
+                let to = Point {
+                    x: from.x + right,
+                    y: from.y + down,
+                };
+                (from, to)
+            }
+        };
+        self.drag(from, to).await
+    }
+
+    async fn scroll(&self, element: Option<&Element>, step: &Step) -> Result<String, BrowserError> {
+        if let Some(handle) = &step.to {
+            let target = self.element(handle)?;
+            self.scroll_to(&target).await?;
+            return Ok(String::new());
+        }
+        let root;
+        let element = match element {
+            Some(element) => element,
+            None => {
+                root = self.root_element().await?;
+                &root
+            }
+        };
+        let screens = step.screens.unwrap_or(1.0).clamp(-1000.0, 1000.0);
+        let scrolled: Option<Scrolled> =
+            self.call_on(element, "scroll", json!([screens, 0])).await?;
+        Ok(match scrolled {
+            None => "there is nothing to scroll".to_owned(),
+            Some(Scrolled { moved, .. }) if moved == 0.0 => "it was at the end already".to_owned(),
+            Some(Scrolled { left, .. }) if left < 1.0 => "now at the end".to_owned(),
+            Some(_) => String::new(),
+        })
+    }
+
+    /// The root element of the main document.
+    pub(crate) async fn root_element(&self) -> Result<Element, BrowserError> {
+        let params = json!({ "depth": 1 });
+        let document: serde_json::Value = self.call("DOM.getDocument", params).await?;
+        let children = document
+            .pointer("/root/children")
+            .and_then(|children| children.as_array());
+        let is_element = |node: &&serde_json::Value| node["nodeType"] == 1;
+        let root = children.and_then(|children| children.iter().find(is_element));
+        let node = root.and_then(|root| root["backendNodeId"].as_i64());
+        Ok(Element {
+            frame: self.main_frame(),
+            session: self.session().id().cloned().unwrap_or_default(),
+            node: node.ok_or(BrowserError::NoPage)?,
+            link: None,
+            label: Arc::from("page"),
+        })
+    }
+}
+
+fn offset(step: &Step) -> Option<(f64, f64)> {
+    match (step.x, step.y) {
+        (None, None) => None,
+        (x, y) => Some((x.unwrap_or(0.0), y.unwrap_or(0.0))),
+    }
+}

@@ -1,0 +1,293 @@
+//! Fields of forms: typing, choosing, checking, giving files.
+
+use super::keys::KeyPress;
+use super::mouse::{Click, MouseButton};
+use super::step::Step;
+use crate::handles::Element;
+use crate::observe::{cut, one_line, quote};
+use crate::{BrowserError, Page};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Texts up to this many characters are typed key by key; longer ones are entered at once.
+const MOST_KEYS: usize = 200;
+/// How long a list may take to open, and a page to ask for files.
+const OPEN_TIME: Duration = Duration::from_secs(2);
+/// A plain click.
+pub(super) const LEFT_CLICK: Click = Click {
+    button: MouseButton::Left,
+    count: 1,
+    modifiers: 0,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Field {
+    kind: String,
+    value: String,
+    #[serde(default)]
+    is_password: bool,
+    #[serde(default)]
+    is_read_only: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Choice {
+    chosen: Option<Vec<String>>,
+    missing: Option<String>,
+    closed: Option<String>,
+    single: bool,
+    names: Vec<String>,
+    count: usize,
+}
+
+impl Page {
+    /// Enters a text into a field, and says what is in it then if that is something else.
+    pub(super) async fn type_into(
+        &self,
+        element: &Element,
+        step: &Step,
+    ) -> Result<String, BrowserError> {
+        let text = step.text()?;
+        let field: Field = self.call_on(element, "field", json!([])).await?;
+        match field.kind.as_str() {
+            "set" => return self.set_field(element, text).await,
+            "text" | "rich" => {}
+            "select" => return Err(self.unsuitable(element, "is a list; use `select`")),
+            "file" => return Err(self.unsuitable(element, "takes files; use `upload`")),
+            "other" => {
+                // Some widgets take keys without being fields.
+                let point = self.locate(element, None).await?;
+                self.click_at(point, LEFT_CLICK).await?;
+                self.enter(text).await?;
+                return Ok(String::new());
+            }
+            _ => return Err(self.unsuitable(element, "is not a text field")),
+        }
+        if field.is_read_only {
+            return Err(self.unsuitable(element, "is read-only"));
+        }
+        let point = self.locate(element, None).await?;
+        self.click_at(point, LEFT_CLICK).await?;
+        let has_focus: bool = self
+            .call_on(element, "focus", json!([!step.append]))
+            .await?;
+        if !has_focus {
+            return Err(self.unsuitable(element, "does not take the focus"));
+        }
+        if text.is_empty() && !step.append {
+            self.press(&KeyPress::parse("Delete")?).await?;
+        }
+        self.enter(text).await?;
+        let after: Result<Field, _> = self.call_on(element, "field", json!([])).await;
+        let note = match after {
+            Ok(after) if !field.is_password => {
+                note_difference(&field.value, text, step.append, &after.value)
+            }
+            // A field that is gone did what it was meant for.
+            Ok(_) | Err(_) => String::new(),
+        };
+        if step.submit {
+            self.press(&KeyPress::parse("Enter")?).await?;
+        }
+        Ok(note)
+    }
+
+    async fn set_field(&self, element: &Element, text: &str) -> Result<String, BrowserError> {
+        self.locate(element, None).await?;
+        let value: String = self.call_on(element, "setValue", json!([text])).await?;
+        if value != text {
+            let reason = format!(
+                "does not accept {}; it has the value {} now; write dates as 2026-01-31, times as 13:45, colours as #ff0000",
+                quote(&cut(&one_line(text), 60)),
+                quote(&cut(&one_line(&value), 60))
+            );
+            return Err(self.unsuitable(element, &reason));
+        }
+        Ok(String::new())
+    }
+
+    async fn enter(&self, text: &str) -> Result<(), BrowserError> {
+        let is_long = text.chars().count() > MOST_KEYS;
+        if is_long || text.contains(['\n', '\r', '\t']) {
+            let _: Value = self
+                .call("Input.insertText", json!({ "text": text }))
+                .await?;
+            return Ok(());
+        }
+        for c in text.chars() {
+            self.press(&KeyPress::of_character(c)).await?;
+        }
+        Ok(())
+    }
+
+    /// Chooses options, by label or value. Says what was chosen.
+    pub(super) async fn select(
+        &self,
+        element: &Element,
+        step: &Step,
+    ) -> Result<String, BrowserError> {
+        let mut wanted: Vec<&str> = step.values.iter().map(String::as_str).collect();
+        wanted.extend(step.text.as_deref());
+        if wanted.is_empty() {
+            return Err(step.lacks("text"));
+        }
+        let field: Field = self.call_on(element, "field", json!([])).await?;
+        if field.kind == "select" {
+            return self.choose(element, &wanted).await;
+        }
+        for text in &wanted {
+            let option = self.open_option(element, text).await?;
+            let point = self.locate(&option, None).await?;
+            self.click_at(point, LEFT_CLICK).await?;
+        }
+        Ok(String::new())
+    }
+
+    async fn choose(&self, element: &Element, wanted: &[&str]) -> Result<String, BrowserError> {
+        self.locate(element, None).await?;
+        let choice: Choice = self.call_on(element, "choose", json!([wanted])).await?;
+        if let Some(chosen) = choice.chosen {
+            let chosen: Vec<String> = chosen.iter().map(|name| quote(&one_line(name))).collect();
+            return Ok(format!("chose {}", chosen.join(", ")));
+        }
+        let names: Vec<String> = choice
+            .names
+            .iter()
+            .map(|name| quote(&one_line(name)))
+            .collect();
+        let more = choice.count.saturating_sub(names.len());
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let reason = match (choice.missing, choice.closed) {
+            (Some(missing), _) => format!(
+                "has no option {}; it has {}{more}",
+                quote(&cut(&one_line(&missing), 60)),
+                names.join(", ")
+            ),
+            (None, Some(closed)) => {
+                format!("has the option {} disabled", quote(&one_line(&closed)))
+            }
+            (None, None) if choice.single => "takes one option only".to_owned(),
+            (None, None) => "cannot be chosen from".to_owned(),
+        };
+        Err(self.unsuitable(element, &reason))
+    }
+
+    /// The option of a list made of other elements; the list is opened if it is not among what is shown.
+    async fn open_option(&self, element: &Element, text: &str) -> Result<Element, BrowserError> {
+        let find = || self.find_from(element, "findOption", json!([text]));
+        let mut found = find().await?;
+        if found.is_none() {
+            let point = self.locate(element, None).await?;
+            self.click_at(point, LEFT_CLICK).await?;
+            let end = Instant::now() + OPEN_TIME;
+            while found.is_none() && Instant::now() < end {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                found = find().await?;
+            }
+        }
+        let mut option = found.ok_or_else(|| {
+            let text = quote(&cut(&one_line(text), 60));
+            self.unsuitable(
+                element,
+                &format!("shows no option {text}; observe it, and click the option"),
+            )
+        })?;
+        option.label = format!("option {}", quote(&cut(&one_line(text), 60))).into();
+        Ok(option)
+    }
+
+    /// Checks or unchecks a box. Says if nothing had to be done.
+    pub(super) async fn set_checked(
+        &self,
+        element: &Element,
+        wanted: bool,
+    ) -> Result<String, BrowserError> {
+        let checked = || self.call_on::<Option<bool>>(element, "checked", json!([]));
+        match checked().await? {
+            None => return Err(self.unsuitable(element, "is not a box to check; use `click`")),
+            Some(is_checked) if is_checked == wanted => {
+                return Ok(format!("it was {} already", state_name(wanted)));
+            }
+            Some(_) => {}
+        }
+        let point = self.locate(element, None).await?;
+        self.click_at(point, LEFT_CLICK).await?;
+        match checked().await {
+            Ok(Some(is_checked)) if is_checked != wanted => Ok(format!(
+                "it is still not {}: the page may need another step",
+                state_name(wanted)
+            )),
+            // The page may have replaced it.
+            Ok(_) | Err(_) => Ok(String::new()),
+        }
+    }
+
+    /// Gives files to a file field, or to the page that asks for some when the element is clicked.
+    pub(super) async fn give_files(
+        &self,
+        element: &Element,
+        files: &[PathBuf],
+    ) -> Result<(), BrowserError> {
+        let session = self.session_of(element);
+        if self.call_on(element, "isFileInput", json!([])).await? {
+            let params = json!({ "files": files, "backendNodeId": element.node });
+            let _: Value = session.call("DOM.setFileInputFiles", params).await?;
+            return Ok(());
+        }
+        self.take_file_chooser();
+        let point = self.locate(element, None).await?;
+        self.click_at(point, LEFT_CLICK).await?;
+        let end = Instant::now() + OPEN_TIME;
+        let node = loop {
+            match self.take_file_chooser() {
+                Some(node) => break node,
+                None if Instant::now() > end => {
+                    return Err(
+                        self.unsuitable(element, "does not ask for files when it is clicked")
+                    );
+                }
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        let params = json!({ "files": files, "backendNodeId": node });
+        let _: Value = session.call("DOM.setFileInputFiles", params).await?;
+        Ok(())
+    }
+
+    pub(super) fn unsuitable(&self, element: &Element, reason: &str) -> BrowserError {
+        BrowserError::NotActionable {
+            element: format!("{} {}", self.handle_of(element), element.label),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+fn state_name(is_checked: bool) -> &'static str {
+    if is_checked { "checked" } else { "unchecked" }
+}
+
+/// What the page made of a text that was typed.
+fn note_difference(before: &str, typed: &str, is_added: bool, after: &str) -> String {
+    let expected = if is_added {
+        format!("{before}{typed}")
+    } else {
+        typed.to_owned()
+    };
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Long contents are not read back whole.
+    if plain(after) == plain(&expected) || after.chars().count() >= 2000 {
+        return String::new();
+    }
+    format!(
+        "the field has the value {} now",
+        quote(&cut(&one_line(after), 80))
+    )
+}

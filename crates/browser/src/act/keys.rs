@@ -1,0 +1,249 @@
+//! Keys: their names, and what a keyboard sends for them.
+
+use crate::{BrowserError, Page};
+use serde_json::{Value, json};
+
+/// A key with the ones that are held down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KeyPress {
+    key: String,
+    code: String,
+    virtual_key: u32,
+    /// What it enters into a field.
+    text: Option<String>,
+    modifiers: u32,
+}
+
+/// The modifier keys, with the bit and the codes by which the protocol names them.
+const MODIFIERS: [(&str, u32, &str, u32); 4] = [
+    ("Alt", 1, "AltLeft", 18),
+    ("Control", 2, "ControlLeft", 17),
+    ("Meta", 4, "MetaLeft", 91),
+    ("Shift", 8, "ShiftLeft", 16),
+];
+
+/// Keys with names, with their virtual key code and what they enter.
+const NAMED: [(&str, u32, Option<&str>); 17] = [
+    ("Enter", 13, Some("\r")),
+    ("Tab", 9, None),
+    ("Escape", 27, None),
+    ("Backspace", 8, None),
+    ("Delete", 46, None),
+    ("Insert", 45, None),
+    ("ArrowLeft", 37, None),
+    ("ArrowUp", 38, None),
+    ("ArrowRight", 39, None),
+    ("ArrowDown", 40, None),
+    ("Home", 36, None),
+    ("End", 35, None),
+    ("PageUp", 33, None),
+    ("PageDown", 34, None),
+    ("Space", 32, Some(" ")),
+    ("CapsLock", 20, None),
+    ("ContextMenu", 93, None),
+];
+
+/// The bits of modifier keys.
+pub(super) fn modifier_bits(names: &[String]) -> Result<u32, BrowserError> {
+    names.iter().try_fold(0, |bits, name| {
+        Ok(bits | modifier(name).ok_or_else(|| unknown(name))?.1)
+    })
+}
+
+fn modifier(name: &str) -> Option<&'static (&'static str, u32, &'static str, u32)> {
+    let name = match name {
+        "Ctrl" => "Control",
+        "Cmd" | "Command" => "Meta",
+        "Option" => "Alt",
+        name => name,
+    };
+    MODIFIERS
+        .iter()
+        .find(|(own, ..)| own.eq_ignore_ascii_case(name))
+}
+
+impl KeyPress {
+    /// Reads a key with modifiers, such as `Enter`, `a` or `Control+Shift+K`.
+    pub(super) fn parse(text: &str) -> Result<Self, BrowserError> {
+        // The last `+` may itself be the key.
+        let (held, key) = match text.char_indices().rev().skip(1).find(|(_, c)| *c == '+') {
+            Some((at, _)) => (&text[..at], &text[at + 1..]),
+            None => ("", text),
+        };
+        let names: Vec<String> = held
+            .split('+')
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let modifiers = modifier_bits(&names)?;
+        let mut press = Self::of_key(key).ok_or_else(|| unknown(text))?;
+        press.modifiers = modifiers;
+        // With these held down a key is a command, not a text.
+        if modifiers & (1 | 2 | 4) != 0 {
+            press.text = None;
+        } else if modifiers == 8
+            && press
+                .text
+                .as_ref()
+                .is_some_and(|text| text.len() == 1 && text != "\r")
+        {
+            press.text = press.text.map(|text| text.to_uppercase());
+            press.key = press.key.to_uppercase();
+        }
+        Ok(press)
+    }
+
+    /// The key that enters a character.
+    pub(super) fn of_character(c: char) -> Self {
+        let upper = c.to_ascii_uppercase();
+        let (code, virtual_key) = match c {
+            'a'..='z' | 'A'..='Z' => (format!("Key{upper}"), u32::from(upper)),
+            '0'..='9' => (format!("Digit{c}"), u32::from(c)),
+            ' ' => ("Space".to_owned(), 32),
+            _ => (String::new(), 0),
+        };
+        Self {
+            key: c.to_string(),
+            code,
+            virtual_key,
+            text: Some(c.to_string()),
+            modifiers: 0,
+        }
+    }
+
+    fn of_key(key: &str) -> Option<Self> {
+        let alias = match key {
+            "Return" => "Enter",
+            "Esc" => "Escape",
+            "Del" => "Delete",
+            "Left" => "ArrowLeft",
+            "Up" => "ArrowUp",
+            "Right" => "ArrowRight",
+            "Down" => "ArrowDown",
+            " " => "Space",
+            key => key,
+        };
+        let named = NAMED
+            .iter()
+            .find(|(name, ..)| name.eq_ignore_ascii_case(alias));
+        if let Some((name, virtual_key, text)) = named {
+            return Some(Self {
+                key: if *name == "Space" {
+                    " ".to_owned()
+                } else {
+                    (*name).to_owned()
+                },
+                code: (*name).to_owned(),
+                virtual_key: *virtual_key,
+                text: text.map(str::to_owned),
+                modifiers: 0,
+            });
+        }
+        let function: Option<u32> = alias
+            .strip_prefix(['F', 'f'])
+            .and_then(|number| number.parse().ok());
+        if let Some(number @ 1..=12) = function {
+            return Some(Self {
+                key: format!("F{number}"),
+                code: format!("F{number}"),
+                virtual_key: 111 + number,
+                text: None,
+                modifiers: 0,
+            });
+        }
+        if let Some((name, bit, code, virtual_key)) = modifier(alias) {
+            return Some(Self {
+                key: (*name).to_owned(),
+                code: (*code).to_owned(),
+                virtual_key: *virtual_key,
+                text: None,
+                modifiers: *bit,
+            });
+        }
+        let mut characters = alias.chars();
+        let first = characters.next()?;
+        characters
+            .next()
+            .is_none()
+            .then(|| Self::of_character(first))
+    }
+
+    fn event(&self, kind: &str) -> Value {
+        let mut event = json!({
+            "type": kind,
+            "key": self.key,
+            "code": self.code,
+            "windowsVirtualKeyCode": self.virtual_key,
+            "modifiers": self.modifiers,
+        });
+        if kind == "keyDown"
+            && let Some(text) = &self.text
+        {
+            event["text"] = json!(text);
+            event["unmodifiedText"] = json!(text);
+        }
+        event
+    }
+}
+
+fn unknown(key: &str) -> BrowserError {
+    BrowserError::Argument {
+        message: format!(
+            "there is no key `{}`; use a character, Enter, Tab, Escape, Backspace, Delete, Arrow keys, Home, End, PageUp, \
+             PageDown, Space, F1 to F12, with Control, Shift, Alt or Meta before it, such as `Control+A`",
+            crate::notice::shorten(key)
+        ),
+    }
+}
+
+impl Page {
+    /// Presses a key and lets it go, in whatever has the focus.
+    pub(super) async fn press(&self, press: &KeyPress) -> Result<(), BrowserError> {
+        // Without a text the browser expects the raw form.
+        let down = if press.text.is_some() {
+            "keyDown"
+        } else {
+            "rawKeyDown"
+        };
+        let _: Value = self
+            .call("Input.dispatchKeyEvent", press.event(down))
+            .await?;
+        let _: Value = self
+            .call("Input.dispatchKeyEvent", press.event("keyUp"))
+            .await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_with_their_modifiers() {
+        let press = KeyPress::parse("Control+Shift+k").unwrap();
+        assert_eq!(
+            (press.code.as_str(), press.modifiers, press.text),
+            ("KeyK", 10, None)
+        );
+        let press = KeyPress::parse("Enter").unwrap();
+        assert_eq!((press.virtual_key, press.text.as_deref()), (13, Some("\r")));
+        assert_eq!(KeyPress::parse("+").unwrap().text.as_deref(), Some("+"));
+        assert_eq!(KeyPress::parse("Control++").unwrap().key, "+");
+        assert_eq!(
+            KeyPress::parse("Shift+a").unwrap().text.as_deref(),
+            Some("A")
+        );
+        assert_eq!(KeyPress::parse("ctrl+ArrowDown").unwrap().modifiers, 2);
+        assert_eq!(KeyPress::parse("F12").unwrap().virtual_key, 123);
+        assert_eq!(KeyPress::parse("ä").unwrap().text.as_deref(), Some("ä"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_the_known_ones() {
+        for text in ["", "Hyper+a", "Entre", "F13", "ab"] {
+            let error = KeyPress::parse(text).unwrap_err().to_string();
+            assert!(error.contains("PageDown"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The pointer: moves, clicks, drags. Events are the ones of a real mouse, so that pages cannot tell, and need not.
+
+use super::target::Point;
+use crate::cdp::Received;
+use crate::{BrowserError, Page};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Moves between two places.
+const DRAG_MOVES: u32 = 12;
+/// How long a page may take to start a drag of data after the first moves.
+const DRAG_TIME: Duration = Duration::from_millis(150);
+
+/// How to click.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Click {
+    pub(super) button: MouseButton,
+    pub(super) count: u32,
+    /// The bits of the modifier keys.
+    pub(super) modifiers: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MouseButton {
+    Left,
+    Right,
+    Middle,
+}
+
+impl MouseButton {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Right => "right",
+            Self::Middle => "middle",
+        }
+    }
+
+    fn bit(self) -> u32 {
+        match self {
+            Self::Left => 1,
+            Self::Right => 2,
+            Self::Middle => 4,
+        }
+    }
+}
+
+impl Page {
+    pub(super) async fn move_mouse(&self, to: Point) -> Result<(), BrowserError> {
+        self.mouse("mouseMoved", to, json!({})).await
+    }
+
+    pub(super) async fn click_at(&self, at: Point, click: Click) -> Result<(), BrowserError> {
+        let modifiers = click.modifiers;
+        self.mouse("mouseMoved", at, json!({ "modifiers": modifiers }))
+            .await?;
+        for count in 1..=click.count {
+            let mut details = json!({
+                "button": click.button.name(),
+                "buttons": click.button.bit(),
+                "clickCount": count,
+                "modifiers": modifiers,
+            });
+            self.mouse("mousePressed", at, details.clone()).await?;
+            details["buttons"] = json!(0);
+            self.mouse("mouseReleased", at, details).await?;
+        }
+        Ok(())
+    }
+
+    /// Presses at one place, moves to another and lets go; as a drag of data if the page makes it one.
+    pub(super) async fn drag(&self, from: Point, to: Point) -> Result<(), BrowserError> {
+        let _: Value = self
+            .call("Input.setInterceptDrags", json!({ "enabled": true }))
+            .await?;
+        let dragged = self.drag_intercepted(from, to).await;
+        let _: Value = self
+            .call("Input.setInterceptDrags", json!({ "enabled": false }))
+            .await?;
+        dragged
+    }
+
+    async fn drag_intercepted(&self, from: Point, to: Point) -> Result<(), BrowserError> {
+        let mut events = self.session().events();
+        let held = json!({ "button": "left", "buttons": 1 });
+        let pressed = json!({ "button": "left", "buttons": 1, "clickCount": 1 });
+        self.mouse("mouseMoved", from, json!({})).await?;
+        self.mouse("mousePressed", from, pressed).await?;
+        let step = |step: u32| {
+            let part = f64::from(step) / f64::from(DRAG_MOVES);
+            Point {
+                x: from.x + (to.x - from.x) * part,
+                y: from.y + (to.y - from.y) * part,
+            }
+        };
+        let mut data = None;
+        for index in 1..=DRAG_MOVES {
+            // A page that drags data sends no more moves of the mouse.
+            self.mouse("mouseMoved", step(index), held.clone()).await?;
+            if index == 2 {
+                data = wait_for_data(&mut events).await;
+            }
+            if data.is_some() {
+                break;
+            }
+        }
+        if let Some(data) = data {
+            for kind in ["dragEnter", "dragOver", "drop"] {
+                let params = json!({ "type": kind, "x": to.x, "y": to.y, "data": data });
+                let _: Value = self.call("Input.dispatchDragEvent", params).await?;
+            }
+        }
+        let released = json!({ "button": "left", "buttons": 0, "clickCount": 1 });
+        self.mouse("mouseReleased", to, released).await
+    }
+
+    async fn mouse(&self, kind: &str, at: Point, details: Value) -> Result<(), BrowserError> {
+        let mut params = json!({ "type": kind, "x": at.x, "y": at.y });
+        if let (Some(params), Value::Object(details)) = (params.as_object_mut(), details) {
+            params.extend(details);
+        }
+        let _: Value = self.call("Input.dispatchMouseEvent", params).await?;
+        Ok(())
+    }
+}
+
+/// The data that a page drags, if it started a drag.
+async fn wait_for_data(events: &mut crate::cdp::Events) -> Option<Value> {
+    let waiting = async {
+        loop {
+            match events.next().await? {
+                Received::Event(event) if event.method == "Input.dragIntercepted" => {
+                    return event.params.get("data").cloned();
+                }
+                Received::Event(_) | Received::Lost(_) => {}
+            }
+        }
+    };
+    tokio::time::timeout(DRAG_TIME, waiting)
+        .await
+        .ok()
+        .flatten()
+}

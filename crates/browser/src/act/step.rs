@@ -1,0 +1,118 @@
+//! One action on a page, as a call names it.
+
+use crate::BrowserError;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// An action.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What to do.
+    pub action: Action,
+    /// The element, such as `e12`; not needed for scroll (then the page) and press (then what has the focus).
+    pub handle: Option<String>,
+    /// type: the text. press: the keys, such as `Enter` or `Control+A`. select: the option's label or value.
+    pub text: Option<String>,
+    /// select: several options; upload: files of the workspace.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// drag: the handle of the element to drop on; scroll: the handle of the element to scroll to.
+    pub to: Option<String>,
+    /// click: where to click, from the element's left edge in pixels; drag without `to`: how far to the right.
+    pub x: Option<f64>,
+    /// The same from the top, or downwards.
+    pub y: Option<f64>,
+    /// scroll: how many screens down; negative is up; 1 if not given.
+    pub screens: Option<f64>,
+    /// type: add to what is in the field instead of replacing it.
+    #[serde(default)]
+    pub append: bool,
+    /// type: press Enter afterwards.
+    #[serde(default)]
+    pub submit: bool,
+    /// click: `right`, `middle` or `double` instead of a left click.
+    pub button: Option<Button>,
+    /// click: keys to hold down: Control, Shift, Alt, Meta.
+    #[serde(default)]
+    pub modifiers: Vec<String>,
+    /// Accept (true) or decline the dialogs that this causes; they are declined if not given.
+    pub accept_dialog: Option<bool>,
+    /// What to enter into a dialog that asks for text.
+    pub dialog_text: Option<String>,
+}
+
+/// What to do.
+#[allow(missing_docs, reason = "the names say it")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Action {
+    Click,
+    Type,
+    Press,
+    Select,
+    Check,
+    Uncheck,
+    Hover,
+    Drag,
+    Scroll,
+    Upload,
+    Focus,
+}
+
+/// Which click.
+#[allow(missing_docs, reason = "the names say it")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Button {
+    Left,
+    Right,
+    Middle,
+    Double,
+}
+
+impl Action {
+    /// Whether it does nothing that a site is told on purpose.
+    pub fn is_looking(self) -> bool {
+        matches!(self, Self::Hover | Self::Scroll)
+    }
+
+    /// Its name in arguments.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Click => "click",
+            Self::Type => "type",
+            Self::Press => "press",
+            Self::Select => "select",
+            Self::Check => "check",
+            Self::Uncheck => "uncheck",
+            Self::Hover => "hover",
+            Self::Drag => "drag",
+            Self::Scroll => "scroll",
+            Self::Upload => "upload",
+            Self::Focus => "focus",
+        }
+    }
+}
+
+impl Step {
+    /// The handle, for an action that needs one.
+    pub(super) fn handle(&self) -> Result<&str, BrowserError> {
+        let handle = self.handle.as_deref();
+        handle.ok_or_else(|| self.lacks("handle"))
+    }
+
+    /// The text, for an action that needs one.
+    pub(super) fn text(&self) -> Result<&str, BrowserError> {
+        let text = self.text.as_deref();
+        text.ok_or_else(|| self.lacks("text"))
+    }
+
+    pub(super) fn lacks(&self, argument: &str) -> BrowserError {
+        BrowserError::Argument {
+            message: format!("`{}` needs `{argument}`", self.action.name()),
+        }
+    }
+}

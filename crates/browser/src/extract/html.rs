@@ -1,0 +1,118 @@
+//! The rendered documents of a page as one HTML text: what is shown, with the few attributes that say what it is.
+
+use crate::observe::{Scene, SceneKind};
+
+/// Attributes that readers of HTML look at.
+const ATTRIBUTES: [&str; 16] = [
+    "alt", "class", "colspan", "content", "datetime", "id", "itemprop", "lang", "name", "property",
+    "rel", "role", "rowspan", "start", "title", "type",
+];
+/// Elements without an end.
+const VOID: [&str; 6] = ["br", "hr", "img", "meta", "wbr", "link"];
+/// The longest structured description of a page, in bytes.
+const MOST_METADATA: usize = 64 << 10;
+
+/// Writes a scene, or what is below one node of it.
+pub(super) fn write(scene: &Scene, scope: Option<usize>) -> String {
+    let places = scope.map_or(0..scene.len(), |scope| scene.below(scope));
+    let mut html = String::new();
+    // The elements that are not closed yet: where they end, and their names.
+    let mut open: Vec<(usize, String)> = Vec::new();
+    let mut skipped_until = 0;
+    for at in places {
+        while let Some((_, tag)) = open.pop_if(|(end, _)| *end <= at) {
+            html.push_str(&format!("</{tag}>"));
+        }
+        if at < skipped_until {
+            continue;
+        }
+        let end = scene.below(at).end;
+        match scene.kind(at) {
+            SceneKind::Text(text) if scene.is_shown(at) => escape(&mut html, text),
+            SceneKind::Element(tag) => match form_of(scene, at, tag) {
+                Written::Tag => {
+                    write_tag(&mut html, scene, at, tag);
+                    if !VOID.contains(&tag) {
+                        open.push((end, tag.to_owned()));
+                    }
+                }
+                Written::Metadata => {
+                    write_tag(&mut html, scene, at, tag);
+                    let text = scene.source_text(at, MOST_METADATA);
+                    match tag {
+                        // Only its end tag ends a script, whatever is in it.
+                        "script" => html.push_str(&text.replace("</", "<\\/")),
+                        _ => escape(&mut html, &text),
+                    }
+                    html.push_str(&format!("</{tag}>"));
+                    skipped_until = end;
+                }
+                Written::ContentOnly => {}
+                Written::Nothing => skipped_until = end,
+            },
+            SceneKind::Text(_) | SceneKind::Other => {}
+        }
+    }
+    for (_, tag) in open.into_iter().rev() {
+        html.push_str(&format!("</{tag}>"));
+    }
+    html
+}
+
+enum Written {
+    Tag,
+    Metadata,
+    ContentOnly,
+    Nothing,
+}
+
+fn form_of(scene: &Scene, at: usize, tag: &str) -> Written {
+    match tag {
+        "title" if !scene.is_shown(at) => Written::Metadata,
+        "script" if scene.attribute(at, "type") == Some("application/ld+json") => Written::Metadata,
+        "html" | "head" | "body" | "meta" | "br" | "wbr" => Written::Tag,
+        "script" | "style" | "noscript" | "template" | "svg" | "canvas" | "video" | "audio"
+        | "select" => Written::Nothing,
+        // The documents of frames stand inside them.
+        "iframe" | "frame" | "object" | "embed" => Written::ContentOnly,
+        _ if scene.is_shown(at) => Written::Tag,
+        _ => Written::ContentOnly,
+    }
+}
+
+fn write_tag(html: &mut String, scene: &Scene, at: usize, tag: &str) {
+    html.push('<');
+    html.push_str(tag);
+    let attributes = ATTRIBUTES
+        .iter()
+        .filter_map(|name| Some((*name, scene.attribute(at, name)?)));
+    for (name, value) in attributes {
+        write_attribute(html, name, value);
+    }
+    if let Some(link) = scene.link(at) {
+        write_attribute(html, "href", &link);
+    }
+    html.push('>');
+}
+
+fn write_attribute(html: &mut String, name: &str, value: &str) {
+    html.push_str(&format!(" {name}=\""));
+    for c in value.chars() {
+        match c {
+            '"' => html.push_str("&quot;"),
+            '&' => html.push_str("&amp;"),
+            c => html.push(c),
+        }
+    }
+    html.push('"');
+}
+
+fn escape(html: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '<' => html.push_str("&lt;"),
+            '&' => html.push_str("&amp;"),
+            c => html.push(c),
+        }
+    }
+}

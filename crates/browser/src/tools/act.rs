@@ -1,0 +1,182 @@
+//! `browser_act`: acts on the page like a person with a mouse and a keyboard.
+
+use super::navigate::expect_inspected;
+use super::observe::look;
+use crate::act::site_of;
+use crate::sessions::{Need, Visit};
+use crate::{BrowserError, ObserveOptions, ObservedExtent, Page, Sessions, Step};
+use lango_core::{
+    Caller, Declaration, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const DESCRIPTION: &str = "Acts on the page of the active tab: click, type, press keys, select, check, hover, drag, \
+    scroll, upload. Elements are named by the handles of browser_observe. Several steps are carried out one after the \
+    other, until one fails or the page goes to another site; give steps together only if you know that each one will \
+    work. The result says what changed, so that you need not observe again.";
+
+/// The most steps of a call.
+const MOST_STEPS: usize = 10;
+/// Tokens for what changed on the page, and for a page that was not shown before.
+const CHANGE_TOKENS: usize = 400;
+const NEW_PAGE_TOKENS: usize = 1000;
+/// How long a page may take to come to rest after a step, unless it loads another document.
+const STEP_TIME: Duration = Duration::from_secs(4);
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ActArguments {
+    /// What to do, one after the other.
+    #[schemars(length(min = 1, max = 10))]
+    steps: Vec<Step>,
+}
+
+pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+    let declaration = Declaration {
+        name: "browser_act",
+        description: DESCRIPTION,
+        effect: Effect::Effect,
+        risk: Risk::Safe,
+        subject: Subject::Site,
+    };
+    let (running, looking) = (sessions.clone(), sessions.clone());
+    declaration.with_parts(
+        move |caller, arguments| run(running.clone(), caller, arguments),
+        None,
+        Some(Box::new(move |caller, arguments| {
+            let sessions = looking.clone();
+            Box::pin(async move { inspect(&sessions, &caller, &arguments).await })
+        })),
+    )
+}
+
+async fn inspect(sessions: &Sessions, caller: &Caller, arguments: &ActArguments) -> Inspection {
+    // A call that would fail contacts nothing.
+    let page = sessions
+        .browser(&caller.session)
+        .and_then(|browser| browser.active_page().ok());
+    let site = match page {
+        Some(page) => site_of(&page, &arguments.steps).await.ok().flatten(),
+        None => None,
+    };
+    Inspection {
+        site,
+        ..Inspection::default()
+    }
+}
+
+async fn run(
+    sessions: Sessions,
+    caller: Caller,
+    arguments: ActArguments,
+) -> Result<ToolOutput, ToolError> {
+    if arguments.steps.is_empty() || arguments.steps.len() > MOST_STEPS {
+        return Err(ToolError::trusted(format!("give 1 to {MOST_STEPS} steps")));
+    }
+    let visit = sessions.visit(&caller, Need::Open).await?;
+    let page = visit.page()?;
+    let site = site_of(&page, &arguments.steps).await?;
+    expect_inspected(site.as_ref(), &caller)?;
+    if site.is_some() {
+        visit.allow_downloads();
+    }
+    let host = site.map(|site| site.host.to_string());
+    let done = carry_out(&visit, &page, &arguments.steps, host.as_deref()).await;
+    visit.end(done).await
+}
+
+/// Carries out the steps, and says what became of them and of the page.
+async fn carry_out(
+    visit: &Visit,
+    page: &Page,
+    steps: &[Step],
+    host: Option<&str>,
+) -> Result<String, BrowserError> {
+    let mut text = String::new();
+    let (document, url) = (page.document(), page.url());
+    let start_host = page.host();
+    for (index, step) in steps.iter().enumerate() {
+        let rest = steps.len() - index;
+        if index > 0 && page.host() != start_host {
+            let _ = writeln!(
+                text,
+                "[the page went to another site; {rest} steps were not carried out]"
+            );
+            break;
+        }
+        match carry_out_one(visit, page, step, host).await {
+            Ok(line) => {
+                let _ = writeln!(text, "{line}");
+            }
+            // Steps that worked have had their effects, and the result must say so.
+            Err(error) if index > 0 => {
+                let _ = writeln!(text, "[step {} failed: {error}]", index + 1);
+                if rest > 1 {
+                    let _ = writeln!(text, "[{} steps were not carried out]", rest - 1);
+                }
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if page.url() != url {
+        text.push_str("[the page has another address now]\n");
+    }
+    let tokens = match page.document() == document {
+        true => CHANGE_TOKENS,
+        false => NEW_PAGE_TOKENS,
+    };
+    let options = ObserveOptions {
+        scope: None,
+        tokens: Some(tokens),
+        extent: ObservedExtent::Changes,
+    };
+    match look(visit, &options).await {
+        Ok(changes) => text.push_str(&changes),
+        Err(error) => {
+            let _ = writeln!(text, "[the page cannot be looked at: {error}]");
+        }
+    }
+    Ok(text)
+}
+
+async fn carry_out_one(
+    visit: &Visit,
+    page: &Page,
+    step: &Step,
+    host: Option<&str>,
+) -> Result<String, BrowserError> {
+    // What the step before changed may have put another site into its place.
+    let site = site_of(page, std::slice::from_ref(step)).await?;
+    if site.is_some_and(|site| Some(&*site.host) != host) {
+        return Err(BrowserError::Argument {
+            message: "the element belongs to another site now; observe the page and call again"
+                .to_owned(),
+        });
+    }
+    let files = stage(visit, step).await?;
+    let line = page.act(step, &files).await?;
+    let settled = page.settle_within(STEP_TIME).await?;
+    if settled.pending.is_some() && page.is_loading() {
+        page.settle().await?;
+    }
+    Ok(line)
+}
+
+async fn stage(visit: &Visit, step: &Step) -> Result<Vec<PathBuf>, BrowserError> {
+    let mut files = Vec::new();
+    if step.action == crate::Action::Upload {
+        for path in &step.values {
+            let staged = visit.stage_upload(path).await;
+            files.push(staged.map_err(|error| BrowserError::Argument {
+                message: error.message,
+            })?);
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,139 @@
+//! `browser_extract`: the content of the page to read.
+
+use crate::observe::source_line;
+use crate::sessions::{Need, Visit};
+use crate::{BrowserError, Extract, ExtractFormat, ExtractOptions, ExtractedPart, Sessions};
+use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const DESCRIPTION: &str = "Reads the content of the page in the active tab as it is rendered: its main text as Markdown, \
+    its tables (Markdown, or JSON rows with the header's cells as keys), or its links with their addresses. Long results \
+    come in parts; a note at the end says how to read on. To act on the page use browser_observe.";
+
+/// Bytes of one part.
+const PART_BYTES: usize = 24 << 10;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExtractArguments {
+    /// What to read; `page` if not given.
+    #[serde(default)]
+    what: Part,
+    /// How to write it; `json` is for tables and links; `text` is all text of the page, not only the main content.
+    #[serde(default)]
+    format: Format,
+    /// The handle of an element, to read only what is inside it.
+    scope: Option<String>,
+    /// Where to read on, as the note of the part before says.
+    #[serde(default)]
+    start: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Part {
+    #[default]
+    Page,
+    Tables,
+    Links,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Format {
+    #[default]
+    Markdown,
+    Json,
+    Text,
+}
+
+pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+    let declaration = Declaration {
+        name: "browser_extract",
+        description: DESCRIPTION,
+        effect: Effect::Pure,
+        risk: Risk::Safe,
+        subject: Subject::Arguments,
+    };
+    let sessions = sessions.clone();
+    declaration.with_code(move |caller, arguments| {
+        let sessions = sessions.clone();
+        async move {
+            let visit = sessions.visit(&caller, Need::Open).await?;
+            let text = extract(&visit, arguments).await;
+            visit.end(text).await
+        }
+    })
+}
+
+async fn extract(visit: &Visit, arguments: ExtractArguments) -> Result<String, BrowserError> {
+    let options = ExtractOptions {
+        scope: arguments.scope,
+        part: match arguments.what {
+            Part::Page => ExtractedPart::Page,
+            Part::Tables => ExtractedPart::Tables,
+            Part::Links => ExtractedPart::Links,
+        },
+        format: match arguments.format {
+            Format::Markdown => ExtractFormat::Markdown,
+            Format::Json => ExtractFormat::Json,
+            Format::Text => ExtractFormat::Text,
+        },
+    };
+    let page = visit.page()?;
+    let extract = page.extract(&options).await?;
+    let title = page.title().await?;
+    let (part, note) = part_of(&extract, arguments.start)?;
+    // Only what the agent is shown counts as seen.
+    let shown = extract.links.iter().filter(|link| part.contains(&link.url));
+    visit.add_seen_links(&page, shown.map(|link| link.url.as_str()));
+    let mut text = source_line(&page, &title);
+    text.push_str(part);
+    if !part.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&note);
+    Ok(text)
+}
+
+/// The part that starts at an offset, and a note of what is left.
+fn part_of(extract: &Extract, start: usize) -> Result<(&str, String), BrowserError> {
+    let text = &extract.text;
+    if text.trim().is_empty() {
+        return Ok(("", "[nothing of this is on the page]\n".to_owned()));
+    }
+    if start >= text.len() || !text.is_char_boundary(start) {
+        return Err(BrowserError::Argument {
+            message: format!(
+                "`start` is not the start of a part; the text has {} bytes",
+                text.len()
+            ),
+        });
+    }
+    let rest = &text[start..];
+    let mut note = String::new();
+    if extract.was_cut {
+        note.push_str("[the page is too large to be read to its end]\n");
+    }
+    if rest.len() <= PART_BYTES {
+        return Ok((rest, note));
+    }
+    let mut end = PART_BYTES;
+    while !rest.is_char_boundary(end) {
+        end -= 1;
+    }
+    // At the end of a line, if there is one in the second half.
+    if let Some(line) = rest[..end].rfind('\n').filter(|line| *line > end / 2) {
+        end = line + 1;
+    }
+    let next = start + end;
+    note.push_str(&format!(
+        "[bytes {start} to {next} of {}; read on with `start`: {next}]\n",
+        text.len()
+    ));
+    Ok((&rest[..end], note))
+}

@@ -1,0 +1,64 @@
+//! `browser_observe`: what is on the page, with handles to act on.
+
+use crate::sessions::{Need, Visit};
+use crate::{BrowserError, ObserveOptions, ObservedExtent, Sessions};
+use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const DESCRIPTION: &str = "Shows what is on the page of the active tab, one thing a line, with a handle such as `e12` for \
+    what you can act on (browser_act) or look into (`scope`). What is in the window comes first. A second look at the \
+    same page shows only what changed, if that is shorter. To read long texts use browser_extract.";
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ObserveArguments {
+    /// The handle of an element, to see only what is inside it, such as all options of a list.
+    scope: Option<String>,
+    /// How many tokens the answer may have; 2000 if not given, 20000 at most.
+    budget: Option<usize>,
+    /// Whether to show everything again instead of what changed.
+    #[serde(default)]
+    full: bool,
+}
+
+pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+    let declaration = Declaration {
+        name: "browser_observe",
+        description: DESCRIPTION,
+        effect: Effect::Pure,
+        risk: Risk::Safe,
+        subject: Subject::Arguments,
+    };
+    let sessions = sessions.clone();
+    declaration.with_code(move |caller, arguments| {
+        let sessions = sessions.clone();
+        async move {
+            let visit = sessions.visit(&caller, Need::Open).await?;
+            let text = observe(&visit, arguments).await;
+            visit.end(text).await
+        }
+    })
+}
+
+async fn observe(visit: &Visit, arguments: ObserveArguments) -> Result<String, BrowserError> {
+    let extent = match arguments.full {
+        true => ObservedExtent::Whole,
+        false => ObservedExtent::Shorter,
+    };
+    let options = ObserveOptions {
+        scope: arguments.scope,
+        tokens: arguments.budget,
+        extent,
+    };
+    look(visit, &options).await
+}
+
+/// Looks at the active page, and remembers the links that are shown.
+pub(super) async fn look(visit: &Visit, options: &ObserveOptions) -> Result<String, BrowserError> {
+    let page = visit.page()?;
+    let observation = page.observe(options).await?;
+    visit.add_seen_links(&page, observation.links.iter().map(|link| &**link));
+    Ok(observation.text)
+}

@@ -1,0 +1,267 @@
+//! What is tried: the list of hostile URLs that the guard's own tests have, redirects of every kind, and names that lie.
+
+use crate::names;
+use crate::namespaces::OWN_ADDRESS;
+use crate::world::{Hit, PUBLIC, redirecting};
+use lango_net::{AddressClass, Check, classify};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const LIST: &str = include_str!("../../../net/tests/it/hostile_urls.txt");
+
+/// One attempt.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The URL.
+    pub url: String,
+    /// What may be reached by it.
+    pub expected: Expected,
+}
+
+/// What a URL may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Nothing at all.
+    Refused,
+    /// Public addresses only: the first step is allowed, what follows is not.
+    PublicOnly,
+    /// A public address, which must be reached: otherwise the attempts prove nothing.
+    Fetched,
+}
+
+impl Case {
+    /// A URL that may reach nothing.
+    pub fn refused(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            expected: Expected::Refused,
+        }
+    }
+
+    fn public_only(url: String) -> Self {
+        Self {
+            url,
+            expected: Expected::PublicOnly,
+        }
+    }
+
+    fn fetched(url: String) -> Self {
+        Self {
+            url,
+            expected: Expected::Fetched,
+        }
+    }
+
+    /// Whether it has to reach something.
+    pub fn must_be_fetched(&self) -> bool {
+        self.expected == Expected::Fetched
+    }
+
+    /// The URL for one more attempt.
+    pub fn fresh_url(&self) -> String {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        self.url.replace(names::FRESH, &format!("n{number}"))
+    }
+
+    /// Whether a connection is one that the guard should have prevented.
+    pub fn is_violated_by(&self, hit: &Hit) -> bool {
+        self.expected == Expected::Refused
+            || hit.is_here
+            || classify(hit.address) != AddressClass::Public
+    }
+}
+
+/// Addresses of each kind that is refused, and that a connection can be made to.
+const TARGETS: [&str; 18] = [
+    "127.0.0.1",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.100.100.200",
+    "168.63.129.16",
+    "100.64.0.1",
+    "198.18.0.1",
+    "240.0.0.1",
+    "0.0.0.0",
+    "::1",
+    "fd00:ec2::254",
+    "fc00::1",
+    "fec0::1",
+    "64:ff9b::a00:1",
+    "2002:a00:1::1",
+    "::ffff:10.0.0.1",
+];
+
+/// Ways to lead a client elsewhere. The last four are followed by browsers only.
+const FORMS: [&str; 9] = [
+    "301", "302", "303", "307", "308", "meta", "script", "refresh", "frame",
+];
+
+fn literal(address: &str) -> String {
+    match address.parse::<IpAddr>().unwrap() {
+        IpAddr::V4(address) => format!("http://{address}/"),
+        IpAddr::V6(address) => format!("http://[{address}]/"),
+    }
+}
+
+/// All cases.
+pub fn all() -> Vec<Case> {
+    let mut cases = controls();
+    cases.extend(listed());
+    cases.extend(resolving());
+    cases.extend(changing());
+    cases.extend(redirects());
+    cases.extend(local_names());
+    cases.extend(ports());
+    cases.push(own_address());
+    cases
+}
+
+/// The cases that should get through without a check.
+pub fn for_check(check: Check) -> Vec<Case> {
+    match check {
+        Check::Literals => listed(),
+        Check::ResolvedAddresses => resolving(),
+        Check::SingleLookup => changing(),
+        Check::Redirects => redirects(),
+        Check::LocalNames => local_names(),
+        Check::Ports => ports(),
+        Check::OwnAddresses => vec![own_address()],
+        Check::OnlyHosts => Vec::new(),
+    }
+}
+
+/// What must work.
+fn controls() -> Vec<Case> {
+    let plain = format!("http://{PUBLIC}/");
+    [
+        plain.clone(),
+        "http://public.example/".to_owned(),
+        "http://[2606:2800:220:1::1]/".to_owned(),
+        format!("http://{}/", names::of("2606:2800:220:1::1")),
+        format!("http://[::ffff:{PUBLIC}]:8080/"),
+        "http://[64:ff9b::5db8:d822]/".to_owned(),
+        redirecting("302", &plain),
+        redirecting("308", "http://public.example:8080/"),
+    ]
+    .map(Case::fetched)
+    .into()
+}
+
+/// The list of the guard's tests, as far as it is refused. Where it gives a resolver's answers, a name with those answers.
+fn listed() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for line in LIST.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        if columns[0] == "public" {
+            continue;
+        }
+        match columns
+            .get(2)
+            .map(|answers| answers.split(',').collect::<Vec<_>>())
+        {
+            None => cases.push(Case::refused(&unescape(columns.get(1).unwrap_or(&"")))),
+            Some(answers) => {
+                let name = match answers.as_slice() {
+                    [one] => names::of(one),
+                    [first, .., last] => names::of_both(first, last),
+                    [] => continue,
+                };
+                cases.push(Case::refused(&format!("http://{name}/")));
+            }
+        }
+    }
+    cases
+}
+
+fn unescape(text: &str) -> String {
+    let mut parts = text.split("\\u{");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('}').unwrap();
+        plain.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+        plain.push_str(rest);
+    }
+    plain
+}
+
+/// Names with refused addresses, alone and beside a public one.
+fn resolving() -> Vec<Case> {
+    let cases = TARGETS.iter().flat_map(|target| {
+        [
+            names::of(target),
+            names::of_both(PUBLIC, target),
+            names::of_both(target, PUBLIC),
+        ]
+    });
+    cases
+        .map(|name| Case::refused(&format!("http://{name}/")))
+        .collect()
+}
+
+/// Names that are public when they are checked and refused when they are used, and such that change between two requests.
+fn changing() -> Vec<Case> {
+    let secret: String = "/secret"
+        .bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let targets = TARGETS.iter().filter(|target| !target.contains(':'));
+    let cases = targets.flat_map(|target| {
+        let name = names::changing(PUBLIC, target);
+        [
+            format!("http://{name}/"),
+            format!("http://{name}/to/302/{secret}"),
+        ]
+    });
+    cases.map(Case::public_only).collect()
+}
+
+fn redirects() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for form in FORMS {
+        for target in TARGETS {
+            cases.push(Case::public_only(redirecting(form, &literal(target))));
+            let name = format!("http://{}/", names::of(target));
+            cases.push(Case::public_only(redirecting(form, &name)));
+        }
+        for target in [
+            "file:///etc/passwd",
+            "gopher://127.0.0.1:6379/_x",
+            "http://localhost/",
+            "//10.0.0.1/",
+            "http://2130706433/",
+            "\\\\10.0.0.1\\",
+        ] {
+            cases.push(Case::public_only(redirecting(form, target)));
+        }
+        let twice = redirecting("302", &redirecting(form, "http://169.254.169.254/latest/"));
+        cases.push(Case::public_only(twice));
+    }
+    cases
+}
+
+/// Local names that the name server gives public addresses.
+fn local_names() -> Vec<Case> {
+    [
+        "printer.local",
+        "metadata.google.internal",
+        "x.test",
+        "db.corp",
+        "kubernetes.default.svc",
+        "nas.lan",
+    ]
+    .map(|name| Case::refused(&format!("http://{name}/")))
+    .into()
+}
+
+fn ports() -> Vec<Case> {
+    [22, 25, 6379]
+        .map(|port| Case::refused(&format!("http://{PUBLIC}:{port}/")))
+        .into()
+}
+
+fn own_address() -> Case {
+    Case::refused(&format!("http://{OWN_ADDRESS}/"))
+}

@@ -1,0 +1,242 @@
+//! The ways in which a URL is opened: by the guarded client in this process, by a program through the proxy, and by the
+//! real binary.
+
+use lango_net::{
+    Budget, Check, Egress, EgressLimits, EgressRules, HeaderMap, Proxy, ProxyHandle, ProxyOptions,
+    Url,
+};
+use serde_json::json;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// One way to open URLs.
+pub trait Driver {
+    /// What it is called in the report.
+    fn name(&self) -> String;
+
+    /// Opens a URL and waits for the end.
+    fn open(&mut self, url: &str);
+}
+
+fn egress(without: &[Check]) -> Egress {
+    let limits = EgressLimits {
+        requests: u64::MAX,
+        connect_time: Duration::from_millis(if without.is_empty() { 2000 } else { 200 }),
+        request_time: Duration::from_secs(3),
+        ..EgressLimits::default()
+    };
+    let egress = Egress::new(EgressRules::default(), limits);
+    without
+        .iter()
+        .fold(egress, |egress, check| egress.without(*check))
+}
+
+/// The client, in this process.
+pub struct InProcess {
+    egress: Egress,
+    budget: Budget,
+    runtime: Runtime,
+}
+
+impl InProcess {
+    pub fn new(without: &[Check]) -> Self {
+        let egress = egress(without);
+        Self {
+            budget: Budget::new(egress.limits()),
+            egress,
+            runtime: Runtime::new().unwrap(),
+        }
+    }
+}
+
+impl Driver for InProcess {
+    fn name(&self) -> String {
+        "client".to_owned()
+    }
+
+    fn open(&mut self, url: &str) {
+        let Ok(url) = Url::parse(url) else { return };
+        let headers = HeaderMap::new();
+        let get = self.egress.client().get(&url, &headers, &self.budget);
+        let _ = self.runtime.block_on(get);
+    }
+}
+
+/// How curl uses the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// With whole addresses for `http`.
+    Plain,
+    /// With a tunnel for everything.
+    Tunnel,
+}
+
+/// curl through the proxy.
+pub struct ProxiedCurl {
+    form: Form,
+    address: String,
+    is_listed: bool,
+    _handle: ProxyHandle,
+    _runtime: Runtime,
+}
+
+impl ProxiedCurl {
+    pub fn new(without: &[Check], form: Form) -> Self {
+        Self::start(without, form, None)
+    }
+
+    /// With a list of hosts.
+    pub fn listed(without: &[Check]) -> Self {
+        Self::start(
+            without,
+            Form::Plain,
+            Some(vec!["public.example".parse().unwrap()]),
+        )
+    }
+
+    fn start(
+        without: &[Check],
+        form: Form,
+        only_hosts: Option<Vec<lango_net::HostPattern>>,
+    ) -> Self {
+        let egress = egress(without);
+        let budget = Budget::new(egress.limits());
+        let runtime = Runtime::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let is_listed = only_hosts.is_some();
+        let entered = runtime.enter();
+        let handle = Proxy::serve(listener, egress, ProxyOptions { only_hosts, budget }).unwrap();
+        drop(entered);
+        Self {
+            form,
+            address,
+            is_listed,
+            _handle: handle,
+            _runtime: runtime,
+        }
+    }
+}
+
+impl Driver for ProxiedCurl {
+    fn name(&self) -> String {
+        match (self.form, self.is_listed) {
+            (_, true) => "curl, listed hosts".to_owned(),
+            (Form::Plain, _) => "curl, whole address".to_owned(),
+            (Form::Tunnel, _) => "curl, tunnel".to_owned(),
+        }
+    }
+
+    fn open(&mut self, url: &str) {
+        let mut command = Command::new("curl");
+        command
+            .args([
+                "--silent",
+                "--location",
+                "--max-time",
+                "3",
+                "--noproxy",
+                "",
+                "--globoff",
+            ])
+            .args(["--proxy", &format!("http://{}", self.address)])
+            .args(["--output", "/dev/null"]);
+        if self.form == Form::Tunnel {
+            command.arg("--proxytunnel");
+        }
+        // A URL that starts with a dash would be an option.
+        command
+            .args(["--url", url])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        command
+            .status()
+            .unwrap_or_else(|error| panic!("cannot start `curl`: {error}"));
+    }
+}
+
+/// The real binary: `lango serve`, which is sent a message with a file at the URL.
+pub struct Served {
+    child: Child,
+    address: String,
+    token: String,
+    count: usize,
+    _folder: tempfile::TempDir,
+}
+
+impl Served {
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, workspace) = (folder.path().join("home"), folder.path().join("workspace"));
+        fs::create_dir_all(&workspace).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lango"))
+            .args(["serve", "--port", "0", "-c", "agent.model=offline/rules"])
+            .current_dir(&workspace)
+            .env_clear()
+            .env("LANGO_HOME", &home)
+            .env("HOME", &home)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .stderr(Stdio::piped())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut banner = String::new();
+        while !banner.contains("ctrl-c stops") {
+            assert_ne!(
+                stderr.read_line(&mut banner).unwrap(),
+                0,
+                "it ended: {banner}"
+            );
+        }
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        let url = banner
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"));
+        let token = fs::read_to_string(home.join("server-token")).unwrap();
+        Self {
+            child,
+            address: url.unwrap().trim_start_matches("http://").to_owned(),
+            token: token.trim().to_owned(),
+            count: 0,
+            _folder: folder,
+        }
+    }
+}
+
+impl Driver for Served {
+    fn name(&self) -> String {
+        "lango serve".to_owned()
+    }
+
+    fn open(&mut self, url: &str) {
+        self.count += 1;
+        let parts = json!([{ "text": "hello" }, { "url": url, "mediaType": "text/html" }]);
+        let message = json!({ "messageId": format!("m-{}", self.count), "role": "ROLE_USER", "parts": parts });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { "message": message } });
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            self.token,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,126 @@
+//! The set-up: a user, mount and network namespace for the run, with a link to a second network namespace for the world.
+//! Nothing here reaches, or is reachable from, the network of the machine.
+
+use crate::STAGE;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// The address of a public interface of this machine, as the guard should see it.
+pub const OWN_ADDRESS: &str = "93.184.215.14";
+
+/// Starts this program again in namespaces of its own.
+pub fn enter() -> ExitCode {
+    let program = std::env::current_exe().unwrap();
+    let mut command = Command::new("unshare");
+    command.args([
+        "--net",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]);
+    if !is_root() {
+        command.arg("--map-root-user");
+    }
+    let status = command
+        .arg(program)
+        .args(std::env::args().skip(1))
+        .env(STAGE, "inside")
+        .status();
+    match status {
+        Ok(status) => ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)),
+        Err(error) => {
+            eprintln!("cannot start `unshare`: {error}; install util-linux");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Connects this network namespace with that of the process, which answers on every address.
+pub fn connect(world: &Child) {
+    let pid = world.id().to_string();
+    ip(&["link", "set", "lo", "up"]);
+    ip(&[
+        "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", &pid,
+    ]);
+    ip(&["addr", "add", "198.51.100.2/24", "dev", "v0"]);
+    ip(&["addr", "add", "2001:db8:c::2/64", "dev", "v0", "nodad"]);
+    ip(&["addr", "add", &format!("{OWN_ADDRESS}/32"), "dev", "lo"]);
+    ip(&["link", "set", "v0", "up"]);
+    ip(&["route", "add", "default", "via", "198.51.100.1"]);
+    ip(&["-6", "route", "add", "default", "via", "2001:db8:c::1"]);
+}
+
+/// Makes this network namespace answer on every address.
+pub fn answer_everywhere() {
+    ip(&["link", "set", "lo", "up"]);
+    ip(&["addr", "add", "198.51.100.1/24", "dev", "v1"]);
+    ip(&["addr", "add", "2001:db8:c::1/64", "dev", "v1", "nodad"]);
+    ip(&["link", "set", "v1", "up"]);
+    // In the main table the route to the other namespace is more specific than these.
+    ip(&[
+        "route",
+        "add",
+        "local",
+        "0.0.0.0/0",
+        "dev",
+        "lo",
+        "table",
+        "main",
+    ]);
+    ip(&[
+        "-6", "route", "add", "local", "::/0", "dev", "lo", "table", "main",
+    ]);
+}
+
+/// Makes the resolver of this mount namespace ask the name server of the run.
+pub fn use_own_names(folder: &Path) {
+    run("mount", &["--make-rprivate", "/"]);
+    let hosts = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+    for (name, text) in [
+        (
+            "resolv.conf",
+            "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
+        ),
+        (
+            "nsswitch.conf",
+            "hosts: files dns\npasswd: files\ngroup: files\n",
+        ),
+        ("hosts", hosts),
+    ] {
+        let own = folder.join(name);
+        fs::write(&own, text).unwrap();
+        let target = fs::canonicalize(Path::new("/etc").join(name));
+        // What the system does not have, its resolver does not read.
+        if let Ok(target) = target {
+            run(
+                "mount",
+                &["--bind", own.to_str().unwrap(), target.to_str().unwrap()],
+            );
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    run("ip", arguments);
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.unwrap_or_else(|error| panic!("cannot start `{program}`: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {}: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

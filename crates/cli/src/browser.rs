@@ -1,0 +1,135 @@
+//! The browser from the configuration: whether there is one, and its tools.
+
+use crate::config::{BrowserSettings, BrowserUse, Paths, SearchSettings};
+use crate::exit::{Exit, Failure};
+use lango_browser::{
+    BrowserLauncher, BrowserProgram, BrowserSetup, Sessions, browser_tools, find_browser,
+};
+use lango_core::Tool;
+use lango_net::{Egress, SeenLinks, Url};
+use lango_sandbox::{Launcher, Strength};
+use lango_tools::Workspace;
+use lango_web::ProviderKind;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// The search page without a configured one.
+const SEARCH_URL: &str = "https://duckduckgo.com/html/?q={query}";
+/// Where the query goes in the address of a search.
+const QUERY: &str = "{query}";
+
+/// Whether agents have a browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BrowserStatus {
+    /// They have this one.
+    Ready(BrowserProgram),
+    /// They have none, because the user does not want one.
+    Disabled,
+    /// They have none, for this reason.
+    Absent(String),
+}
+
+/// What the browser's tools are made of.
+pub struct Parts<'a> {
+    /// The keys under `browser`.
+    pub settings: &'a BrowserSettings,
+    /// The search services.
+    pub search: &'a SearchSettings,
+    /// The folders of this run.
+    pub paths: &'a Paths,
+    /// The value of `PATH`.
+    pub search_path: Option<&'a OsStr>,
+    /// What starts commands.
+    pub launcher: &'a Launcher,
+    /// How well they are confined.
+    pub strength: &'a Strength,
+    /// The guard.
+    pub egress: &'a Egress,
+    /// The addresses that sessions know.
+    pub links: &'a SeenLinks,
+    /// The files of the agents.
+    pub workspace: &'a Workspace,
+}
+
+/// Finds the browser and makes its tools; nothing is started.
+pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
+    let settings = parts.settings;
+    let search_url = search_url(settings, parts.search)?;
+    if settings.enabled == BrowserUse::Never {
+        return Ok((Vec::new(), BrowserStatus::Disabled));
+    }
+    let program = match find(parts) {
+        Ok(program) => program,
+        Err(reason) if settings.enabled == BrowserUse::Always => {
+            let message = format!("`browser.enabled` is true, but there is no browser: {reason}");
+            let next = "set `browser.enabled = \"auto\"` to do without one";
+            return Err(Failure::new(Exit::Config, message).next(next));
+        }
+        Err(reason) => return Ok((Vec::new(), BrowserStatus::Absent(reason))),
+    };
+    let sessions = Sessions::new(BrowserSetup {
+        launcher: BrowserLauncher {
+            program: program.clone(),
+            sandbox: parts.launcher.clone(),
+            directory: parts.paths.browsers(),
+            egress: parts.egress.clone(),
+            workspace: parts.workspace.clone(),
+        },
+        seen_links: parts.links.clone(),
+        idle_time: settings.idle_time,
+        search_url,
+    });
+    Ok((browser_tools(&sessions), BrowserStatus::Ready(program)))
+}
+
+fn find(parts: &Parts<'_>) -> Result<BrowserProgram, String> {
+    if *parts.strength != Strength::Full || cfg!(not(target_os = "linux")) {
+        return Err(
+            "a browser needs the full sandbox; `lango doctor` says what is missing".to_owned(),
+        );
+    }
+    let found = find_browser(parts.settings.path.as_deref(), parts.search_path);
+    found.map_err(|error| error.to_string())
+}
+
+/// The configured search page, the user's own SearXNG, or DuckDuckGo.
+fn search_url(settings: &BrowserSettings, search: &SearchSettings) -> Result<String, Failure> {
+    if let Some(url) = &settings.search_url {
+        let is_address = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if is_address && url.contains(QUERY) {
+            return Ok(url.clone());
+        }
+        let message = "`browser.searchUrl` is not an address with `{query}` in it";
+        let next = "set it to something like `https://duckduckgo.com/html/?q={query}`";
+        return Err(Failure::new(Exit::Config, message.to_owned()).next(next));
+    }
+    let is_searxng = |kind: Option<ProviderKind>, name: &str| {
+        kind.or_else(|| name.parse().ok()) == Some(ProviderKind::SearXng)
+    };
+    let mut providers = search.providers.iter();
+    let own = providers.find(|(name, provider)| is_searxng(provider.kind, name));
+    let own = own.and_then(|(_, provider)| provider.url.as_deref());
+    Ok(match own {
+        Some(url) => format!("{}/search?q={QUERY}", url.trim_end_matches('/')),
+        None => SEARCH_URL.to_owned(),
+    })
+}
+
+impl BrowserStatus {
+    /// Describes it in a line for `lango doctor`.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Ready(program) => program.path().display().to_string(),
+            Self::Disabled => "none: `browser.enabled` is false".to_owned(),
+            Self::Absent(reason) => format!("none: {reason}"),
+        }
+    }
+
+    /// What is missing because there is none.
+    pub fn absent_tools(&self) -> Option<String> {
+        match self {
+            Self::Ready(_) | Self::Disabled => None,
+            Self::Absent(reason) => Some(format!("browser_* ({reason})")),
+        }
+    }
+}

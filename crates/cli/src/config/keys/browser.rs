@@ -1,0 +1,32 @@
+//! The keys under `browser`. A project may take the browser away, and nothing more: the program and the search engine are
+//! what it would be run with and where queries would be sent.
+
+use super::{Key, Untrusted};
+
+pub(super) const ENABLED: Key = Key {
+    name: "browser.enabled",
+    help: "whether agents have a browser: `auto` if one is installed, `true` or `false`",
+    field: |settings, _| &mut settings.browser.enabled,
+    untrusted: Untrusted::OnlyLower(|settings| settings.browser.enabled as u64),
+};
+
+pub(super) const PATH: Key = Key {
+    name: "browser.path",
+    help: "the program of Chromium, Chrome or Edge; found by itself when not set",
+    field: |settings, _| &mut settings.browser.path,
+    untrusted: Untrusted::Ignored,
+};
+
+pub(super) const IDLE_TIME: Key = Key {
+    name: "browser.idleTime",
+    help: "how long a session's browser stays open without a call",
+    field: |settings, _| &mut settings.browser.idle_time,
+    untrusted: Untrusted::Ignored,
+};
+
+pub(super) const SEARCH_URL: Key = Key {
+    name: "browser.searchUrl",
+    help: "the search page of `browser_search`, with `{query}` in it; your SearXNG or DuckDuckGo when not set",
+    field: |settings, _| &mut settings.browser.search_url,
+    untrusted: Untrusted::Ignored,
+};

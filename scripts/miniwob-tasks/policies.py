@@ -1,0 +1,5 @@
+"""All tasks with their policies."""
+
+import policies_click
+
+TASKS = dict(sorted((policies_click.TASKS).items()))

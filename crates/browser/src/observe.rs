@@ -16,6 +16,7 @@ mod scene;
 mod select;
 mod semantics;
 mod snapshot;
+mod tokens;
 
 pub(crate) use changes::Shown;
 pub(crate) use print::{cut, one_line, quote};
@@ -32,8 +33,6 @@ use std::sync::Arc;
 pub const DEFAULT_TOKENS: usize = 2000;
 /// The most tokens of an observation.
 pub const MOST_TOKENS: usize = 20_000;
-/// Bytes of a token, roughly.
-const TOKEN_BYTES: usize = 4;
 
 /// How to look at a page.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +80,10 @@ impl Page {
             Some(handle) => Some((handle.as_str(), self.element(handle)?.key())),
             None => None,
         };
+        let tokens = options
+            .tokens
+            .unwrap_or(DEFAULT_TOKENS)
+            .clamp(50, MOST_TOKENS);
         let scene = Scene::capture(self).await?;
         let title = self.title().await?;
         let place = match &scope {
@@ -91,7 +94,7 @@ impl Page {
                 })?)
             }
         };
-        let semantics = semantics::read(&scene).await;
+        let semantics = semantics::read(&scene, tokens).await;
         let roles = roles::assign(&scene, &semantics);
         let items = items::find(&scene, &semantics, &roles, place);
         let lines = lines::arrange(&items);
@@ -100,14 +103,10 @@ impl Page {
             items,
             lines,
         };
-        let tokens = options
-            .tokens
-            .unwrap_or(DEFAULT_TOKENS)
-            .clamp(50, MOST_TOKENS);
         let request = report::Request {
             title: &title,
             scope: options.scope.as_deref(),
-            bytes: tokens * TOKEN_BYTES,
+            tokens,
             extent: options.extent,
         };
         Ok(report::write(self, &look, &request))

@@ -31,7 +31,13 @@ pub(super) fn name_of(
         .get(&at)
         .map(|meaning| meaning.name.as_str())
         .unwrap_or_default();
-    let mut name = one_line(known);
+    // What is in a container is shown anyway.
+    let is_said = role.form == Form::OpenControl && node.attribute("aria-label").is_none();
+    let mut name = if is_said {
+        String::new()
+    } else {
+        one_line(known)
+    };
     let is_field = matches!(&*node.tag, "input" | "select" | "textarea") || role.name == "textbox";
     let covers = matches!(role.form, Form::Control | Form::Label) && !is_field && !is_scope;
     if name.is_empty() && covers {
@@ -90,7 +96,7 @@ pub(super) fn details_of(scene: &Scene, semantics: &Semantics, at: usize, role: 
     add_link(&mut details, scene, at);
     add_appearance(&mut details, scene, semantics, at, role);
     let tooltip = node.attribute("title").filter(|title| !title.is_empty());
-    let tooltip = tooltip.unwrap_or(&meaning.description);
+    let tooltip = tooltip.unwrap_or_default();
     let is_said = meaning.name.contains(tooltip) || meaning.name.is_empty();
     if role.is_control() && !tooltip.is_empty() && !is_said {
         let _ = write!(
@@ -209,6 +215,36 @@ fn add_options(details: &mut String, scene: &Scene, meaning: &Meaning, at: usize
     }
 }
 
+/// The options of a native list, each with its name and details.
+pub(super) fn options_of(scene: &Scene, at: usize) -> Vec<(usize, String, String)> {
+    let options =
+        (at + 1..scene.nodes[at].end).filter(|below| &*scene.node(*below).tag == "option");
+    options
+        .map(|option| {
+            let node = scene.node(option);
+            let name = option_text(scene, option);
+            let mut details = String::new();
+            match node.attribute("value") {
+                Some(value) if !value.is_empty() && value != name => {
+                    let _ = write!(
+                        details,
+                        " value={}",
+                        quote(&cut(&one_line(value), LONGEST_VALUE))
+                    );
+                }
+                _ => {}
+            }
+            if node.is_selected {
+                details.push_str(" [selected]");
+            }
+            if node.attribute("disabled").is_some() {
+                details.push_str(" [disabled]");
+            }
+            (option, cut(&name, LONGEST_NAME), details)
+        })
+        .collect()
+}
+
 /// Options have no boxes, so their text is that of the document.
 fn option_text(scene: &Scene, at: usize) -> String {
     let texts = (at..scene.nodes[at].end).map(|below| scene.node(below));
@@ -246,7 +282,8 @@ fn add_appearance(
 ) {
     let node = scene.node(at);
     let is_drawing = is_shape(&node.tag) || role.name == "canvas";
-    if !role.is_control() || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
+    if role.form != Form::Control
+        || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
     {
         return;
     }
@@ -322,8 +359,13 @@ fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meani
         meaning.is("readonly") && node.kind == NodeKind::Element && &*node.tag != "progress",
         "read-only",
     );
+    // A box that has to be checked is not wrong before it is.
     let invalid = meaning.property("invalid").and_then(Value::as_str);
-    state(invalid.is_some_and(|invalid| invalid != "false"), "invalid");
+    let is_box = meaning.property("checked").is_some() && node.attribute("aria-invalid").is_none();
+    state(
+        invalid.is_some_and(|invalid| invalid != "false") && !is_box,
+        "invalid",
+    );
     let current = node
         .attribute("aria-current")
         .filter(|current| !matches!(*current, "" | "false"));

@@ -98,12 +98,20 @@ fn semantic_role(scene: &Scene, semantics: &Semantics, at: usize) -> Option<Role
     if meaning.is_some_and(|meaning| meaning.is_inert) {
         return None;
     }
+    if is_hidden_link(scene, at) {
+        return None;
+    }
     if let Some(role) = role_of_tag_first(scene, at) {
         return Some(role);
     }
     let known = meaning.filter(|meaning| !meaning.is_ignored);
     let role = known.and_then(|meaning| role_of_meaning(meaning, node.is_clickable));
     role.or_else(|| role_of_tag(scene, at, meaning))
+}
+
+/// A link that assistive technology is not told of stands beside one that it is, such as the picture of a product.
+fn is_hidden_link(scene: &Scene, at: usize) -> bool {
+    &*scene.node(at).tag == "a" && scene.nodes[at].is_aria_hidden
 }
 
 /// Elements whose tag says more than their role.
@@ -212,7 +220,7 @@ fn reacting_form(
         return None;
     }
     let is_inert = meaning.is_some_and(|meaning| meaning.is_inert);
-    if is_inert {
+    if is_inert || is_hidden_link(scene, at) {
         return None;
     }
     let is_flat = place.rect.is_none_or(|rect| rect.is_empty());

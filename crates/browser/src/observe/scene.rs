@@ -383,7 +383,10 @@ impl Inherited {
             }
         }
         let is_visible = &*styles.visibility == "visible" || styles.visibility.is_empty();
-        let sight = if !is_visible {
+        // A box of a pixel holds text for screen readers; a field of a pixel is drawn by something else.
+        let is_dot = rect.width <= 1.5 && rect.height <= 1.5 && is_element;
+        let is_field = matches!(&*node.tag, "input" | "select" | "textarea");
+        let sight = if !is_visible || (is_dot && !is_field && !rect.is_empty()) {
             Sight::Hidden
         } else {
             clip.sight(rect, passed_on.is_transparent, viewport)
@@ -438,7 +441,8 @@ impl Clip {
         let touches = |area: Rect| {
             // An empty box inside counts: its content may hang out.
             let cut = rect.intersect(area);
-            cut.width >= 0.0 && cut.height >= 0.0 && !(area.is_empty())
+            let is_dot = area.width <= 1.5 && area.height <= 1.5;
+            cut.width >= 0.0 && cut.height >= 0.0 && !area.is_empty() && !is_dot
         };
         let is_outside = rect.x + rect.width < FAR_OUTSIDE
             || rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE;

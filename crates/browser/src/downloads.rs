@@ -4,12 +4,12 @@
 use crate::notice::{Notices, shorten};
 use lango_core::ToolError;
 use lango_tools::Workspace;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// The largest download in bytes.
@@ -134,8 +134,8 @@ impl Downloads {
 }
 
 impl FinishedDownload {
-    /// Copies it into the workspace, and removes it from the browser's directory. Says where it is now, or why not.
-    pub(crate) fn save(&self, directory: &Path, workspace: &Workspace) -> String {
+    /// Copies it from the browser's directory into the workspace, and removes it there. Says where it is now, or why not.
+    pub(crate) fn save(&self, directory: &OwnedFd, workspace: &Workspace) -> String {
         let saved = self.copy(directory, workspace);
         match saved {
             Ok((path, size)) => format!("downloaded `{path}` ({size} bytes)"),
@@ -143,17 +143,16 @@ impl FinishedDownload {
         }
     }
 
-    fn copy(&self, directory: &Path, workspace: &Workspace) -> Result<(String, u64), ToolError> {
+    fn copy(&self, directory: &OwnedFd, workspace: &Workspace) -> Result<(String, u64), ToolError> {
         let unreadable = |error: &dyn ToString| ToolError::new(error.to_string());
         // The browser may be taken over by a page: its names and files are not trusted.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.id.is_empty() || !self.id.chars().all(is_plain) {
             return Err(ToolError::trusted("the browser gave it no usable name"));
         }
-        let path = directory.join(&*self.id);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file =
-            rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| unreadable(&error))?;
+        let file = rustix::fs::openat(directory, &*self.id, flags, Mode::empty())
+            .map_err(|error| unreadable(&error))?;
         let file = File::from(file);
         let metadata = file.metadata().map_err(|error| unreadable(&error))?;
         if !metadata.is_file() || metadata.len() > MOST_BYTES {
@@ -161,7 +160,7 @@ impl FinishedDownload {
         }
         let saved = workspace.save_new(FOLDER, &self.name, &mut file.take(MOST_BYTES))?;
         // The directory goes with the browser anyway.
-        let _ = std::fs::remove_file(path);
+        let _ = rustix::fs::unlinkat(directory, &*self.id, AtFlags::empty());
         Ok((saved, metadata.len()))
     }
 }

@@ -6,6 +6,7 @@
 //! shown before ([`changes`]).
 
 mod changes;
+mod clip;
 mod describe;
 mod items;
 mod lines;
@@ -16,6 +17,7 @@ mod scene;
 mod select;
 mod semantics;
 mod snapshot;
+mod tokens;
 
 pub(crate) use changes::Shown;
 pub(crate) use print::{cut, one_line, quote};
@@ -32,8 +34,6 @@ use std::sync::Arc;
 pub const DEFAULT_TOKENS: usize = 2000;
 /// The most tokens of an observation.
 pub const MOST_TOKENS: usize = 20_000;
-/// Bytes of a token, roughly.
-const TOKEN_BYTES: usize = 4;
 
 /// How to look at a page.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,8 @@ pub struct Observation {
     pub text: String,
     /// The absolute addresses of the links in it.
     pub links: Vec<Arc<str>>,
+    /// Whether nothing changed since the last look.
+    pub is_same: bool,
 }
 
 /// What was found on a page.
@@ -81,6 +83,10 @@ impl Page {
             Some(handle) => Some((handle.as_str(), self.element(handle)?.key())),
             None => None,
         };
+        let tokens = options
+            .tokens
+            .unwrap_or(DEFAULT_TOKENS)
+            .clamp(50, MOST_TOKENS);
         let scene = Scene::capture(self).await?;
         let title = self.title().await?;
         let place = match &scope {
@@ -91,7 +97,7 @@ impl Page {
                 })?)
             }
         };
-        let semantics = semantics::read(&scene).await;
+        let semantics = semantics::read(&scene, tokens).await;
         let roles = roles::assign(&scene, &semantics);
         let items = items::find(&scene, &semantics, &roles, place);
         let lines = lines::arrange(&items);
@@ -100,14 +106,10 @@ impl Page {
             items,
             lines,
         };
-        let tokens = options
-            .tokens
-            .unwrap_or(DEFAULT_TOKENS)
-            .clamp(50, MOST_TOKENS);
         let request = report::Request {
             title: &title,
             scope: options.scope.as_deref(),
-            bytes: tokens * TOKEN_BYTES,
+            tokens,
             extent: options.extent,
         };
         Ok(report::write(self, &look, &request))

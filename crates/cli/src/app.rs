@@ -26,7 +26,7 @@ use lango_engine::{
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
-use lango_net::{Budgets, Egress, SeenLinks};
+use lango_net::{Egress, SeenLinks};
 use lango_sandbox::{Launcher, Strength};
 use lango_store::MemoryStore;
 use lango_tools::{
@@ -121,14 +121,13 @@ impl App {
         let mut skills = Skills::find(&folders);
         label_skills(&mut skills, &loaded, &workspace);
         let egress = egress::guard(&loaded.settings.egress);
-        let budgets = Budgets::new(egress.limits().clone());
         let network = &loaded.settings.tools.exec.network;
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
             limits: command_limits(&loaded),
-            proxy: egress::command_proxy(network, &egress, &budgets),
+            proxy: egress::command_proxy(network, &egress),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
         let command_tools = lango_tools::command_tools(&commands);

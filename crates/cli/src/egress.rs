@@ -2,7 +2,7 @@
 //! agent chose goes through it.
 
 use crate::config::{EgressSettings, NetworkAccess};
-use lango_net::{Budgets, Egress, EgressLimits, EgressRules, HostPattern};
+use lango_net::{Egress, EgressLimits, EgressRules, HostPattern};
 use lango_tools::CommandProxy;
 
 /// Builds the guard.
@@ -20,16 +20,11 @@ pub fn guard(settings: &EgressSettings) -> Egress {
 }
 
 /// The proxy that commands have, if they may contact some hosts and not all.
-pub fn command_proxy(
-    access: &NetworkAccess,
-    egress: &Egress,
-    budgets: &Budgets,
-) -> Option<CommandProxy> {
+pub fn command_proxy(access: &NetworkAccess, egress: &Egress) -> Option<CommandProxy> {
     match access {
         NetworkAccess::Closed | NetworkAccess::Open => None,
         NetworkAccess::Hosts(hosts) => Some(CommandProxy {
             egress: egress.clone(),
-            budgets: budgets.clone(),
             hosts: hosts.clone(),
         }),
     }

@@ -51,11 +51,11 @@ pub(super) fn modifier_bits(names: &[String]) -> Result<u32, BrowserError> {
 }
 
 fn modifier(name: &str) -> Option<&'static (&'static str, u32, &'static str, u32)> {
-    let name = match name {
-        "Ctrl" => "Control",
-        "Cmd" | "Command" => "Meta",
-        "Option" => "Alt",
-        name => name,
+    let name = match name.to_ascii_lowercase().as_str() {
+        "ctrl" => "Control",
+        "cmd" | "command" => "Meta",
+        "option" => "Alt",
+        _ => name,
     };
     MODIFIERS
         .iter()

@@ -1,14 +1,20 @@
 //! The private directory of a browser: its profile, what it downloads, and what is uploaded through it. It lives as long
 //! as the browser; those of a lango that was killed are removed by the next one.
 
+use rustix::fs::{Mode, OFlags};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Its lock is held as long as the directory is in use.
 const LOCK: &str = "lock";
+const PROFILE: &str = "profile";
+const DOWNLOADS: &str = "downloads";
+const UPLOADS: &str = "uploads";
 
 /// A directory that nobody else can read. Dropping it removes it.
 #[derive(Debug)]
@@ -17,6 +23,8 @@ pub(crate) struct PrivateDirectory {
     /// Beside the directory, so that the browser cannot reach it.
     lock: PathBuf,
     _locked: File,
+    downloads: Arc<OwnedFd>,
+    uploads: Arc<OwnedFd>,
 }
 
 impl PrivateDirectory {
@@ -31,20 +39,24 @@ impl PrivateDirectory {
         let lock = parent.join(&name).with_extension(LOCK);
         let locked = File::create_new(&lock)?;
         locked.lock()?;
-        let directory = Self {
-            path: parent.join(name),
+        let path = parent.join(name);
+        builder.recursive(false);
+        let folder = |name: &str| {
+            builder.create(path.join(name))?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let handle = rustix::fs::open(path.join(name), flags, Mode::empty())?;
+            Ok::<_, io::Error>(Arc::new(handle))
+        };
+        builder.create(&path)?;
+        folder(PROFILE)?;
+        let (downloads, uploads) = (folder(DOWNLOADS)?, folder(UPLOADS)?);
+        Ok(Self {
+            path,
             lock,
             _locked: locked,
-        };
-        builder.recursive(false).create(&directory.path)?;
-        for folder in [
-            directory.profile(),
-            directory.downloads(),
-            directory.uploads(),
-        ] {
-            builder.create(folder)?;
-        }
-        Ok(directory)
+            downloads,
+            uploads,
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -52,17 +64,27 @@ impl PrivateDirectory {
     }
 
     pub(crate) fn profile(&self) -> PathBuf {
-        self.path.join("profile")
+        self.path.join(PROFILE)
     }
 
     /// Where the browser puts downloads, each under a name that lango knows.
     pub(crate) fn downloads(&self) -> PathBuf {
-        self.path.join("downloads")
+        self.path.join(DOWNLOADS)
+    }
+
+    /// The same folder, opened before the browser could put anything in its place.
+    pub(crate) fn downloads_handle(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.downloads)
     }
 
     /// Where files are put for pages that ask for one.
     pub(crate) fn uploads(&self) -> PathBuf {
-        self.path.join("uploads")
+        self.path.join(UPLOADS)
+    }
+
+    /// The same folder, opened before the browser could put anything in its place.
+    pub(crate) fn uploads_handle(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.uploads)
     }
 }
 

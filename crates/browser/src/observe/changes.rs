@@ -77,7 +77,7 @@ pub(super) fn compare(
     for (key, words) in gone {
         if !replaced.contains(key) {
             changes.add(
-                format!("- {}", super::print::cut(words, 60)),
+                format!("- {}", super::print::cut(words, 100)),
                 Some(key.clone()),
                 None,
             );

@@ -1,6 +1,6 @@
 //! The things that an observation can show, in reading order: controls, headings, texts, and the containers around them.
 
-use super::describe::{details_of, link_of, name_of};
+use super::describe::{self, details_of, link_of, name_of};
 use super::print::{cut, one_line};
 use super::roles::{Form, Roles};
 use super::scene::{Scene, Sight};
@@ -131,7 +131,8 @@ pub(super) fn find(
                     own.block = at;
                 }
                 // What is behind an open dialog, or marked as decoration, is not read out.
-                own.is_covered |= roles.labels.contains(&at);
+                own.is_covered |=
+                    roles.labels.contains(&at) || is_name_of_parent(&items, &above, &node.tag);
                 let role = roles.by_place[at].as_ref();
                 let role = role
                     .filter(|role| !above.is_skipped && (!above.is_covered || role.is_control()));
@@ -154,7 +155,7 @@ pub(super) fn find(
                         role: role.name.clone(),
                         name,
                         own_text: String::new(),
-                        details: details_of(scene, semantics, at, role),
+                        details: details_of(scene, semantics, at, role, scope == Some(at)),
                         link: link_of(scene, at),
                         is_in_view: place.sight == Sight::InView,
                         distance: distance(scene, at),
@@ -163,6 +164,10 @@ pub(super) fn find(
                             .get(&at)
                             .is_some_and(|meaning| meaning.is("focused")),
                     });
+                    if &*node.tag == "select" && scope == Some(at) {
+                        let list = items.len() - 1;
+                        items.extend(option_items(scene, at, list));
+                    }
                 } else if &*node.tag == "br" {
                     add_space(&mut texts, above.block);
                 }
@@ -173,6 +178,32 @@ pub(super) fn find(
     }
     finish_texts(&mut items, texts);
     prune(items)
+}
+
+/// Whether an element's text is the name of the item around it.
+fn is_name_of_parent(items: &[Item], above: &Inherited, tag: &str) -> bool {
+    let parent = above.item.map(|item| &items[item]);
+    matches!(tag, "legend" | "caption") && parent.is_some_and(|parent| !parent.name.is_empty())
+}
+
+/// The options of a list that is looked into.
+fn option_items(scene: &Scene, list: usize, parent: usize) -> Vec<Item> {
+    let options = describe::options_of(scene, list).into_iter();
+    let item = |(at, name, details)| Item {
+        at,
+        parent: Some(parent),
+        form: ItemForm::Element(Form::Label),
+        role: "option".to_owned(),
+        name,
+        own_text: String::new(),
+        details,
+        link: None,
+        is_in_view: true,
+        distance: 0,
+        is_known: true,
+        is_focused: false,
+    };
+    options.map(item).collect()
 }
 
 fn is_readable(scene: &Scene, at: usize) -> bool {

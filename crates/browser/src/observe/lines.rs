@@ -105,6 +105,11 @@ impl Arranging<'_> {
             self.add_group(index, context);
             return;
         }
+        if item.form == ItemForm::Element(Form::OpenControl)
+            && self.add_open_control(index, context)
+        {
+            return;
+        }
         if item.is_silent() {
             context.container = Some(index);
             self.add_children(index, context);
@@ -144,7 +149,7 @@ impl Arranging<'_> {
             let prefix = match (self.items[index].role.as_str(), parts.len()) {
                 ("row", _) => "row ",
                 (_, 1) => "",
-                _ => "- ",
+                _ => "• ",
             };
             if !parts.is_empty() {
                 self.push(parts, prefix, context);
@@ -171,6 +176,17 @@ impl Arranging<'_> {
         for child in children {
             self.add(*child, below);
         }
+    }
+
+    /// Puts a control with its parts on one line, such as a row that can be clicked. Says whether they fit.
+    fn add_open_control(&mut self, index: usize, context: Context) -> bool {
+        let mut parts = vec![index];
+        let fits = !self.children[index].is_empty() && self.collect(index, &mut parts);
+        let fits = fits && self.width(&parts) <= LONGEST_LINE;
+        if fits {
+            self.push(parts, "", context);
+        }
+        fits
     }
 
     fn add_children(&mut self, index: usize, context: Context) {

@@ -4,6 +4,7 @@ use super::changes::{Changes, Current, compare};
 use super::lines::write as write_line;
 use super::print::{cut, one_line, quote};
 use super::select::{Gap, MOST_INDENT, Shown as ShownLine, choose, with_gaps};
+use super::tokens::estimate;
 use super::{Look, Observation, ObservedExtent};
 use crate::handles::{Element, Handles, NodeKey};
 use crate::{Page, TabId};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct Request<'a> {
     pub(super) title: &'a str,
     pub(super) scope: Option<&'a str>,
-    pub(super) bytes: usize,
+    pub(super) tokens: usize,
     pub(super) extent: ObservedExtent,
 }
 
@@ -25,11 +26,12 @@ struct Naming<'a> {
     handles: &'a mut Handles,
     last: &'a mut u32,
     links: Vec<Arc<str>>,
+    is_same: bool,
 }
 
 /// Writes an observation, and remembers what it shows.
 pub(super) fn write(page: &Page, look: &Look, request: &Request<'_>) -> Observation {
-    let is_chosen = choose(&look.items, &look.lines, request.bytes);
+    let is_chosen = choose(&look.items, &look.lines, request.tokens);
     let header = Header {
         tab: page.tab(),
         url: page.url(),
@@ -41,12 +43,17 @@ pub(super) fn write(page: &Page, look: &Look, request: &Request<'_>) -> Observat
             handles,
             last,
             links: Vec::new(),
+            is_same: false,
         };
         let text = naming.write(&header, request, &is_chosen);
-        (text, naming.links)
+        (text, naming.links, naming.is_same)
     });
-    let (text, links) = written.unwrap_or_default();
-    Observation { text, links }
+    let (text, links, is_same) = written.unwrap_or_default();
+    Observation {
+        text,
+        links,
+        is_same,
+    }
 }
 
 struct Header<'a> {
@@ -91,7 +98,7 @@ impl Naming<'_> {
             let changes = self.changes(is_chosen, &all_keys);
             let whole = self.whole(is_chosen).len();
             if request.extent == ObservedExtent::Changes || changes.bytes() * 10 < whole * 6 {
-                self.write_changes(&mut text, changes, request.bytes);
+                self.write_changes(&mut text, changes, request.tokens);
                 return text;
             }
         }
@@ -155,9 +162,18 @@ impl Naming<'_> {
         if gap.controls > 0 && gap.controls < gap.count {
             let _ = write!(text, " ({} to act on)", gap.controls);
         }
-        if let Some(container) = gap.container {
+        if let Some((container, count)) = gap.container {
             let handle = self.handle(container);
-            let _ = write!(text, " in {handle} {}", self.look.items[container].role);
+            let some = if count < gap.count {
+                format!(", {count}")
+            } else {
+                String::new()
+            };
+            let _ = write!(
+                text,
+                "{some} in {handle} {}",
+                self.look.items[container].role
+            );
         }
     }
 
@@ -198,6 +214,7 @@ impl Naming<'_> {
             .iter()
             .filter(|change| !change.text.is_empty())
             .count();
+        self.is_same = told == 0;
         text.push_str(if told == 0 {
             "[nothing changed since the last look]\n"
         } else {
@@ -205,7 +222,7 @@ impl Naming<'_> {
         });
         let (mut used, mut left_out) = (0, 0);
         for change in changes.lines {
-            let cost = change.text.len() + usize::from(!change.text.is_empty());
+            let cost = estimate(&change.text);
             if used + cost > budget {
                 left_out += 1;
                 continue;

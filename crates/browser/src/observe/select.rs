@@ -2,11 +2,10 @@
 
 use super::items::Item;
 use super::lines::{Line, Rank, write};
+use super::tokens::estimate;
+use std::collections::BTreeMap;
 
-/// Bytes of a line besides its words.
-const LINE_BYTES: usize = 2;
-
-/// Chooses lines for so many bytes: dialogs first, then the controls in the viewport, the rest of the viewport, and what
+/// Chooses lines for so many tokens: dialogs first, then the controls in the viewport, the rest of the viewport, and what
 /// is nearest to it. Says for each line whether it is shown.
 pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..lines.len()).collect();
@@ -41,7 +40,8 @@ pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool>
 
 fn cost(items: &[Item], line: &Line) -> usize {
     let words = write(items, line, |_| "e000".to_owned());
-    words.len() + line.depth.min(MOST_INDENT) + LINE_BYTES
+    // The line break is often part of the last token.
+    estimate(&words) + usize::from(line.depth > 0)
 }
 
 /// The deepest indentation.
@@ -60,8 +60,8 @@ pub(super) struct Gap {
     pub(super) count: usize,
     pub(super) controls: usize,
     pub(super) depth: usize,
-    /// The item that all of them are in.
-    pub(super) container: Option<usize>,
+    /// The item that most of them are in, and how many.
+    pub(super) container: Option<(usize, usize)>,
 }
 
 /// The chosen lines in reading order with the gaps between them. Gaps of a few texts are not worth a mark.
@@ -91,14 +91,17 @@ fn gap_of(items: &[Item], lines: &[Line], left_out: &[usize]) -> Option<Gap> {
     };
     let controls = left_out.iter().filter(has_control).count();
     let is_small = left_out.len() < 3 && controls == 0;
-    let container = first.container;
-    let is_same = left_out
-        .iter()
-        .all(|line| lines[*line].container == container);
+    let mut by_container: BTreeMap<usize, usize> = BTreeMap::new();
+    for container in left_out.iter().filter_map(|line| lines[*line].container) {
+        *by_container.entry(container).or_default() += 1;
+    }
+    let container = by_container
+        .into_iter()
+        .max_by_key(|(container, count)| (*count, usize::MAX - container));
     (!is_small).then_some(Gap {
         count: left_out.len(),
         controls,
         depth: first.depth,
-        container: container.filter(|_| is_same),
+        container: container.filter(|(_, count)| *count > 2),
     })
 }

@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// The most elements that are asked about.
-const MOST_ELEMENTS: usize = 1500;
+/// How many elements are asked about at least and at most.
+const ELEMENTS: std::ops::RangeInclusive<usize> = 300..=1500;
+/// An element that is shown has so many tokens at least.
+const ELEMENT_TOKENS: usize = 4;
 /// Calls that are under way at the same time.
 const AT_ONCE: usize = 100;
 
@@ -25,7 +27,6 @@ pub(super) struct Meaning {
     pub(super) role: String,
     pub(super) name: String,
     pub(super) value: Option<String>,
-    pub(super) description: String,
     properties: Vec<(String, Value)>,
 }
 
@@ -43,7 +44,6 @@ struct RawNode {
     role: Option<RawValue>,
     name: Option<RawValue>,
     value: Option<RawValue>,
-    description: Option<RawValue>,
     #[serde(default)]
     properties: Vec<RawProperty>,
 }
@@ -78,13 +78,13 @@ impl Meaning {
     }
 }
 
-/// Asks about the elements of a scene that can mean something.
-pub(super) async fn read(scene: &Scene) -> Semantics {
+/// Asks about the elements of a scene that can mean something, as many as could be shown with so many tokens.
+pub(super) async fn read(scene: &Scene, tokens: usize) -> Semantics {
     let mut elements: Vec<usize> = (0..scene.nodes.len())
         .filter(|at| is_candidate(scene, *at))
         .collect();
     elements.sort_by_key(|at| (distance(scene, *at), *at));
-    elements.truncate(MOST_ELEMENTS);
+    elements.truncate((tokens / ELEMENT_TOKENS).clamp(*ELEMENTS.start(), *ELEMENTS.end()));
     let mut semantics = Semantics::with_capacity(elements.len());
     for some in elements.chunks(AT_ONCE) {
         let calls = some.iter().map(|at| read_one(scene, *at));
@@ -131,7 +131,6 @@ async fn read_one(scene: &Scene, at: usize) -> Option<Meaning> {
         role: text_of(raw.role).unwrap_or_default(),
         name: text_of(raw.name).unwrap_or_default(),
         value: text_of(raw.value),
-        description: text_of(raw.description).unwrap_or_default(),
         properties: properties
             .map(|RawProperty { name, value }| (name, value.value))
             .collect(),

@@ -64,10 +64,13 @@ impl Visit {
     /// Copies a file of the workspace to where the browser can read it, for a page that asks for one.
     pub(crate) async fn stage_upload(&self, path: &str) -> Result<std::path::PathBuf, ToolError> {
         let workspace = self.sessions.setup().launcher.workspace.clone();
-        let (directory, path) = (self.open.private.uploads(), path.to_owned());
+        let private = &self.open.private;
+        let (directory, path) = (private.uploads_handle(), path.to_owned());
         let staging = move || crate::uploads::stage(&workspace, &path, &directory);
-        let staged = tokio::task::spawn_blocking(staging).await;
-        staged.unwrap_or_else(|_| Err(ToolError::trusted("the file was not copied; try again")))
+        match tokio::task::spawn_blocking(staging).await {
+            Ok(staged) => Ok(private.uploads().join(staged?)),
+            Err(_) => Err(ToolError::trusted("the file was not copied; try again")),
+        }
     }
 
     /// What was refused to pages since the last call, as far as it concerns a host.
@@ -128,7 +131,7 @@ impl Visit {
         };
         for download in finished {
             let workspace = self.sessions.setup().launcher.workspace.clone();
-            let directory = self.open.private.downloads();
+            let directory = self.open.private.downloads_handle();
             let saving = move || download.save(&directory, &workspace);
             if let Ok(text) = tokio::task::spawn_blocking(saving).await {
                 self.browser().tabs().notices.add(text);

@@ -124,9 +124,9 @@ async fn links_are_listed_once_each() {
 async fn a_page_of_fifty_megabytes_is_read_at_its_beginning() {
     let bench = Bench::new().await;
     let page = bench
-        .show("<h1>Large</h1><p>the beginning</p><div id=rest></div>")
+        .show("<h1>Large</h1><p>the beginning</p><script id=rest type=application/json></script>")
         .await;
-    let script = "rest.textContent = 'x '.repeat(25 << 20); 0";
+    let script = "rest.textContent = 'x'.repeat(50 << 20); 0";
     page.evaluate(page.session(), &page.main_frame(), script)
         .await
         .unwrap();

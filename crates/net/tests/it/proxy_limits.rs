@@ -74,35 +74,38 @@ async fn a_tunnel_ends_where_the_bytes_of_the_turn_end_in_either_direction() {
 
 #[tokio::test]
 async fn silence_ends_tunnels_and_responses() {
-    let limits = EgressLimits {
-        idle_time: Duration::from_millis(100),
-        tunnel_idle_time: Duration::from_millis(100),
-        request_time: Duration::from_millis(200),
-        ..EgressLimits::default()
-    };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         let mut kept = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
             if kept.len() == 1 {
-                let _ = stream
-                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-                    .await;
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc";
+                let _ = stream.write_all(answer).await;
             }
             kept.push(stream);
         }
     });
-    let (proxy, _handle) = serve(
-        limited(&[&address.to_string()], &[], &[], limits),
-        None,
-        budget(),
-    );
+    // Each limit alone is short, so that a loaded machine does not meet another one first.
+    let (short, long) = (Duration::from_millis(100), Duration::from_secs(60));
+    let with = |tunnel_idle_time, idle_time, request_time| {
+        let limits = EgressLimits {
+            tunnel_idle_time,
+            idle_time,
+            request_time,
+            ..EgressLimits::default()
+        };
+        let egress = limited(&[&address.to_string()], &[], &[], limits);
+        serve(egress, None, budget())
+    };
+    let get = format!("GET http://{address}/ HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (proxy, _handle) = with(short, long, long);
     let answer = say(proxy, &format!("CONNECT {address} HTTP/1.1\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    let get = format!("GET http://{address}/ HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (proxy, _handle) = with(long, short, long);
     let answer = say(proxy, &get).await;
     assert!(answer.ends_with("abc"), "{answer}");
+    let (proxy, _handle) = with(long, long, short);
     let answer = say(proxy, &get).await;
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
 }

@@ -4,7 +4,7 @@
 //! nothing. What the proxy refused is told with the result.
 
 use lango_core::Caller;
-use lango_net::{Budgets, Egress, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal};
+use lango_net::{Egress, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal};
 use lango_sandbox::{Child, PROXY_PORT};
 use std::ffi::OsString;
 use std::io;
@@ -28,10 +28,8 @@ const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// What commands with [`Network::Proxied`](lango_sandbox::Network::Proxied) may contact.
 #[derive(Debug, Clone)]
 pub struct CommandProxy {
-    /// The rules for every connection.
+    /// The rules for every connection, and what a turn may use of the network.
     pub egress: Egress,
-    /// What a turn may use of the network.
-    pub budgets: Budgets,
     /// The only hosts that commands may contact.
     pub hosts: Vec<HostPattern>,
 }
@@ -46,7 +44,7 @@ impl CommandProxy {
         let listeners = child.listeners().await?;
         let options = ProxyOptions {
             only_hosts: Some(self.hosts.clone()),
-            budget: self.budgets.of(&caller.session, &caller.turn),
+            budget: self.egress.budgets().of(&caller.session, &caller.turn),
         };
         Proxy::serve(listeners.proxy, self.egress.clone(), options)
     }

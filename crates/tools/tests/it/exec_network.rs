@@ -3,7 +3,7 @@
 
 use crate::command_bench::{Ask, CommandBench};
 use lango_core::{Caller, TurnId};
-use lango_net::{Budgets, Egress, EgressLimits, EgressRules, HostPattern};
+use lango_net::{Egress, EgressLimits, EgressRules, HostPattern};
 use lango_testkit::tool::caller;
 use lango_tools::CommandProxy;
 use serde_json::json;
@@ -43,8 +43,7 @@ fn bench(listed: &[String], allowed: &[String], limits: EgressLimits) -> Command
     };
     CommandBench::with(Ask {
         proxy: Some(CommandProxy {
-            egress: Egress::new(rules, limits.clone()),
-            budgets: Budgets::new(limits),
+            egress: Egress::new(rules, limits),
             hosts: hosts(listed),
         }),
         ..Ask::default()

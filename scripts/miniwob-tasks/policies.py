@@ -1,5 +1,9 @@
 """All tasks with their policies."""
 
+import policies_apps
 import policies_click
+import policies_drawing
+import policies_fields
 
-TASKS = dict(sorted((policies_click.TASKS).items()))
+TASKS = policies_apps.TASKS | policies_click.TASKS | policies_drawing.TASKS | policies_fields.TASKS
+TASKS = dict(sorted(TASKS.items()))

@@ -2,6 +2,8 @@
 
 import re
 
+from view import step
+
 
 def click_named(view):
     """Clicks the thing that the utterance names in quotes, opening sections and tabs until it is there."""
@@ -71,16 +73,12 @@ def click_dialog(view):
 
 
 def click_menu(view):
-    """Opens the menus on the path one after the other."""
-    path = re.search(r"Select (.*)", view.task)[1].split(">")
+    """Hovers over the items on the path until the last one is there."""
+    *path, last = re.search(r"Select (.*)", view.task)[1].split(">")
     for name in path:
-        yield from view.click(view.one("menuitem", name=name))
-
-
-def click_menu_button(view):
-    yield from view.click(view.one("button", name="Menu"))
-    name = view.quoted()[-1]
-    yield from view.click(view.one("menuitem", "item", where=lambda item: name in item.name))
+        yield from view.act(step("hover", view.one("menuitem", name=name)))
+        yield from view.look()
+    yield from view.click(view.one("menuitem", name=last))
 
 
 def choose_from_list(view):
@@ -102,11 +100,6 @@ def find_greatest(view):
     yield from view.submit()
 
 
-def ascending_numbers(view):
-    numbers = sorted(view.all("text"), key=lambda item: int(item.name))
-    yield from view.click(*numbers)
-
-
 def odd_or_even(view):
     for index, number in enumerate(view.texts):
         name = "Even" if int(number) % 2 == 0 else "Odd"
@@ -116,23 +109,30 @@ def odd_or_even(view):
 
 def generate_number(view):
     """Generates until the number is as wanted."""
-    compare, limit = re.search(r"(greater|less) than (\d+)", view.task).groups()
+    limit = re.search(r"(greater|less) than (\d+)", view.task)
+    parity = 1 if " odd " in view.task else 0
     for _ in range(60):
         yield from view.click(view.one("button", name="Generate"))
+        yield from view.look()
         number = int(view.texts[-1])
-        if (number > int(limit)) == (compare == "greater") and number != int(limit):
+        if limit:
+            is_good = number > int(limit[2]) if limit[1] == "greater" else number < int(limit[2])
+        else:
+            is_good = number % 2 == parity
+        if is_good:
             return (yield from view.submit())
 
 
 def buy_ticket(view):
     """Compares durations or prices, whichever the utterance asks for."""
     buttons = view.all("button")
-    if "price" in view.task or "cheap" in view.task:
-        costs = [item.number() for item in buttons]
-    else:
+    if "duration" in view.task:
         hours = [re.match(r"(\d+)h (\d+)m", text) for text in view.texts]
         costs = [int(found[1]) * 60 + int(found[2]) for found in hours if found]
-    yield from view.click(buttons[costs.index(min(costs))])
+    else:
+        costs = [item.number() for item in buttons]
+    best = max if re.search("longest|most expensive|highest", view.task) else min
+    yield from view.click(buttons[costs.index(best(costs))])
 
 
 def phone_book(view):
@@ -147,10 +147,15 @@ def phone_book(view):
 
 
 def order_food(view):
-    items = view.items
-    for name in re.search(r": (.*)", view.task)[1].split(", "):
-        at = next(index for index, item in enumerate(items) if item.name == name and index)
-        yield from view.click(next(item for item in items[at:] if item.name == "+"))
+    items = view.items[1:]
+    if ": " in view.task:
+        names = re.search(r": (.*)", view.task)[1].split(", ")
+        wanted = [index for index, item in enumerate(items) if item.name in names]
+    else:
+        count, kind = re.search(r"Order (\d+) items that are (.*)", view.task).groups()
+        wanted = [index for index, item in enumerate(items) if item.role == "image" and item.name == kind][: int(count)]
+    pluses = [next(item for item in items[index:] if item.name == "+") for index in wanted]
+    yield from view.click(*pluses)
     yield from view.submit("Order!")
 
 
@@ -169,7 +174,6 @@ def navigate_tree(view):
 
 
 TASKS = {
-    "ascending-numbers": ascending_numbers,
     "buy-ticket": buy_ticket,
     "choose-list": choose_from_list,
     "click-button": click_named,
@@ -183,7 +187,6 @@ TASKS = {
     "click-dialog-2": click_dialog,
     "click-link": click_named,
     "click-menu": click_menu,
-    "click-menu-2": click_menu_button,
     "click-option": check_named,
     "click-pie": click_pie,
     "click-scroll-list": choose_from_list,

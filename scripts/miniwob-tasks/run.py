@@ -12,6 +12,9 @@ from pages import PageServer
 from policies import TASKS
 from view import View
 
+# Most tasks reward 1 or -1. Those that measure distances or angles cannot be solved exactly on whole pixels.
+SOLVED = 0.9
+
 CONFIG = """
 [agent]
 multiAgent = false
@@ -41,7 +44,7 @@ def episodes(view, task, solve, pages, seeds, failures):
         view.read(output)
         try:
             yield from solve(view)
-        except (LookupError, ValueError, AttributeError, TypeError) as problem:
+        except (LookupError, ValueError, AttributeError, TypeError, RuntimeError) as problem:
             failures.append((seed, f"{type(problem).__name__}: {problem}"))
         # The reward travels by itself; the page may still be sending it.
         for _ in range(20):
@@ -65,7 +68,7 @@ def run_task(lango, task, solve, seeds, show):
         )
         if ended.returncode != 0 or show:
             print(ended.stdout[-2000:], ended.stderr[-2000:])
-    solved = [seed for seed in seeds if pages.rewards.get((task, seed), 0) > 0.99]
+    solved = [seed for seed in seeds if pages.rewards.get((task, seed), 0) >= SOLVED]
     pages.server.shutdown()
     model.server.shutdown()
     return solved, failures, model.calls

@@ -7,6 +7,7 @@ mod mouse;
 mod site;
 mod step;
 mod target;
+mod text;
 
 pub(crate) use site::site_of;
 pub use step::{Action, Button, Step};
@@ -79,6 +80,13 @@ impl Page {
                 cut(&one_line(&step.values.join(", ")), 100)
             )),
             Action::Scroll if element.is_none() => text.push_str(" the page"),
+            Action::Highlight => {
+                let marked = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
+                text.push_str(&format!(" {}", quote(&marked)));
+                if element.is_some() {
+                    text.push_str(" in");
+                }
+            }
             _ => {}
         }
         if let Some(element) = element {
@@ -116,6 +124,7 @@ impl Page {
             }
             Action::Drag => self.drag_element(needed()?, step).await?,
             Action::Scroll => return self.scroll(element, step).await,
+            Action::Highlight => return self.highlight(element, step.text()?).await,
             Action::Upload => {
                 if files.is_empty() {
                     return Err(step.lacks("values"));
@@ -150,12 +159,13 @@ impl Page {
     }
 
     async fn drag_element(&self, element: &Element, step: &Step) -> Result<(), BrowserError> {
+        let grip = point(step.from_x, step.from_y);
         let (from, to) = match &step.to {
             Some(handle) => {
                 let target = self.element(handle)?;
                 // The target first: finding it may scroll.
                 self.locate(&target, None).await?;
-                let from = self.locate(element, None).await?;
+                let from = self.locate(element, grip).await?;
                 (from, self.locate(&target, offset(step)).await?)
             }
             None => {
@@ -165,7 +175,7 @@ impl Page {
                 ) else {
                     return Err(step.lacks("to"));
                 };
-                let from = self.locate(element, None).await?;
+                let from = self.locate(element, grip).await?;
                 let to = Point {
                     x: from.x + right,
                     y: from.y + down,
@@ -222,7 +232,11 @@ impl Page {
 }
 
 fn offset(step: &Step) -> Option<(f64, f64)> {
-    match (step.x, step.y) {
+    point(step.x, step.y)
+}
+
+fn point(x: Option<f64>, y: Option<f64>) -> Option<(f64, f64)> {
+    match (x, y) {
         (None, None) => None,
         (x, y) => Some((x.unwrap_or(0.0), y.unwrap_or(0.0))),
     }

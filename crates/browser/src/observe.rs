@@ -6,6 +6,7 @@
 //! shown before ([`changes`]).
 
 mod changes;
+mod clip;
 mod describe;
 mod items;
 mod lines;
@@ -64,6 +65,8 @@ pub struct Observation {
     pub text: String,
     /// The absolute addresses of the links in it.
     pub links: Vec<Arc<str>>,
+    /// Whether nothing changed since the last look.
+    pub is_same: bool,
 }
 
 /// What was found on a page.

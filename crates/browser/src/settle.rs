@@ -1,5 +1,6 @@
 //! When a page counts as settled: it is loaded, the network was quiet for half a second, and the document did not change
-//! for a tenth. A page that never gets there is taken as it is after ten seconds.
+//! for a tenth. A page that never gets there is taken as it is: after ten seconds if it still loads, after two if only its
+//! content keeps moving, such as a clock or an animation without end.
 
 use crate::{BrowserError, Page};
 use std::time::{Duration, Instant};
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 const QUIET_NETWORK: Duration = Duration::from_millis(500);
 /// How long the document must stay as it is, in milliseconds.
 const QUIET_DOCUMENT_MS: u64 = 100;
+/// How long a document may keep changing without the network.
+const RESTLESS: Duration = Duration::from_secs(2);
 /// When a page is taken as it is.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -32,11 +35,18 @@ impl Page {
             if left.is_zero() || !self.wait_for_network(left).await? {
                 return Ok(self.unsettled());
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let started = Instant::now();
+            let left = end.saturating_duration_since(started).min(RESTLESS);
             let before = self.document();
             let is_quiet = self.wait_for_document(left).await?;
-            if is_quiet && before == self.document() && self.is_network_quiet() {
+            if before != self.document() || !self.is_network_quiet() {
+                continue;
+            }
+            if is_quiet {
                 return Ok(Settled { pending: None });
+            }
+            if started.elapsed() >= RESTLESS {
+                return Ok(self.unsettled());
             }
         }
     }

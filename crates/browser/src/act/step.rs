@@ -10,9 +10,10 @@ use serde::Deserialize;
 pub struct Step {
     /// What to do.
     pub action: Action,
-    /// The element, such as `e12`; not needed for scroll (then the page) and press (then what has the focus).
+    /// The element, such as `e12`; not needed for scroll and highlight (then the page) and press (then what has the focus).
     pub handle: Option<String>,
-    /// type: the text. press: the keys, such as `Enter` or `Control+A`. select: the option's label or value.
+    /// type: the text. press: the keys, such as `Enter` or `Control+A`. select: the option's label or value. highlight: the
+    /// text to mark, as it is on the page.
     pub text: Option<String>,
     /// select: several options; upload: files of the workspace.
     #[serde(default)]
@@ -23,6 +24,10 @@ pub struct Step {
     pub x: Option<f64>,
     /// The same from the top, or downwards.
     pub y: Option<f64>,
+    /// drag: where to take hold of the element, from its left edge in pixels; its middle if not given.
+    pub from_x: Option<f64>,
+    /// The same from the top.
+    pub from_y: Option<f64>,
     /// scroll: how many screens down; negative is up; 1 if not given.
     pub screens: Option<f64>,
     /// type: add to what is in the field instead of replacing it.
@@ -59,6 +64,7 @@ pub enum Action {
     Scroll,
     Upload,
     Focus,
+    Highlight,
 }
 
 /// Which click.
@@ -79,6 +85,11 @@ impl Action {
         matches!(self, Self::Hover | Self::Scroll)
     }
 
+    /// Whether pages commonly wait a moment before they react to it.
+    pub(crate) fn is_answered_late(self) -> bool {
+        matches!(self, Self::Type | Self::Press | Self::Hover)
+    }
+
     /// Its name in arguments.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -93,6 +104,7 @@ impl Action {
             Self::Scroll => "scroll",
             Self::Upload => "upload",
             Self::Focus => "focus",
+            Self::Highlight => "highlight",
         }
     }
 }

@@ -15,6 +15,7 @@ const SCRIPT_TIME: Duration = Duration::from_secs(5);
 const FUNCTIONS: &str = concat!(
     include_str!("target.js"),
     include_str!("fields.js"),
+    include_str!("text.js"),
     include_str!("../extract/html.js")
 );
 
@@ -194,7 +195,11 @@ impl Page {
     }
 
     /// A place in the window of an element's frame as one in the main frame's, if nothing covers the frames between.
-    async fn to_window(&self, element: &Element, point: Point) -> Result<Point, BrowserError> {
+    pub(super) async fn to_window(
+        &self,
+        element: &Element,
+        point: Point,
+    ) -> Result<Point, BrowserError> {
         let frames = self.frames().await?;
         let find = |id: &Arc<str>| frames.iter().find(|frame| frame.id == *id);
         let mut point = point;

@@ -4,7 +4,7 @@ use super::print::{cut, one_line, quote};
 use super::roles::{Form, Role, is_scroller, is_shape};
 use super::scene::Scene;
 use super::semantics::{Meaning, Semantics};
-use super::snapshot::{Node, NodeKind};
+use super::snapshot::{Layout, Node, NodeKind};
 use serde_json::Value;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 const LONGEST_NAME: usize = 120;
 /// The longest value of a field, in bytes.
 const LONGEST_VALUE: usize = 80;
+/// The longest value of a field that is looked into, in bytes.
+const LONGEST_WHOLE_VALUE: usize = 6000;
 /// The longest address of a link that is printed whole, in bytes.
 const LONGEST_LINK: usize = 60;
 /// So many options of a list are named.
@@ -86,13 +88,25 @@ pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
     matches!(url.scheme(), "http" | "https").then(|| url.as_str().into())
 }
 
-/// What stands after the name of an element: value, options, link, states.
-pub(super) fn details_of(scene: &Scene, semantics: &Semantics, at: usize, role: &Role) -> String {
+/// What stands after the name of an element: value, options, link, states. The value is whole if the element is what is
+/// looked into.
+pub(super) fn details_of(
+    scene: &Scene,
+    semantics: &Semantics,
+    at: usize,
+    role: &Role,
+    is_scope: bool,
+) -> String {
     let node = scene.node(at);
     let unknown = Meaning::default();
     let meaning = semantics.get(&at).unwrap_or(&unknown);
     let mut details = String::new();
-    add_value(&mut details, scene, node, meaning, at, role);
+    let longest = if is_scope {
+        LONGEST_WHOLE_VALUE
+    } else {
+        LONGEST_VALUE
+    };
+    add_value(&mut details, scene, node, meaning, at, role, longest);
     add_link(&mut details, scene, at);
     add_appearance(&mut details, scene, semantics, at, role);
     let tooltip = node.attribute("title").filter(|title| !title.is_empty());
@@ -116,6 +130,7 @@ fn add_value(
     meaning: &Meaning,
     at: usize,
     role: &Role,
+    longest: usize,
 ) {
     if role.name == "heading" {
         let level = meaning.property("level").and_then(Value::as_u64);
@@ -160,7 +175,7 @@ fn add_value(
         let value = if is_password {
             "••••".to_owned()
         } else {
-            cut(&value, LONGEST_VALUE)
+            cut(&value, longest)
         };
         let _ = write!(details, " value={}", quote(&value));
     }
@@ -168,11 +183,12 @@ fn add_value(
         role.name.as_str(),
         "slider" | "spinbutton" | "meter" | "scrollbar"
     ) {
+        let number = |property: &str| meaning.property(property).and_then(Value::as_f64);
+        // A field without limits reports zero for both.
+        let is_limited = number("valuemin") < number("valuemax");
         for (property, attribute) in [("valuemin", "min"), ("valuemax", "max")] {
-            let known = meaning
-                .property(property)
-                .and_then(Value::as_f64)
-                .map(|value| value.to_string());
+            let known = number(property).filter(|_| is_limited);
+            let known = known.map(|value| value.to_string());
             let given = node.attribute(attribute).map(str::to_owned);
             if let Some(value) = given.or(known) {
                 let _ = write!(details, " {attribute}={}", cut(&value, 20));
@@ -281,9 +297,9 @@ fn add_appearance(
     role: &Role,
 ) {
     let node = scene.node(at);
-    let is_drawing = is_shape(&node.tag) || role.name == "canvas";
-    if role.form != Form::Control
-        || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
+    let is_drawing =
+        is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
+    if !role.is_control() || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
     {
         return;
     }
@@ -301,24 +317,9 @@ fn add_appearance(
     let Some(layout) = scene.layout(at) else {
         return;
     };
-    let colour = if is_shape(&node.tag) {
-        &layout.styles.fill
-    } else {
-        &layout.styles.background
-    };
-    let is_plain = matches!(&**colour, "" | "none" | "rgba(0, 0, 0, 0)");
-    if !is_plain && role.name != "canvas" && !is_field {
-        let name = if is_shape(&node.tag) {
-            "fill"
-        } else {
-            "colour"
-        };
-        let given = node.attribute("fill").filter(|_| is_shape(&node.tag));
-        let _ = write!(
-            details,
-            " {name}={}",
-            cut(&given.unwrap_or(colour).replace(' ', ""), 24)
-        );
+    let shape = is_shape(&node.tag);
+    if role.name != "canvas" && !is_field && (!is_drawing || shape) {
+        add_colour(details, node, layout, shape);
     }
     if is_field {
         return;
@@ -329,6 +330,29 @@ fn add_appearance(
         layout.rect.width.round(),
         layout.rect.height.round()
     );
+    if let Some(rect) = scene.nodes[at].rect {
+        let _ = write!(details, " at {},{}", rect.x.round(), rect.y.round());
+    }
+}
+
+/// The colour of a box, or what a shape is filled with, or else its line.
+fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool) {
+    let styles = &layout.styles;
+    let candidates: &[(&str, &Arc<str>)] = match is_shape {
+        true if &*node.tag == "line" => &[("stroke", &styles.stroke)],
+        true => &[("fill", &styles.fill), ("stroke", &styles.stroke)],
+        false => &[("colour", &styles.background)],
+    };
+    let is_plain = |colour: &str| matches!(colour, "" | "none" | "rgba(0, 0, 0, 0)");
+    let seen = candidates.iter().find(|(_, colour)| !is_plain(colour));
+    if let Some((name, colour)) = seen {
+        // The page's own word for it is easier to read.
+        let given = node
+            .attribute(name)
+            .filter(|given| is_shape && !is_plain(given));
+        let colour = given.unwrap_or(colour).replace(' ', "");
+        let _ = write!(details, " {name}={}", cut(&one_line(&colour), 24));
+    }
 }
 
 fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meaning: &Meaning) {
@@ -353,8 +377,21 @@ fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meani
         expanded == Some(false) && &*node.tag != "select",
         "collapsed",
     );
+    let popup = meaning.property("hasPopup").and_then(Value::as_str);
+    let opens = match popup {
+        None | Some("" | "false") => None,
+        Some("true" | "menu") => Some("opens menu"),
+        Some("dialog") => Some("opens dialog"),
+        Some(_) => Some("opens list"),
+    };
+    // A list says by its own role that it opens.
+    state(
+        opens.is_some() && meaning.role != "combobox",
+        opens.unwrap_or_default(),
+    );
     state(meaning.is("selected"), "selected");
     state(meaning.is("required"), "required");
+    state(meaning.is("multiline"), "multiline");
     state(
         meaning.is("readonly") && node.kind == NodeKind::Element && &*node.tag != "progress",
         "read-only",

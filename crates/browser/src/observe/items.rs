@@ -155,7 +155,7 @@ pub(super) fn find(
                         role: role.name.clone(),
                         name,
                         own_text: String::new(),
-                        details: details_of(scene, semantics, at, role),
+                        details: details_of(scene, semantics, at, role, scope == Some(at)),
                         link: link_of(scene, at),
                         is_in_view: place.sight == Sight::InView,
                         distance: distance(scene, at),

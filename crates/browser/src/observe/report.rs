@@ -26,6 +26,7 @@ struct Naming<'a> {
     handles: &'a mut Handles,
     last: &'a mut u32,
     links: Vec<Arc<str>>,
+    is_same: bool,
 }
 
 /// Writes an observation, and remembers what it shows.
@@ -42,12 +43,17 @@ pub(super) fn write(page: &Page, look: &Look, request: &Request<'_>) -> Observat
             handles,
             last,
             links: Vec::new(),
+            is_same: false,
         };
         let text = naming.write(&header, request, &is_chosen);
-        (text, naming.links)
+        (text, naming.links, naming.is_same)
     });
-    let (text, links) = written.unwrap_or_default();
-    Observation { text, links }
+    let (text, links, is_same) = written.unwrap_or_default();
+    Observation {
+        text,
+        links,
+        is_same,
+    }
 }
 
 struct Header<'a> {
@@ -208,6 +214,7 @@ impl Naming<'_> {
             .iter()
             .filter(|change| !change.text.is_empty())
             .count();
+        self.is_same = told == 0;
         text.push_str(if told == 0 {
             "[nothing changed since the last look]\n"
         } else {

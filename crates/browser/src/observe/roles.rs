@@ -40,6 +40,7 @@ pub(super) struct Roles {
 /// Finds out what each node of a scene is.
 pub(super) fn assign(scene: &Scene, semantics: &Semantics) -> Roles {
     let labels = labels_of_controls(scene);
+    let drawings = reacting_drawings(scene);
     let count = scene.nodes.len();
     let mut roles: Vec<Option<Role>> = Vec::with_capacity(count);
     for at in 0..count {
@@ -52,7 +53,8 @@ pub(super) fn assign(scene: &Scene, semantics: &Semantics) -> Roles {
             roles[at] = Role::new(Form::Section, "area");
         } else if roles[at].as_ref().is_none_or(Role::is_vague)
             && !labels.contains(&at)
-            && let Some(form) = reacting_form(scene, semantics.get(&at), at, controls_below[at])
+            && let Some(form) =
+                reacting_form(scene, semantics.get(&at), at, controls_below[at], &drawings)
         {
             roles[at] = Some(Role {
                 form,
@@ -127,7 +129,7 @@ fn role_of_tag_first(scene: &Scene, at: usize) -> Option<Role> {
             _ => None,
         },
         "iframe" | "frame" => Role::new(Form::Section, "frame"),
-        "canvas" => Role::new(Form::Control, "canvas"),
+        "canvas" if !lets_pointer_through(scene, at) => Role::new(Form::Control, "canvas"),
         "video" | "audio" => Role::new(Form::Control, &node.tag),
         _ => match node.attribute("contenteditable") {
             Some("" | "true" | "plaintext-only") => Role::new(Form::Control, "textbox"),
@@ -213,6 +215,7 @@ fn reacting_form(
     meaning: Option<&Meaning>,
     at: usize,
     controls_below: usize,
+    drawings: &HashSet<usize>,
 ) -> Option<Form> {
     let (place, node) = (&scene.nodes[at], scene.node(at));
     let is_shown = matches!(place.sight, Sight::InView | Sight::Reachable);
@@ -229,9 +232,16 @@ fn reacting_form(
     }
     let is_draggable = node.attribute("draggable") == Some("true");
     let is_focusable = node.attribute("tabindex") == Some("0") && controls_below == 0;
-    let is_shape = is_shape(&node.tag) && is_in_clickable_drawing(scene, at);
-    if !(node.is_clickable || place.starts_pointer || is_draggable || is_focusable || is_shape) {
+    let is_drawn = is_shape(&node.tag)
+        && drawing_of(scene, at).is_some_and(|drawing| drawings.contains(&drawing));
+    let is_listened_to = node.is_clickable || is_item_of_listening_list(scene, at);
+    let reacts = is_listened_to || place.starts_pointer || place.is_grip;
+    if !(reacts || is_draggable || is_focusable || is_drawn) {
         return None;
+    }
+    // Any point of a drawing may be meant, not only those of its shapes.
+    if &*node.tag == "svg" && controls_below > 0 && node.is_clickable {
+        return Some(Form::OpenControl);
     }
     if controls_below == 0 {
         let is_large = place.rect.is_some_and(|rect| {
@@ -261,7 +271,16 @@ fn reacting_name(scene: &Scene, at: usize) -> String {
     if node.is_clickable || scene.nodes[at].starts_pointer {
         return "clickable".to_owned();
     }
+    if scene.nodes[at].is_grip {
+        return "grip".to_owned();
+    }
     "element".to_owned()
+}
+
+fn lets_pointer_through(scene: &Scene, at: usize) -> bool {
+    scene
+        .layout(at)
+        .is_some_and(|layout| &*layout.styles.pointer_events == "none")
 }
 
 /// Whether its content moves inside it.
@@ -292,17 +311,43 @@ pub(super) fn is_shape(tag: &str) -> bool {
     )
 }
 
-fn is_in_clickable_drawing(scene: &Scene, at: usize) -> bool {
+/// The drawings of which a part listens to the pointer. In those the other shapes matter too: as targets, or to compare.
+fn reacting_drawings(scene: &Scene) -> HashSet<usize> {
+    (0..scene.nodes.len())
+        .filter(|at| scene.node(*at).is_clickable || scene.nodes[*at].starts_pointer)
+        .filter_map(|at| match &*scene.node(at).tag {
+            "svg" => Some(at),
+            tag if is_shape(tag) => drawing_of(scene, at),
+            _ => None,
+        })
+        .filter(|drawing| !is_inside_control(scene, *drawing))
+        .collect()
+}
+
+/// The drawing that a shape is part of.
+fn drawing_of(scene: &Scene, at: usize) -> Option<usize> {
     let mut parent = scene.nodes[at].parent;
     while let Some(above) = parent {
-        let node = scene.node(above);
-        match &*node.tag {
-            "g" => parent = scene.nodes[above].parent,
-            "svg" => return node.is_clickable && !is_inside_control(scene, above),
-            _ => return false,
+        match &*scene.node(above).tag {
+            "svg" => return Some(above),
+            "g" | "a" => parent = scene.nodes[above].parent,
+            _ => return None,
         }
     }
-    false
+    None
+}
+
+/// Whether an item belongs to a list that listens for all of its items, such as one that can be sorted.
+fn is_item_of_listening_list(scene: &Scene, at: usize) -> bool {
+    let Some(parent) = scene.nodes[at].parent else {
+        return false;
+    };
+    let list = scene.node(parent);
+    let is_item = matches!(
+        (&*list.tag, &*scene.node(at).tag),
+        ("ul" | "ol" | "menu", "li") | ("table" | "tbody", "tr")
+    );
+    is_item && list.is_clickable
 }
 
 fn is_inside_control(scene: &Scene, at: usize) -> bool {

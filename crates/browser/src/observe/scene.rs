@@ -1,6 +1,7 @@
 //! All documents of a page as one list of nodes in reading order, each with its place in the viewport and whether it can be
 //! seen. Frames stand below the elements that show them, also those with processes of their own.
 
+use super::clip::Clip;
 use super::snapshot::{Document, Layout, Node, NodeKind, Rect, capture};
 use crate::handles::NodeKey;
 use crate::{BrowserError, Frame, Page};
@@ -13,8 +14,6 @@ use std::sync::Arc;
 const MOST_NODES: usize = 200_000;
 /// The most bytes of text and attributes of a page that are looked at.
 const MOST_BYTES: usize = 16 << 20;
-/// What lies further to the left or above than this is not meant to be seen.
-const FAR_OUTSIDE: f64 = -5.0;
 
 /// What a page shows.
 #[derive(Debug)]
@@ -40,6 +39,8 @@ pub(super) struct SceneNode {
     pub(super) is_aria_hidden: bool,
     /// The pointer becomes a hand here, but not outside of it.
     pub(super) starts_pointer: bool,
+    /// The pointer says here, but not outside of it, that something can be moved or resized.
+    pub(super) is_grip: bool,
 }
 
 /// Whether a node is seen.
@@ -84,22 +85,8 @@ struct Inherited {
     is_transparent: bool,
     is_aria_hidden: bool,
     is_pointer: bool,
+    is_grip: bool,
 }
-
-#[derive(Clone, Copy)]
-struct Clip {
-    /// Cut off for good, such as by `overflow: hidden`.
-    hard: Rect,
-    /// Can be scrolled to.
-    soft: Rect,
-}
-
-const EVERYWHERE: Rect = Rect {
-    x: f64::MIN / 4.0,
-    y: f64::MIN / 4.0,
-    width: f64::MAX / 2.0,
-    height: f64::MAX / 2.0,
-};
 
 impl Scene {
     /// Captures a page.
@@ -223,7 +210,7 @@ impl Scene {
     pub(crate) fn text_below(&self, at: usize, limit: usize) -> String {
         let mut text = String::new();
         for below in at..self.nodes[at].end {
-            if text.len() >= limit {
+            if text.trim_start().len() >= limit {
                 break;
             }
             let node = self.node(below);
@@ -282,6 +269,7 @@ impl Scene {
                 sight: Sight::Hidden,
                 is_aria_hidden: false,
                 starts_pointer: false,
+                is_grip: false,
             });
             places.push(place);
             let content = node.content;
@@ -323,6 +311,7 @@ impl Scene {
             place.sight = own.sight;
             place.is_aria_hidden = own.passed_on.is_aria_hidden;
             place.starts_pointer = own.passed_on.is_pointer && !above.is_pointer;
+            place.is_grip = own.passed_on.is_grip && !above.is_grip;
             inherited.push(own.passed_on);
         }
     }
@@ -337,10 +326,7 @@ struct Step {
 
 impl Inherited {
     fn at_top() -> Self {
-        let clip = Clip {
-            hard: EVERYWHERE,
-            soft: EVERYWHERE,
-        };
+        let clip = Clip::nothing();
         Self {
             offset: (0.0, 0.0),
             clip,
@@ -348,6 +334,7 @@ impl Inherited {
             is_transparent: false,
             is_aria_hidden: false,
             is_pointer: false,
+            is_grip: false,
         }
     }
 
@@ -377,6 +364,8 @@ impl Inherited {
                 .parse()
                 .is_ok_and(|opacity: f64| opacity < 0.02);
             passed_on.is_pointer = &*styles.cursor == "pointer";
+            passed_on.is_grip = matches!(&*styles.cursor, "move" | "grab" | "all-scroll")
+                || styles.cursor.ends_with("-resize");
             passed_on.clip = clip.within(layout, rect, &node.tag);
             if !matches!(&*styles.position, "" | "static") {
                 passed_on.positioned_clip = passed_on.clip;
@@ -393,73 +382,13 @@ impl Inherited {
         };
         if matches!(&*node.tag, "iframe" | "frame" | "object" | "embed") {
             passed_on.offset = (rect.x + layout.border.0, rect.y + layout.border.1);
-            let inside = Clip {
-                hard: clip.hard,
-                soft: clip.soft.intersect(rect),
-            };
+            let inside = clip.scrolled_in(rect);
             (passed_on.clip, passed_on.positioned_clip) = (inside, inside);
         }
         Step {
             rect: Some(rect),
             sight,
             passed_on,
-        }
-    }
-}
-
-impl Clip {
-    fn within(self, layout: &Layout, rect: Rect, tag: &str) -> Self {
-        let styles = &layout.styles;
-        // What the root cuts off is the viewport, which scrolls.
-        if matches!(tag, "html" | "body") {
-            return self;
-        }
-        let overflow = [&*styles.overflow_x, &*styles.overflow_y];
-        if overflow
-            .iter()
-            .any(|value| matches!(*value, "hidden" | "clip"))
-            && !overflow.contains(&"auto")
-        {
-            Self {
-                hard: self.hard.intersect(rect),
-                soft: self.soft.intersect(rect),
-            }
-        } else if overflow
-            .iter()
-            .any(|value| matches!(*value, "auto" | "scroll"))
-        {
-            Self {
-                soft: self.soft.intersect(rect),
-                ..self
-            }
-        } else {
-            self
-        }
-    }
-
-    fn sight(self, rect: Rect, is_transparent: bool, viewport: Viewport) -> Sight {
-        let touches = |area: Rect| {
-            // An empty box inside counts: its content may hang out.
-            let cut = rect.intersect(area);
-            let is_dot = area.width <= 1.5 && area.height <= 1.5;
-            cut.width >= 0.0 && cut.height >= 0.0 && !area.is_empty() && !is_dot
-        };
-        let is_outside = rect.x + rect.width < FAR_OUTSIDE
-            || rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE;
-        let screen = Rect {
-            x: 0.0,
-            y: 0.0,
-            width: viewport.width,
-            height: viewport.height,
-        };
-        if is_outside || !touches(self.hard) {
-            Sight::Hidden
-        } else if is_transparent {
-            Sight::Transparent
-        } else if !rect.intersect(self.soft).intersect(screen).is_empty() {
-            Sight::InView
-        } else {
-            Sight::Reachable
         }
     }
 }

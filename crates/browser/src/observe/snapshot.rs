@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How long a capture may take.
 const CAPTURE_TIME: Duration = Duration::from_secs(15);
 /// The styles that are captured, in the order of [`Styles`].
-const STYLES: [&str; 9] = [
+const STYLES: [&str; 11] = [
     "display",
     "visibility",
     "opacity",
@@ -22,6 +22,8 @@ const STYLES: [&str; 9] = [
     "position",
     "fill",
     "background-color",
+    "stroke",
+    "pointer-events",
 ];
 
 /// A rectangle in CSS pixels.
@@ -95,6 +97,8 @@ pub(super) struct Styles {
     pub(super) position: Arc<str>,
     pub(super) fill: Arc<str>,
     pub(super) background: Arc<str>,
+    pub(super) stroke: Arc<str>,
+    pub(super) pointer_events: Arc<str>,
 }
 
 #[derive(Deserialize)]
@@ -273,6 +277,8 @@ fn add_layout<'a>(
                     position: style(6),
                     fill: style(7),
                     background: style(8),
+                    stroke: style(9),
+                    pointer_events: style(10),
                 },
                 border: (client.x, client.y),
                 overflow_height: scrolled.height - client.height,

@@ -4,7 +4,7 @@ use super::navigate::expect_inspected;
 use super::observe::look;
 use crate::act::site_of;
 use crate::sessions::{Need, Visit};
-use crate::{BrowserError, ObserveOptions, ObservedExtent, Page, Sessions, Step};
+use crate::{Action, BrowserError, ObserveOptions, ObservedExtent, Page, Sessions, Step};
 use lango_core::{
     Caller, Declaration, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
 };
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DESCRIPTION: &str = "Acts on the page of the active tab: click, type, press keys, select, check, hover, drag, \
-    scroll, upload. Elements are named by the handles of browser_observe. Several steps are carried out one after the \
+    scroll, upload, highlight text. Elements are named by the handles of browser_observe. Several steps are carried out one after the \
     other, until one fails or the page goes to another site; give steps together only if you know that each one will \
     work. The result says what changed, so that you need not observe again.";
 
@@ -27,6 +27,8 @@ const CHANGE_TOKENS: usize = 400;
 const NEW_PAGE_TOKENS: usize = 1000;
 /// How long a page may take to come to rest after a step, unless it loads another document.
 const STEP_TIME: Duration = Duration::from_secs(4);
+/// How late pages react: suggestions come 300 ms after the last key, submenus and tooltips as long after the pointer.
+const LATE_REACTION: Duration = Duration::from_millis(350);
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -136,13 +138,29 @@ async fn carry_out(
         tokens: Some(tokens),
         extent: ObservedExtent::Changes,
     };
-    match look(visit, &options).await {
-        Ok(changes) => text.push_str(&changes),
+    let last = steps.last().map(|step| step.action);
+    if last.is_some_and(Action::is_answered_late) {
+        wait_for_late_reaction(page).await?;
+    }
+    let mut seen = look(visit, &options).await;
+    if seen.as_ref().is_ok_and(|seen| seen.is_same) && !last.is_some_and(Action::is_answered_late) {
+        wait_for_late_reaction(page).await?;
+        seen = look(visit, &options).await;
+    }
+    match seen {
+        Ok(changes) => text.push_str(&changes.text),
         Err(error) => {
             let _ = writeln!(text, "[the page cannot be looked at: {error}]");
         }
     }
     Ok(text)
+}
+
+/// Gives a page time to react that waits for the end of typing, or for the pointer to stay.
+async fn wait_for_late_reaction(page: &Page) -> Result<(), BrowserError> {
+    tokio::time::sleep(LATE_REACTION).await;
+    page.settle_within(STEP_TIME).await?;
+    Ok(())
 }
 
 async fn carry_out_one(
@@ -170,7 +188,7 @@ async fn carry_out_one(
 
 async fn stage(visit: &Visit, step: &Step) -> Result<Vec<PathBuf>, BrowserError> {
     let mut files = Vec::new();
-    if step.action == crate::Action::Upload {
+    if step.action == Action::Upload {
         for path in &step.values {
             let staged = visit.stage_upload(path).await;
             files.push(staged.map_err(|error| BrowserError::Argument {

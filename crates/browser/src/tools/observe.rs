@@ -1,7 +1,7 @@
 //! `browser_observe`: what is on the page, with handles to act on.
 
 use crate::sessions::{Need, Visit};
-use crate::{BrowserError, ObserveOptions, ObservedExtent, Sessions};
+use crate::{BrowserError, Observation, ObserveOptions, ObservedExtent, Sessions};
 use lango_core::{Declaration, Effect, Risk, Subject, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,13 +52,16 @@ async fn observe(visit: &Visit, arguments: ObserveArguments) -> Result<String, B
         tokens: arguments.budget,
         extent,
     };
-    look(visit, &options).await
+    Ok(look(visit, &options).await?.text)
 }
 
 /// Looks at the active page, and remembers the links that are shown.
-pub(super) async fn look(visit: &Visit, options: &ObserveOptions) -> Result<String, BrowserError> {
+pub(super) async fn look(
+    visit: &Visit,
+    options: &ObserveOptions,
+) -> Result<Observation, BrowserError> {
     let page = visit.page()?;
     let observation = page.observe(options).await?;
     visit.add_seen_links(&page, observation.links.iter().map(|link| &**link));
-    Ok(observation.text)
+    Ok(observation)
 }

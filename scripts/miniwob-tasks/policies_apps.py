@@ -90,8 +90,8 @@ def terminal(view):
     box = view.one("textbox")
     yield from view.type(box, "ls", submit=True)
     yield from view.look()
-    shown = next(item.name for item in view.items[1:] if "user$ ls" in item.name)
-    files = re.search(r"user\$ ls (.*?) user\$", shown)[1].split()
+    at = index_of(view, "user$ ls")
+    files = view.items[at + 1].name.split()
     wanted = next(name for name in files if (name.endswith(extension[1]) if extension else "." not in name))
     yield from view.type(view.one("textbox"), f"rm {wanted}", submit=True)
 

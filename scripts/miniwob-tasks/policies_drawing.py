@@ -3,12 +3,9 @@
 import math
 import re
 
+from colours import rgb
 from view import step
 
-NAMED_COLOURS = {"red": "rgb(255,0,0)", "blue": "rgb(0,0,255)", "olive": "rgb(128,128,0)", "lime": "rgb(0,255,0)"}
-NAMED_COLOURS |= {"black": "rgb(0,0,0)", "white": "rgb(255,255,255)", "grey": "rgb(128,128,128)"}
-NAMED_COLOURS |= {"purple": "rgb(128,0,128)", "orange": "rgb(255,165,0)", "yellow": "rgb(255,255,0)"}
-NAMED_COLOURS |= {"cyan": "rgb(0,255,255)", "pink": "rgb(255,192,203)", "magenta": "rgb(255,0,255)"}
 COLOUR_CHANNELS = {"red": 0, "green": 1, "blue": 2}
 
 
@@ -68,7 +65,7 @@ def click_colour(view):
     """The utterance names the colour, or shows a small box of it."""
     boxes = view.all("clickable", mark=".color")
     name = re.search(r"the (\w+) colored", view.task)
-    wanted = NAMED_COLOURS[name[1]] if name else view.one("clickable", mark="#query-color").colour
+    wanted = rgb(name[1]) if name else view.one("clickable", mark="#query-color").colour
     yield from view.click(next(box for box in boxes if box.colour == wanted))
 
 
@@ -217,7 +214,8 @@ def drag_items(view):
     items = view.all("item")
     at = next(index for index, item in enumerate(items) if item.name == name)
     ordinal = re.search(r"(\d)\w\w position", way)
-    target = int(ordinal[1]) - 1 if ordinal else at + (-1 if "up" in way else 1)
+    moves = {"to the top": 0, "to the bottom": len(items) - 1, "up by one position": at - 1, "down by one position": at + 1}
+    target = int(ordinal[1]) - 1 if ordinal else moves[way]
     yield from drag_item(view, items[at], items[target])
 
 

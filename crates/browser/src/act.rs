@@ -80,7 +80,7 @@ impl Page {
                 cut(&one_line(&step.values.join(", ")), 100)
             )),
             Action::Scroll if element.is_none() => text.push_str(" the page"),
-            Action::Highlight => {
+            Action::Highlight | Action::Wait if step.text.is_some() => {
                 let marked = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
                 text.push_str(&format!(" {}", quote(&marked)));
                 if element.is_some() {
@@ -124,6 +124,7 @@ impl Page {
             }
             Action::Drag => self.drag_element(needed()?, step).await?,
             Action::Scroll => return self.scroll(element, step).await,
+            Action::Wait => return self.wait(element, step).await,
             Action::Highlight => return self.highlight(element, step.text()?).await,
             Action::Upload => {
                 if files.is_empty() {

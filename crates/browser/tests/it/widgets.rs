@@ -149,6 +149,24 @@ async fn text_is_highlighted_word_by_word_across_elements() {
 }
 
 #[tokio::test]
+async fn a_text_that_comes_later_is_waited_for() {
+    let bench = Bench::new().await;
+    look(
+        &bench,
+        "<p id=p>Working</p><script>setTimeout(() => p.textContent = 'All is done', 1500)</script>",
+    )
+    .await;
+    let text = act(&bench, json!({ "action": "wait", "text": "is done" })).await;
+    assert!(text.contains("\"All is done\""), "{text}");
+    let text = act(
+        &bench,
+        json!({ "action": "wait", "text": "never", "seconds": 0.5 }),
+    )
+    .await;
+    assert!(text.contains("not there after 0.5 s"), "{text}");
+}
+
+#[tokio::test]
 async fn suggestions_that_come_late_are_in_the_result_of_typing() {
     let bench = Bench::new().await;
     let seen = look(

@@ -195,3 +195,61 @@ fn reply(status: StatusCode, text: &'static str) -> Reply {
     reply.headers_mut().insert(CONTENT_TYPE, media_type);
     reply
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_sandbox::Policy;
+    use std::net::{Ipv4Addr, SocketAddr};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    async fn ask(address: SocketAddr, line: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        reply
+    }
+
+    #[tokio::test]
+    async fn only_files_of_the_workspace_are_served_and_only_for_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.html"), "the page").unwrap();
+        std::fs::write(folder.path().join("key"), "the key").unwrap();
+        let mut policy = Policy::of(folder.path().to_owned());
+        policy.hidden = vec![folder.path().join("key")];
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let workspace = Workspace::open(policy).unwrap();
+        let _server = FilesServer::serve(listener, workspace).unwrap();
+        let file = ask(address, "GET http://workspace.localhost/a.html").await;
+        assert!(
+            file.starts_with("HTTP/1.1 200") && file.contains("text/html"),
+            "{file}"
+        );
+        assert!(file.ends_with("the page"), "{file}");
+        for (line, status) in [
+            ("HEAD http://workspace.localhost/a.html", "200"),
+            ("GET http://site.test/a.html", "403"),
+            ("GET http://workspace.localhost:8080/a.html", "403"),
+            ("GET /a.html", "403"),
+            ("CONNECT site.test:443", "403"),
+            ("POST http://workspace.localhost/a.html", "405"),
+            ("GET http://workspace.localhost/key", "404"),
+            ("GET http://workspace.localhost/%2e%2e/a.html", "404"),
+            ("GET http://workspace.localhost/%2fetc/passwd", "404"),
+            ("GET http://workspace.localhost/%00", "404"),
+        ] {
+            let reply = ask(address, line).await;
+            assert!(
+                reply.starts_with(&format!("HTTP/1.1 {status}")),
+                "{line}: {reply}"
+            );
+            assert!(
+                !reply.contains("the page") && !reply.contains("the key"),
+                "{line}"
+            );
+        }
+    }
+}

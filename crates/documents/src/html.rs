@@ -43,8 +43,11 @@ pub struct Readable {
     pub was_cut: bool,
 }
 
-/// A page whose content has less than this share of the shown text is a list of other pages: all of it is shown.
-const LEAST_SHARE: f64 = 0.15;
+/// A page whose content has less than the first share of the shown text is a list of other pages: all of it is shown. So is one
+/// whose content is short, in characters, and has less than the second.
+const LEAST_SHARE: f64 = 0.05;
+const SHORT_LENGTH: usize = 200;
+const LEAST_SHARE_OF_SHORT: f64 = 0.15;
 
 /// Reads all text of a page.
 pub fn read_html(html: &str) -> HtmlText {
@@ -80,7 +83,12 @@ pub fn markdown(html: &str, base_url: &str) -> Readable {
 fn selection_of(dom: &Dom, body: usize) -> Selection {
     let main = select(dom, body);
     let outline = outline(dom, body);
-    if (main.length as f64) < LEAST_SHARE * outline.length as f64 {
+    let least = if main.length < SHORT_LENGTH {
+        LEAST_SHARE_OF_SHORT
+    } else {
+        LEAST_SHARE
+    };
+    if (main.length as f64) < least * outline.length as f64 {
         outline
     } else {
         main

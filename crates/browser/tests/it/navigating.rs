@@ -56,6 +56,10 @@ async fn redirects_are_followed_told_and_bounded() {
         .error("browser_navigate", json!({ "url": bench.site.url("loop") }))
         .await;
     assert!(error.contains("the site redirects without end"), "{error}");
+    let inward = json!({ "url": bench.site.url("inward") });
+    let error = bench.error("browser_navigate", inward).await;
+    let refusal = "`10.0.0.1:80` is refused by the entry `*` in `egress.deny`";
+    assert!(error.contains(refusal) && !error.contains('['), "{error}");
     let text = bench.open("refresh").await;
     assert!(text.contains("/inner — Inner"), "{text}");
 }

@@ -89,6 +89,10 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/upload", fixed("Upload", UPLOAD).post(upload))
         .route("/loop", get(|| async { (StatusCode::FOUND, [(LOCATION, "/loop")]) }))
         .route("/away", get(move || async move { (StatusCode::FOUND, [(LOCATION, format!("{other}/inner"))]) }))
+        .route(
+            "/inward",
+            get(|| async { (StatusCode::FOUND, [(LOCATION, "http://10.0.0.1/")]) }),
+        )
         .route("/large", get(large))
         .route("/alerts", fixed("Alerts", "<script>setTimeout(() => { for (;;) alert('again') })</script>"))
         .route("/question", fixed("Question", "<button onclick=\"document.title = confirm('Sure?') ? prompt('Name?', 'none') : 'no'\">Ask</button>"))

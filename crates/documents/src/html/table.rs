@@ -2,7 +2,6 @@
 
 use super::dom::NodeId;
 use super::markdown::Renderer;
-use super::writer::Writer;
 
 /// How many columns and rows a Markdown table has at most; the rest is named at its end.
 const MAX_COLUMNS: usize = 30;
@@ -92,7 +91,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, table: NodeId) {
 
 /// A cell on one line.
 fn cell_text(renderer: &mut Renderer<'_>, cell: NodeId) -> String {
-    let outer = std::mem::replace(&mut renderer.writer, Writer::default());
+    let outer = std::mem::take(&mut renderer.writer);
     renderer.children(cell);
     let inner = std::mem::replace(&mut renderer.writer, outer);
     let (text, links) = inner.finish();

@@ -23,7 +23,9 @@ pub(super) struct Writer {
 }
 
 enum Container {
-    Quote,
+    Quote {
+        is_written: bool,
+    },
     Item {
         marker: String,
         is_written: bool,
@@ -77,7 +79,7 @@ impl Writer {
     }
 
     pub fn start_quote(&mut self) {
-        self.start(Container::Quote);
+        self.start(Container::Quote { is_written: false });
     }
 
     pub fn start_item(&mut self, marker: &str) {
@@ -195,7 +197,8 @@ impl Writer {
             let is_tight = self.was_item && starts_item;
             if !is_tight {
                 let quotes = self.containers.iter();
-                let quotes = quotes.take_while(|one| matches!(one, Container::Quote));
+                let quotes =
+                    quotes.take_while(|one| matches!(one, Container::Quote { is_written: true }));
                 let blank = "> ".repeat(quotes.count());
                 self.out.push_str(blank.trim_end());
                 self.out.push('\n');
@@ -208,7 +211,10 @@ impl Writer {
             }
             for container in &mut self.containers {
                 match container {
-                    Container::Quote => self.out.push_str("> "),
+                    Container::Quote { is_written } => {
+                        *is_written = true;
+                        self.out.push_str("> ");
+                    }
                     Container::Item { marker, is_written } if !*is_written => {
                         *is_written = true;
                         self.out.push_str(marker);

@@ -301,8 +301,12 @@ fn add_appearance(
     let node = scene.node(at);
     let is_drawing = is_shape(&node.tag) || matches!(&*node.tag, "svg" | "canvas");
     let is_wordless = || name_of(scene, semantics, at, role, false).is_empty();
-    let is_plain = role.form == Form::Control && (is_drawing || is_wordless());
-    if !is_plain && !(is_drawing && role.is_control()) {
+    let is_shown = match role.form {
+        Form::Control => is_drawing || is_wordless(),
+        Form::OpenControl => is_drawing,
+        _ => false,
+    };
+    if !is_shown {
         return;
     }
     if !is_drawing {

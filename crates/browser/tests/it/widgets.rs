@@ -173,7 +173,7 @@ async fn suggestions_that_come_late_are_in_the_result_of_typing() {
         &bench,
         "<input aria-label=Country><ul id=list></ul><script>
          let timer; document.querySelector('input').oninput = () => { clearTimeout(timer); timer = setTimeout(() =>
-         list.innerHTML = '<li onclick=1>Egypt</li>', 300); }</script>",
+         list.innerHTML = '<li onclick=1>Egypt</li>', 400); }</script>",
     )
     .await;
     let field = handle(&seen, "textbox \"Country\"");

@@ -302,7 +302,8 @@ fn add_appearance(
     let is_drawing = is_shape(&node.tag) || matches!(&*node.tag, "svg" | "canvas");
     let is_wordless = || name_of(scene, semantics, at, role, false).is_empty();
     let is_plain = role.form == Form::Control && (is_drawing || is_wordless());
-    if !is_plain && !(is_drawing && role.is_control()) {
+    let is_drawn_control = is_drawing && role.is_control();
+    if !(is_plain || is_drawn_control) {
         return;
     }
     if !is_drawing {

@@ -129,11 +129,6 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         prefix = ""
         tools = ["a", "b"]
         formDefaults = true
-        [egress]
-        allow = ["10.0.0.5:80"]
-        deny = ["*"]
-        maxRequests = 20
-        maxBytes = 21
         [browser]
         enabled = true
         path = "/opt/chrome"
@@ -246,10 +241,6 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(git.tools, ["a", "b"]);
     assert_eq!(git.data, ["{workspace}/app.db"]);
     assert_eq!(git.capability.0, some("version control"));
-    let egress = &loaded.settings.egress;
-    assert_eq!(egress.allow.0, ["10.0.0.5:80".parse().unwrap()]);
-    assert_eq!(egress.deny, ["*".parse().unwrap()]);
-    assert_eq!((egress.max_requests, egress.max_bytes), (20, 21));
     let browser = &loaded.settings.browser;
     assert_eq!(browser.enabled, lango_cli::config::BrowserUse::Always);
     assert_eq!(browser.path.as_deref(), Some(Path::new("/opt/chrome")));

@@ -1,7 +1,6 @@
 """Policies for small applications: mail, social media, search, a terminal, an editor, flights, games."""
 
 import re
-import time
 
 from policies_fields import choose_day
 from view import step
@@ -56,7 +55,7 @@ def social_media(view):
         return (yield from view.click(next(item for item in post if item.mark == SOCIAL_MARKS[name])))
     yield from view.click(next(item for item in post if item.mark == ".more"))
     yield from view.look()
-    yield from view.click(view.one(name=name))
+    yield from view.click(view.one(where=lambda item: item.name.startswith(name)))
 
 
 def social_media_posts(view):
@@ -90,8 +89,8 @@ def terminal(view):
     box = view.one("textbox")
     yield from view.type(box, "ls", submit=True)
     yield from view.look()
-    shown = next(item.name for item in view.items[1:] if "user$ ls" in item.name)
-    files = re.search(r"user\$ ls (.*?) user\$", shown)[1].split()
+    at = index_of(view, "user$ ls")
+    files = view.items[at + 1].name.split()
     wanted = next(name for name in files if (name.endswith(extension[1]) if extension else "." not in name))
     yield from view.type(view.one("textbox"), f"rm {wanted}", submit=True)
 
@@ -128,47 +127,10 @@ def highlight_text(view):
     yield from view.submit()
 
 
-LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
-
-
-def tic_tac_toe(view):
-    """Completes its own lines, spoils the other's, and takes the middle and the corners otherwise."""
-    for _ in range(5):
-        board = {int(item.mark[-1]): item for item in view.items if re.fullmatch(r"#ttt-\d", item.mark)}
-        marks = {place: item.details for place, item in board.items()}
-        own = {place for place, details in marks.items() if "mark-x" in details}
-        other = {place for place, details in marks.items() if "mark-o" in details}
-        free = [place for place in (4, 0, 2, 6, 8, 1, 3, 5, 7) if place not in own | other]
-        best = free[0]
-        for line in LINES:
-            left = [place for place in line if place in free]
-            if len(left) == 1 and len(other & set(line)) == 2:
-                best = left[0]
-        for line in LINES:
-            left = [place for place in line if place in free]
-            if len(left) == 1 and len(own & set(line)) == 2:
-                best = left[0]
-        yield from view.click(board[best])
-        if view.all(name="START"):
-            return
-        yield from view.look()
-
-
-def stock_market(view):
-    """Watches the price until it is low enough."""
-    limit = float(re.search(r"less than \$([\d.]+)\.", view.task)[1])
-    for _ in range(100):
-        price = next(float(text.split("$")[1]) for text in view.texts if "$" in text)
-        if price < limit:
-            return (yield from view.click(view.one("button", name="Buy")))
-        yield from view.look()
-
-
 def button_delay(view):
-    seconds = float(re.search(r"wait (\d+) second", view.task)[1])
-    yield from view.click(view.one("button", name="ONE"))
-    time.sleep(seconds)
-    yield from view.click(view.one("button", name="TWO"))
+    seconds = int(re.search(r"wait (\d+) second", view.task)[1])
+    first, second = view.one("button", name="ONE"), view.one("button", name="TWO")
+    yield from view.act(step("click", first), step("wait", seconds=seconds - 0.1), step("click", second))
 
 
 def book_flight(view):
@@ -211,8 +173,6 @@ TASKS = {
     "social-media": social_media,
     "social-media-all": social_media_posts,
     "social-media-some": social_media_posts,
-    "stock-market": stock_market,
     "terminal": terminal,
     "text-editor": text_editor,
-    "tic-tac-toe": tic_tac_toe,
 }

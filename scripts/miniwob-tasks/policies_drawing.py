@@ -3,18 +3,14 @@
 import math
 import re
 
+from colours import rgb
 from view import step
 
-NAMED_COLOURS = {"red": "rgb(255,0,0)", "blue": "rgb(0,0,255)", "olive": "rgb(128,128,0)", "lime": "rgb(0,255,0)"}
-NAMED_COLOURS |= {"black": "rgb(0,0,0)", "white": "rgb(255,255,255)", "grey": "rgb(128,128,128)"}
-NAMED_COLOURS |= {"purple": "rgb(128,0,128)", "orange": "rgb(255,165,0)", "yellow": "rgb(255,255,0)"}
-NAMED_COLOURS |= {"cyan": "rgb(0,255,255)", "pink": "rgb(255,192,203)", "magenta": "rgb(255,0,255)"}
 COLOUR_CHANNELS = {"red": 0, "green": 1, "blue": 2}
 
 
-def click_at(view, item, x, y):
-    """Clicks a point of the window inside an item."""
-    yield from view.act(step("click", item, x=round(x - item.x), y=round(y - item.y)))
+def click_at(view, drawing, x, y):
+    yield from view.act(step("click", drawing, x=round(x), y=round(y)))
 
 
 def mark_at(view, x, y):
@@ -69,7 +65,7 @@ def click_colour(view):
     """The utterance names the colour, or shows a small box of it."""
     boxes = view.all("clickable", mark=".color")
     name = re.search(r"the (\w+) colored", view.task)
-    wanted = NAMED_COLOURS[name[1]] if name else view.one("clickable", mark="#query-color").colour
+    wanted = rgb(name[1]) if name else view.one("clickable", mark="#query-color").colour
     yield from view.click(next(box for box in boxes if box.colour == wanted))
 
 
@@ -134,7 +130,7 @@ def right_angle(view):
 
 def farthest_inside(drawing, start, direction):
     """The farthest point in a direction that is still inside; farther away is more exact."""
-    inside = lambda x, y: 4 < x - drawing.x < drawing.width - 4 and 4 < y - drawing.y < drawing.height - 4
+    inside = lambda x, y: 4 < x < drawing.width - 4 and 4 < y < drawing.height - 4
     lengths = range(150, 5, -1)
     points = ([at + length * part for at, part in zip(start, direction)] for length in lengths)
     # Clicks are on whole pixels; of the far points, the one that loses least by that is best.
@@ -144,8 +140,7 @@ def farthest_inside(drawing, start, direction):
 
 def draw_line(view):
     """A stroke through the point, in the direction that is asked for."""
-    drawing, point = view.one("svg"), view.one("circle").middle
-    x, y = point[0] - drawing.x, point[1] - drawing.y
+    drawing, (x, y) = view.one("svg"), view.one("circle").middle
     down = "vertical" in view.task
     start = {"from_x": x, "from_y": y - 25, "x": 0, "y": 50} if down else {"from_x": x - 25, "from_y": y, "x": 50, "y": 0}
     yield from view.act(step("drag", drawing, **start))
@@ -187,7 +182,7 @@ def drag_shapes_to_two(view):
 
 
 def move_to(view, item, x, y):
-    """Drags an item so that its middle is at a point of the window."""
+    """Drags an item so that its middle is at a point of the drawing."""
     yield from view.act(step("drag", item, x=x - item.middle[0], y=y - item.middle[1]))
 
 
@@ -197,9 +192,7 @@ def drag_box(view):
 
 
 def drag_item(view, item, target):
-    """Drags an item of a list past the middle of another one."""
-    is_after = (target.y, target.x) > (item.y, item.x)
-    yield from view.act(step("drag", item, to=target.handle, **({"x": 3, "y": 3} if not is_after else {})))
+    yield from view.act(step("drag", item, to=target.handle))
     yield from view.look()
 
 
@@ -221,7 +214,8 @@ def drag_items(view):
     items = view.all("item")
     at = next(index for index, item in enumerate(items) if item.name == name)
     ordinal = re.search(r"(\d)\w\w position", way)
-    target = int(ordinal[1]) - 1 if ordinal else at + (-1 if "up" in way else 1)
+    moves = {"to the top": 0, "to the bottom": len(items) - 1, "up by one position": at - 1, "down by one position": at + 1}
+    target = int(ordinal[1]) - 1 if ordinal else moves[way]
     yield from drag_item(view, items[at], items[target])
 
 
@@ -244,21 +238,6 @@ def resize_textarea(view):
     yield from view.submit()
 
 
-def hot_cold(view):
-    """Feels its way over the area until it is hot."""
-    area = view.one("clickable", mark="#touch-area")
-    grid = [(x, y) for y in range(5, area.height, 16) for x in range(5, area.width, 16)]
-    for x, y in grid:
-        yield from view.act(step("hover", area, x=x, y=y))
-        if "WARM" in view.output or "HOT" in view.output:
-            break
-    for dx, dy in sorted(((dx, dy) for dx in range(-9, 10, 3) for dy in range(-9, 10, 3)), key=lambda d: math.hypot(*d)):
-        yield from view.act(step("hover", area, x=x + dx, y=y + dy))
-        yield from view.look()
-        if any(item.name == "HOT" for item in view.items):
-            return (yield from view.act(step("click", area, x=x + dx, y=y + dy)))
-
-
 TASKS = {
     "ascending-numbers": ascending_numbers,
     "bisect-angle": bisect_angle,
@@ -278,7 +257,6 @@ TASKS = {
     "draw-line": draw_line,
     "find-midpoint": find_midpoint,
     "grid-coordinate": grid_coordinate,
-    "hot-cold": hot_cold,
     "identify-shape": identify_shape,
     "resize-textarea": resize_textarea,
     "right-angle": right_angle,

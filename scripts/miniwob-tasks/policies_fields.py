@@ -2,6 +2,7 @@
 
 import re
 
+from colours import HEX
 from view import step
 
 ORDINALS = {"1st": 0, "2nd": 1, "3rd": 2}
@@ -193,16 +194,14 @@ def sign_agreement(view):
 
 
 def search_movies(view):
-    """Fills in fields by the labels near them."""
+    """Fills in fields by their labels, which stand before or after them, but in the same order."""
     genre, director, year = re.search(r"for (.*) movies directed by (.*) from year (\d+)", view.task).groups()
-    items, label = view.items[1:], ""
-    for item in items:
-        if item.role == "textbox":
-            known = (item.name + " " + label).lower()
-            text = genre if "genre" in known else year if re.search("year|date", known) else director
-            yield from view.type(item, text)
-        label = item.name if not item.handle else ""
-    yield from view.click(view.one(where=lambda item: item.name in ("Search", "Submit", "Go!")))
+    values = {"genre": genre, "director": director, "year": year, "date": year}
+    names = [item.name.lower() for item in view.items[1:] if not item.handle]
+    labels = [label for name in names for label in values if label in name]
+    for label, box in zip(labels, view.all("textbox"), strict=True):
+        yield from view.type(box, values[label])
+    yield from view.click(view.all("button", "clickable")[-1])
 
 
 def calculate(view):
@@ -251,10 +250,8 @@ def text_transform(view):
 
 
 def pick_colour(view):
-    names = {"red": "FF0000", "green": "00FF00", "blue": "0000FF", "yellow": "FFFF00", "cyan": "00FFFF", "magenta": "FF00FF"}
-    names |= {"black": "000000", "white": "FFFFFF", "aqua": "00FFFF"}
     name = re.search(r"Select (\w+) with", view.task)[1]
-    yield from view.type(view.one("textbox"), names[name])
+    yield from view.type(view.one("textbox"), HEX[name])
     # The picker covers the button, which the keyboard reaches nevertheless.
     yield from view.press("Enter", item=view.one("button", name="Submit"))
 

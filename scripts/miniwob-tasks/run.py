@@ -92,7 +92,8 @@ def main():
         solved, failures, calls = run_task(os.environ["LANGO"], task, solve, seeds, options.show)
         total += len(seeds)
         solved_in_all += len(solved)
-        note = "" if len(solved) == len(seeds) else f"  first problem: {failures[0] if failures else 'wrong result'}"
+        unsolved = [seed for seed in seeds if seed not in solved]
+        note = f"  not {unsolved}: {failures[0] if failures else 'wrong result'}" if unsolved else ""
         print(f"{task:32} {len(solved):3} of {len(seeds)}  {calls:4} calls  {time.monotonic() - started:6.1f} s{note}", flush=True)
     share = solved_in_all / max(total, 1)
     print(f"\n{solved_in_all} of {total} episodes solved ({share:.1%}), {total // max(len(seeds), 1)} tasks")

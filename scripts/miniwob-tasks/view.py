@@ -40,7 +40,7 @@ class Item:
 
     @property
     def middle(self):
-        """Its centre in the window."""
+        """The centre of a shape in its drawing."""
         return self.x + self.width / 2, self.y + self.height / 2
 
     def number(self, pattern=r"-?\d+(?:\.\d+)?"):
@@ -97,6 +97,7 @@ class View:
             self.change(line[0], line[2:])
 
     def change(self, mark, words):
+        words = re.sub(r" \(moved [^()]*\)$", "", words)
         words, _, former = words.partition(" (was e")
         items = parse_line(words)
         handles = {item.handle for item in items if item.handle}

@@ -80,7 +80,7 @@ impl Page {
                 cut(&one_line(&step.values.join(", ")), 100)
             )),
             Action::Scroll if element.is_none() => text.push_str(" the page"),
-            Action::Highlight => {
+            Action::Highlight | Action::Wait if step.text.is_some() => {
                 let marked = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
                 text.push_str(&format!(" {}", quote(&marked)));
                 if element.is_some() {
@@ -124,6 +124,7 @@ impl Page {
             }
             Action::Drag => self.drag_element(needed()?, step).await?,
             Action::Scroll => return self.scroll(element, step).await,
+            Action::Wait => return self.wait(element, step).await,
             Action::Highlight => return self.highlight(element, step.text()?).await,
             Action::Upload => {
                 if files.is_empty() {
@@ -166,7 +167,11 @@ impl Page {
                 // The target first: finding it may scroll.
                 self.locate(&target, None).await?;
                 let from = self.locate(element, grip).await?;
-                (from, self.locate(&target, offset(step)).await?)
+                let to = match offset(step) {
+                    Some(offset) => self.locate(&target, Some(offset)).await?,
+                    None => self.past_middle(&target, from).await?,
+                };
+                (from, to)
             }
             None => {
                 let (Some(right), Some(down)) = (
@@ -184,6 +189,20 @@ impl Page {
             }
         };
         self.drag(from, to).await
+    }
+
+    /// A place in an element a little beyond its middle: lists that are sorted insert before or after it by its halves.
+    async fn past_middle(&self, target: &Element, from: Point) -> Result<Point, BrowserError> {
+        let middle = self.locate(target, None).await?;
+        let area = self.area_of(target).await?;
+        let beyond = |from: f64, to: f64, size: f64| match (to - from).abs() < size / 2.0 {
+            true => to,
+            false => to + (to - from).signum() * (size / 10.0).max(2.0),
+        };
+        Ok(Point {
+            x: beyond(from.x, middle.x, area.width),
+            y: beyond(from.y, middle.y, area.height),
+        })
     }
 
     async fn scroll(&self, element: Option<&Element>, step: &Step) -> Result<String, BrowserError> {

@@ -10,10 +10,10 @@ use serde::Deserialize;
 pub struct Step {
     /// What to do.
     pub action: Action,
-    /// The element, such as `e12`; not needed for scroll and highlight (then the page) and press (then what has the focus).
+    /// The element, such as `e12`; not needed for scroll, highlight and wait (then the page) and press (then what has the focus).
     pub handle: Option<String>,
     /// type: the text. press: the keys, such as `Enter` or `Control+A`. select: the option's label or value. highlight: the
-    /// text to mark, as it is on the page.
+    /// text to mark, as it is on the page. wait: the text to wait for.
     pub text: Option<String>,
     /// select: several options; upload: files of the workspace.
     #[serde(default)]
@@ -30,6 +30,8 @@ pub struct Step {
     pub from_y: Option<f64>,
     /// scroll: how many screens down; negative is up; 1 if not given.
     pub screens: Option<f64>,
+    /// wait: how long at most, 30 at most; 5 if not given.
+    pub seconds: Option<f64>,
     /// type: add to what is in the field instead of replacing it.
     #[serde(default)]
     pub append: bool,
@@ -65,6 +67,7 @@ pub enum Action {
     Upload,
     Focus,
     Highlight,
+    Wait,
 }
 
 /// Which click.
@@ -82,7 +85,7 @@ pub enum Button {
 impl Action {
     /// Whether it does nothing that a site is told on purpose.
     pub fn is_looking(self) -> bool {
-        matches!(self, Self::Hover | Self::Scroll)
+        matches!(self, Self::Hover | Self::Scroll | Self::Wait)
     }
 
     /// Whether pages commonly wait a moment before they react to it.
@@ -105,6 +108,7 @@ impl Action {
             Self::Upload => "upload",
             Self::Focus => "focus",
             Self::Highlight => "highlight",
+            Self::Wait => "wait",
         }
     }
 }

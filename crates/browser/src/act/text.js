@@ -32,6 +32,10 @@ Object.assign(lango, {
         return range;
     },
 
+    hasText(text) {
+        return lango.textRange(this, text) !== null;
+    },
+
     // Where a text begins and ends in the window of the frame, scrolled into view.
     findText(text) {
         const range = lango.textRange(this, text);

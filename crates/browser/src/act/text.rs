@@ -1,11 +1,19 @@
-//! Marking text with the mouse, to copy, format or quote it.
+//! Text on a page: marking it with the mouse, to copy, format or quote it, and waiting for it.
 
+use super::step::Step;
 use super::target::Point;
 use crate::handles::Element;
 use crate::observe::{cut, one_line, quote};
 use crate::{BrowserError, Page};
 use serde::Deserialize;
 use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// How long to wait if nothing else is said, and at most.
+const WAIT_SECONDS: f64 = 5.0;
+const MOST_WAIT_SECONDS: f64 = 30.0;
+/// Interval between looks for a text that is waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where a text begins and ends, in the window of its frame.
 #[derive(Deserialize)]
@@ -22,14 +30,7 @@ impl Page {
         element: Option<&Element>,
         text: &str,
     ) -> Result<String, BrowserError> {
-        let root;
-        let element = match element {
-            Some(element) => element,
-            None => {
-                root = self.root_element().await?;
-                &root
-            }
-        };
+        let element = &self.element_or_root(element).await?;
         let ends: Option<TextEnds> = self.call_on(element, "findText", json!([text])).await?;
         let Some(TextEnds { start, end }) = ends else {
             let text = quote(&cut(&one_line(text), 60));
@@ -50,5 +51,45 @@ impl Page {
         }
         let marked = quote(&cut(&one_line(&marked), 80));
         Ok(format!("what is marked is {marked}"))
+    }
+
+    /// Waits until a text is in an element, or on the page; for some time if none is given.
+    pub(super) async fn wait(
+        &self,
+        element: Option<&Element>,
+        step: &Step,
+    ) -> Result<String, BrowserError> {
+        let seconds = step.seconds.unwrap_or(WAIT_SECONDS);
+        let limit = Duration::from_secs_f64(seconds.clamp(0.1, MOST_WAIT_SECONDS));
+        let Some(text) = &step.text else {
+            tokio::time::sleep(limit).await;
+            return Ok(String::new());
+        };
+        let end = Instant::now() + limit;
+        loop {
+            // The document may be replaced while it is waited for.
+            let found = async {
+                let element = self.element_or_root(element).await?;
+                self.call_on::<bool>(&element, "hasText", json!([text]))
+                    .await
+            };
+            match found.await {
+                Ok(true) => return Ok(String::new()),
+                Ok(false) => {}
+                Err(error) if element.is_some() || Instant::now() > end => return Err(error),
+                Err(_) => {}
+            }
+            if Instant::now() > end {
+                return Ok(format!("it is not there after {} s", limit.as_secs_f64()));
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    async fn element_or_root(&self, element: Option<&Element>) -> Result<Element, BrowserError> {
+        match element {
+            Some(element) => Ok(element.clone()),
+            None => self.root_element().await,
+        }
     }
 }

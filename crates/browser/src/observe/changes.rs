@@ -3,14 +3,24 @@
 use crate::handles::NodeKey;
 use std::collections::{HashMap, HashSet};
 
-/// What was shown of a document: the words of each line, without indentation, by the node that stands for it.
-pub(crate) type Shown = HashMap<NodeKey, String>;
+/// What was shown of a document, by the nodes that stand for the lines.
+pub(crate) type Shown = HashMap<NodeKey, LineRecord>;
+
+/// A line as it was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LineRecord {
+    /// Without indentation.
+    pub(super) words: String,
+    /// Its place among the others.
+    pub(super) order: usize,
+}
 
 /// A line as it would be shown now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Current {
     pub(super) key: NodeKey,
     pub(super) words: String,
+    pub(super) order: usize,
 }
 
 /// The lines to tell, and what is to be remembered for each.
@@ -37,9 +47,10 @@ pub(super) fn compare(
     exists: impl Fn(&NodeKey) -> bool,
 ) -> Changes {
     let keys: HashSet<&NodeKey> = current.iter().map(|line| &line.key).collect();
-    let mut gone: Vec<(&NodeKey, &String)> = shown
+    let mut gone: Vec<(&NodeKey, &str)> = shown
         .iter()
         .filter(|(key, _)| !keys.contains(key) && !exists(key))
+        .map(|(key, record)| (key, record.words.as_str()))
         .collect();
     gone.sort_by_key(|(key, _)| key.node);
     let mut gone_by_words: HashMap<&str, Vec<&NodeKey>> = HashMap::new();
@@ -50,19 +61,33 @@ pub(super) fn compare(
             .push(key);
     }
     drop(keys);
+    let moved = find_moved(shown, &current);
+    let mut above: Option<String> = None;
     let mut changes = Changes::default();
     let mut replaced: HashSet<NodeKey> = HashSet::new();
     for line in current {
+        let name = anchor(&line.words);
+        let above = above.replace(name);
         match shown.get(&line.key) {
-            Some(words) if *words == line.words => {}
+            Some(record) if record.words == line.words && moved.contains(&line.key) => {
+                let place = match above {
+                    Some(above) => format!("below {above}"),
+                    None => "to the top".to_owned(),
+                };
+                changes.add(
+                    format!("~ {} (moved {place})", line.words),
+                    None,
+                    Some(line),
+                );
+            }
+            Some(record) if record.words == line.words => {}
             Some(_) => changes.add(format!("~ {}", line.words), None, Some(line)),
             None => {
                 let same = gone_by_words.get_mut(without_handles(&line.words));
                 match same.and_then(Vec::pop) {
                     // Rendered anew with the same words: what has no handle did not change for the reader.
                     Some(old) => {
-                        let old_words = &shown[old];
-                        let text = match handle_of(old_words) {
+                        let text = match handle_of(&shown[old].words) {
                             Some(handle) => format!("~ {} (was {handle})", line.words),
                             None => String::new(),
                         };
@@ -84,6 +109,43 @@ pub(super) fn compare(
         }
     }
     changes
+}
+
+/// The lines that do not stand in the order in which they were shown: as few as possible, so that the others explain
+/// where they went.
+fn find_moved(shown: &Shown, current: &[Current]) -> HashSet<NodeKey> {
+    let known: Vec<(usize, &NodeKey)> = current
+        .iter()
+        .filter_map(|line| Some((shown.get(&line.key)?.order, &line.key)))
+        .collect();
+    // The longest rising sequence stays; `ends[n]` is the lowest end of one with n + 1 lines.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(known.len());
+    for (index, (order, _)) in known.iter().enumerate() {
+        let length = ends.partition_point(|end| known[*end].0 < *order);
+        before.push(length.checked_sub(1).map(|last| ends[last]));
+        if length == ends.len() {
+            ends.push(index);
+        } else {
+            ends[length] = index;
+        }
+    }
+    let mut stays = vec![false; known.len()];
+    let mut next = ends.last().copied();
+    while let Some(index) = next {
+        stays[index] = true;
+        next = before[index];
+    }
+    let moved = known.iter().zip(stays).filter(|(_, stays)| !stays);
+    moved.map(|((_, key), _)| (*key).clone()).collect()
+}
+
+/// A short name for a line that others can refer to.
+fn anchor(words: &str) -> String {
+    match handle_of(words) {
+        Some(handle) => handle.to_owned(),
+        None => super::print::cut(words, 40),
+    }
 }
 
 impl Changes {
@@ -127,12 +189,17 @@ mod tests {
         Current {
             key,
             words: words.to_owned(),
+            order: 0,
         }
     }
 
     fn shown(lines: &[(i64, &str)]) -> Shown {
         let lines = lines.iter().map(|(node, words)| line(*node, words));
-        lines.map(|line| (line.key, line.words)).collect()
+        let record = |(order, line): (usize, Current)| {
+            let words = line.words;
+            (line.key, LineRecord { words, order })
+        };
+        lines.enumerate().map(record).collect()
     }
 
     fn texts(changes: &Changes) -> Vec<&str> {
@@ -173,5 +240,28 @@ mod tests {
         let now = vec![line(11, "e11 button \"A\""), line(12, "text \"same\"")];
         let changes = compare(&before, now, |_| false);
         assert_eq!(texts(&changes), ["~ e11 button \"A\" (was e1)", ""]);
+    }
+
+    #[test]
+    fn a_line_that_moved_tells_where_it_is_now() {
+        let names = [
+            "e1 item \"a\"",
+            "e2 item \"b\"",
+            "e3 item \"c\"",
+            "e4 item \"d\"",
+        ];
+        let before: Vec<(i64, &str)> = (1..).zip(names).collect();
+        let now = |order: [usize; 4]| {
+            let lines = order.map(|at| line(before[at].0, before[at].1)).to_vec();
+            let changes = compare(&shown(&before), lines, |_| true);
+            texts(&changes)
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert!(now([0, 1, 2, 3]).is_empty());
+        assert_eq!(now([0, 3, 1, 2]), ["~ e4 item \"d\" (moved below e1)"]);
+        assert_eq!(now([3, 0, 1, 2]), ["~ e4 item \"d\" (moved to the top)"]);
+        assert_eq!(now([1, 2, 0, 3]), ["~ e1 item \"a\" (moved below e3)"]);
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Clip {
     hard: Rect,
     /// The rest can be scrolled to.
     soft: Rect,
+    /// Whether something around it scrolls to the side, and up and down.
+    scrolls: [bool; 2],
 }
 
 impl Clip {
@@ -27,6 +29,7 @@ impl Clip {
         Self {
             hard: EVERYWHERE,
             soft: EVERYWHERE,
+            scrolls: [false; 2],
         }
     }
 
@@ -35,6 +38,7 @@ impl Clip {
         Self {
             hard: self.hard,
             soft: self.soft.intersect(rect),
+            scrolls: [true; 2],
         }
     }
 
@@ -46,10 +50,12 @@ impl Clip {
         }
         let overflow = [&*layout.styles.overflow_x, &*layout.styles.overflow_y];
         let hard = overflow.map(|value| matches!(value, "hidden" | "clip"));
-        let soft = overflow.map(|value| matches!(value, "hidden" | "clip" | "auto" | "scroll"));
+        let scrolls = overflow.map(|value| matches!(value, "auto" | "scroll"));
+        let soft = [hard[0] || scrolls[0], hard[1] || scrolls[1]];
         Self {
             hard: self.hard.intersect(along(rect, hard)),
             soft: self.soft.intersect(along(rect, soft)),
+            scrolls: [self.scrolls[0] || scrolls[0], self.scrolls[1] || scrolls[1]],
         }
     }
 
@@ -61,8 +67,10 @@ impl Clip {
             let is_dot = area.width <= 1.5 && area.height <= 1.5;
             cut.width >= 0.0 && cut.height >= 0.0 && !area.is_empty() && !is_dot
         };
-        let is_outside = rect.x + rect.width < FAR_OUTSIDE
-            || rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE;
+        // What was scrolled past can be scrolled back to.
+        let [scrolls_across, scrolls_down] = self.scrolls;
+        let is_outside = (!scrolls_across && rect.x + rect.width < FAR_OUTSIDE)
+            || (!scrolls_down && rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE);
         let screen = Rect {
             x: 0.0,
             y: 0.0,

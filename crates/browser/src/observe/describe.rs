@@ -1,7 +1,7 @@
 //! The words for one element: its name, and what stands after it.
 
 use super::print::{cut, one_line, quote};
-use super::roles::{Form, Role, is_scroller, is_shape};
+use super::roles::{Form, Role, drawing_of, is_scroller, is_shape};
 use super::scene::Scene;
 use super::semantics::{Meaning, Semantics};
 use super::snapshot::{Layout, Node, NodeKind};
@@ -10,13 +10,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// The longest name, in bytes.
-const LONGEST_NAME: usize = 120;
+pub(super) const LONGEST_NAME: usize = 120;
 /// The longest value of a field, in bytes.
 const LONGEST_VALUE: usize = 80;
 /// The longest value of a field that is looked into, in bytes.
 const LONGEST_WHOLE_VALUE: usize = 6000;
 /// The longest address of a link that is printed whole, in bytes.
 const LONGEST_LINK: usize = 60;
+/// So many classes of something without words are named.
+const MOST_CLASSES: usize = 2;
 /// So many options of a list are named.
 const SHOWN_OPTIONS: usize = 6;
 
@@ -297,21 +299,14 @@ fn add_appearance(
     role: &Role,
 ) {
     let node = scene.node(at);
-    let is_drawing =
-        is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
-    if !role.is_control() || !(is_drawing || name_of(scene, semantics, at, role, false).is_empty())
-    {
+    let is_drawing = is_shape(&node.tag) || matches!(&*node.tag, "svg" | "canvas");
+    let is_wordless = || name_of(scene, semantics, at, role, false).is_empty();
+    let is_plain = role.form == Form::Control && (is_drawing || is_wordless());
+    if !is_plain && !(is_drawing && role.is_control()) {
         return;
     }
     if !is_drawing {
-        let class = node
-            .attribute("class")
-            .and_then(|class| class.split_whitespace().next());
-        if let Some(id) = node.attribute("id").filter(|id| !id.is_empty()) {
-            let _ = write!(details, " #{}", cut(&one_line(id), 30));
-        } else if let Some(class) = class {
-            let _ = write!(details, " .{}", cut(&one_line(class), 30));
-        }
+        add_marks(details, node);
     }
     let is_field = matches!(&*node.tag, "input" | "textarea" | "select") || role.name == "textbox";
     let Some(layout) = scene.layout(at) else {
@@ -330,8 +325,28 @@ fn add_appearance(
         layout.rect.width.round(),
         layout.rect.height.round()
     );
-    if let Some(rect) = scene.nodes[at].rect {
-        let _ = write!(details, " at {},{}", rect.x.round(), rect.y.round());
+    add_place(details, scene, at);
+}
+
+/// Where a shape is in its drawing, which is what a click at a point of the drawing needs.
+fn add_place(details: &mut String, scene: &Scene, at: usize) {
+    let drawing = drawing_of(scene, at).and_then(|drawing| scene.nodes[drawing].rect);
+    if let (Some(outer), Some(rect)) = (drawing, scene.nodes[at].rect) {
+        let (x, y) = (rect.x - outer.x, rect.y - outer.y);
+        let _ = write!(details, " at {},{}", x.round(), y.round());
+    }
+}
+
+/// The id and the first classes: of something without words they often say what it is, and how it stands.
+fn add_marks(details: &mut String, node: &Node) {
+    let id = node.attribute("id").filter(|id| !id.is_empty());
+    let id = id.map(|id| format!("#{}", cut(&one_line(id), 30)));
+    let classes = node.attribute("class").unwrap_or_default();
+    let classes = classes.split_whitespace().take(MOST_CLASSES);
+    let classes = classes.map(|class| format!(".{}", cut(&one_line(class), 30)));
+    let marks: String = id.into_iter().chain(classes).collect();
+    if !marks.is_empty() {
+        let _ = write!(details, " {marks}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The text of an observation: a header, then all chosen lines or the differences to what was shown before.
 
-use super::changes::{Changes, Current, compare};
+use super::changes::{Changes, Current, LineRecord, compare};
 use super::lines::write as write_line;
 use super::print::{cut, one_line, quote};
 use super::select::{Gap, MOST_INDENT, Shown as ShownLine, choose, with_gaps};
@@ -202,10 +202,24 @@ impl Naming<'_> {
                 .all(|part| look.items[*part].is_known || !look.items[*part].is_control());
             if is_chosen[index] || (is_known && self.handles.shown.contains_key(&key)) {
                 let words = self.words(index);
-                current.push(Current { key, words });
+                current.push(Current {
+                    key,
+                    words,
+                    order: index,
+                });
             }
         }
         compare(&self.handles.shown, current, |key| all_keys.contains(key))
+    }
+
+    /// Remembers where the lines stand now that were shown before.
+    fn renumber(&mut self) {
+        let look = self.look;
+        for (order, line) in look.lines.iter().enumerate() {
+            if let Some(record) = self.handles.shown.get_mut(&look.key(line.parts[0])) {
+                record.order = order;
+            }
+        }
     }
 
     fn write_changes(&mut self, text: &mut String, changes: Changes, budget: usize) {
@@ -234,11 +248,14 @@ impl Naming<'_> {
             if let Some(key) = change.gone {
                 self.handles.shown.remove(&key);
             }
-            if let Some(Current { key, words }) = change.current {
-                self.handles.shown.insert(key, words);
+            if let Some(Current { key, words, order }) = change.current {
+                self.handles.shown.insert(key, LineRecord { words, order });
             }
         }
-        if left_out > 0 {
+        // What was not told stays different.
+        if left_out == 0 {
+            self.renumber();
+        } else {
             let _ = writeln!(
                 text,
                 "[{left_out} more changes; see them with `browser_observe`]"
@@ -251,7 +268,11 @@ impl Naming<'_> {
         for (index, line) in look.lines.iter().enumerate() {
             if is_chosen[index] {
                 let words = self.words(index);
-                self.handles.shown.insert(look.key(line.parts[0]), words);
+                let record = LineRecord {
+                    words,
+                    order: index,
+                };
+                self.handles.shown.insert(look.key(line.parts[0]), record);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What kind of thing an element is, from what assistive technology is told about it, its tag, and how it reacts.
 
+use super::describe::LONGEST_NAME;
 use super::scene::{Scene, Sight};
 use super::semantics::{Meaning, Semantics};
 use super::snapshot::NodeKind;
@@ -247,7 +248,9 @@ fn reacting_form(
         let is_large = place.rect.is_some_and(|rect| {
             rect.width * rect.height > 0.7 * scene.viewport.width * scene.viewport.height
         });
-        return match is_large {
+        // A name would not hold what is written in it.
+        let is_long = scene.text_below(at, LONGEST_NAME + 1).len() > LONGEST_NAME;
+        return match is_large || is_long {
             true => Some(Form::OpenControl),
             false => Some(Form::Control),
         };
@@ -325,7 +328,7 @@ fn reacting_drawings(scene: &Scene) -> HashSet<usize> {
 }
 
 /// The drawing that a shape is part of.
-fn drawing_of(scene: &Scene, at: usize) -> Option<usize> {
+pub(super) fn drawing_of(scene: &Scene, at: usize) -> Option<usize> {
     let mut parent = scene.nodes[at].parent;
     while let Some(above) = parent {
         match &*scene.node(above).tag {

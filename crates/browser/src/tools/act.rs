@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DESCRIPTION: &str = "Acts on the page of the active tab: click, type, press keys, select, check, hover, drag, \
-    scroll, upload, highlight text. Elements are named by the handles of browser_observe. Several steps are carried out one after the \
+    scroll, upload, highlight text, wait. Elements are named by the handles of browser_observe. Several steps are carried out one after the \
     other, until one fails or the page goes to another site; give steps together only if you know that each one will \
     work. The result says what changed, so that you need not observe again.";
 

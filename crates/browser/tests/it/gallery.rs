@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 /// The names of the pages.
+#[allow(dead_code, reason = "only the benchmark goes over all of them")]
 pub const NAMES: [&str; 10] = [
     "news",
     "article",

@@ -12,3 +12,4 @@ mod observe;
 mod pages;
 mod site;
 mod support;
+mod widgets;

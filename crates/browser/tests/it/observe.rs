@@ -261,5 +261,6 @@ async fn a_table_of_five_thousand_rows_is_looked_at_quickly() {
         text.contains("row \"row 0\" | e") && text.len() < 9000,
         "{text}"
     );
-    assert!(taken.as_secs() < 10, "{taken:?}");
+    // A second or two on a machine with nothing else to do; without a bound on the work it would be many minutes.
+    assert!(taken.as_secs() < 60, "{taken:?}");
 }

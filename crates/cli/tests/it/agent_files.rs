@@ -93,7 +93,12 @@ fn t15_files_are_agents_in_their_place_with_the_tools_they_name() {
         "researcher",
     ];
     assert_eq!(names(&tree), expected);
-    let searches = json!(["search_knowledge", "search_learnings", "rag_retrieve"]);
+    let searches = json!([
+        "search_knowledge",
+        "search_learnings",
+        "rag_retrieve",
+        "search_fetch"
+    ]);
     let researcher = agent(&tree, "researcher");
     assert_eq!(researcher["tools"], searches);
     assert_eq!(

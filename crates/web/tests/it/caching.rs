@@ -7,8 +7,10 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+type Headers = &'static [(&'static str, &'static str)];
+
 /// Headers of a page, seconds until it is read again, and what happens then.
-const MATRIX: [(&[(&str, &str)], u64, Second); 20] = [
+const MATRIX: [(Headers, u64, Second); 20] = [
     (&[], 10, Second::FromCache),
     (&[], 301, Second::Fetched),
     (&[("Cache-Control", "max-age=60")], 59, Second::FromCache),
@@ -89,7 +91,7 @@ enum Second {
 }
 
 /// A server that confirms what a request names.
-async fn server(headers: &'static [(&'static str, &'static str)]) -> Site {
+async fn server(headers: Headers) -> Site {
     Site::serve(move |request: &Recorded| {
         let conditional = request
             .header("if-none-match")

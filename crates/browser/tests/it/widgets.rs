@@ -1,0 +1,285 @@
+//! Things that pages make themselves, which only a person with eyes and a mouse seems to know: drawings, sorted lists,
+//! grips, late suggestions.
+
+use crate::act::handle;
+use crate::support::Bench;
+use serde_json::{Value, json};
+
+async fn look(bench: &Bench, html: &str) -> String {
+    bench.show(html).await;
+    bench.text("browser_observe", json!({ "full": true })).await
+}
+
+async fn act(bench: &Bench, step: Value) -> String {
+    bench.text("browser_act", json!({ "steps": [step] })).await
+}
+
+async fn value_of(bench: &Bench, expression: &str) -> Value {
+    let page = bench.page();
+    let frame = page.main_frame();
+    let value = page.evaluate(page.session(), &frame, expression).await;
+    value.unwrap()
+}
+
+#[tokio::test]
+async fn shapes_of_a_drawing_that_reacts_are_shown_with_colour_and_place() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<body style='margin:30px'><svg width=200 height=100 onclick='document.title=`${event.offsetX},${event.offsetY}`'>
+         <circle cx=50 cy=40 r=10 fill=blue /><rect x=100 y=20 width=30 height=20 fill=none stroke=black />
+         <line x1=0 y1=0 x2=10 y2=10 stroke=red /></svg>",
+    )
+    .await;
+    assert!(seen.contains("circle fill=blue 20x20 at 40,30"), "{seen}");
+    assert!(seen.contains("rect stroke=black"), "{seen}");
+    assert!(seen.contains("line stroke=red"), "{seen}");
+    let drawing = handle(&seen, "svg 200x100");
+    act(
+        &bench,
+        json!({ "action": "click", "handle": drawing, "x": 50, "y": 41 }),
+    )
+    .await;
+    assert_eq!(value_of(&bench, "document.title").await, "50,41");
+}
+
+#[tokio::test]
+async fn shapes_beside_one_that_reacts_are_targets_too() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<svg width=200 height=100><circle cx=50 cy=40 r=10 fill=blue onmousedown='1' /><rect x=100 y=20 width=30 height=20 fill=red /></svg>",
+    )
+    .await;
+    assert!(seen.contains("rect fill=red"), "{seen}");
+}
+
+#[tokio::test]
+async fn items_of_a_list_that_listens_have_handles_and_can_be_sorted() {
+    let bench = Bench::new().await;
+    let html = "<ul id=list onmousedown='pull(event)'><li>one</li><li>two</li><li>three</li></ul><script>
+        // Inserts before or after by the half of the item under the pointer, as libraries for sorting do.
+        function pull(event) {
+            const item = event.target;
+            onmousemove = move => {
+                const over = move.target;
+                if (over === item || over.parentNode !== list) return;
+                const box = over.getBoundingClientRect();
+                const isDown = item.compareDocumentPosition(over) & Node.DOCUMENT_POSITION_FOLLOWING;
+                const isPast = isDown ? move.clientY > box.top + box.height / 2 : move.clientY < box.top + box.height / 2;
+                if (isPast) isDown ? over.after(item) : over.before(item);
+            };
+            onmouseup = () => onmousemove = null;
+        }</script>";
+    for (item, target, expected) in [
+        ("one", "two", "two one three"),
+        ("three", "one", "three one two"),
+    ] {
+        let seen = look(&bench, html).await;
+        let item = handle(&seen, &format!("item \"{item}\""));
+        let target = handle(&seen, &format!("item \"{target}\""));
+        let text = act(
+            &bench,
+            json!({ "action": "drag", "handle": item, "to": target }),
+        )
+        .await;
+        assert!(text.contains("(moved"), "{text}");
+        let order = value_of(
+            &bench,
+            "[...list.children].map(item => item.textContent).join(' ')",
+        )
+        .await;
+        assert_eq!(order, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_drag_starts_where_it_is_told_to() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<canvas id=c width=200 height=100 onmousedown='document.title=`${event.offsetX},${event.offsetY}`'
+         onmouseup='document.title+=` ${event.offsetX},${event.offsetY}`'></canvas>",
+    )
+    .await;
+    let canvas = handle(&seen, "canvas 200x100");
+    let step =
+        json!({ "action": "drag", "handle": canvas, "from_x": 20, "from_y": 30, "x": 50, "y": 5 });
+    act(&bench, step).await;
+    assert_eq!(value_of(&bench, "document.title").await, "20,30 70,35");
+}
+
+#[tokio::test]
+async fn grips_are_shown_by_their_pointer() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<div style='cursor:se-resize;width:12px;height:12px' class=corner></div><div style='cursor:move'>Title</div>",
+    )
+    .await;
+    assert!(seen.contains("grip .corner"), "{seen}");
+    assert!(seen.contains("grip \"Title\""), "{seen}");
+}
+
+#[tokio::test]
+async fn text_is_highlighted_word_by_word_across_elements() {
+    let bench = Bench::new().await;
+    look(
+        &bench,
+        "<p>Not this one.</p><p id=p>The quick <b>brown</b>\n fox jumps.</p><p>Nor this.</p>",
+    )
+    .await;
+    let text = act(
+        &bench,
+        json!({ "action": "highlight", "text": "quick brown fox" }),
+    )
+    .await;
+    assert!(text.contains("highlight \"quick brown fox\""), "{text}");
+    assert_eq!(
+        value_of(&bench, "getSelection().toString()").await,
+        "quick brown fox"
+    );
+    let error = bench
+        .error(
+            "browser_act",
+            json!({ "steps": [{ "action": "highlight", "text": "slow fox" }] }),
+        )
+        .await;
+    assert!(error.contains("no text \"slow fox\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_text_that_comes_later_is_waited_for() {
+    let bench = Bench::new().await;
+    look(
+        &bench,
+        "<p id=p>Working</p><script>setTimeout(() => p.textContent = 'All is done', 1500)</script>",
+    )
+    .await;
+    let text = act(&bench, json!({ "action": "wait", "text": "is done" })).await;
+    assert!(text.contains("\"All is done\""), "{text}");
+    let text = act(
+        &bench,
+        json!({ "action": "wait", "text": "never", "seconds": 0.5 }),
+    )
+    .await;
+    assert!(text.contains("not there after 0.5 s"), "{text}");
+}
+
+#[tokio::test]
+async fn suggestions_that_come_late_are_in_the_result_of_typing() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<input aria-label=Country><ul id=list></ul><script>
+         let timer; document.querySelector('input').oninput = () => { clearTimeout(timer); timer = setTimeout(() =>
+         list.innerHTML = '<li onclick=1>Egypt</li>', 300); }</script>",
+    )
+    .await;
+    let field = handle(&seen, "textbox \"Country\"");
+    let text = act(
+        &bench,
+        json!({ "action": "type", "handle": field, "text": "Eg" }),
+    )
+    .await;
+    assert!(text.contains("\"Egypt\""), "{text}");
+}
+
+#[tokio::test]
+async fn a_menu_that_opens_late_is_in_the_result_of_hovering() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<div role=menu><div role=menuitem tabindex=-1 aria-haspopup=true onmouseenter=\"setTimeout(() => sub.hidden = false, 300)\">File</div>
+         <div role=menu id=sub hidden><div role=menuitem tabindex=-1>Save</div></div></div>",
+    )
+    .await;
+    assert!(seen.contains("menuitem \"File\" [opens menu]"), "{seen}");
+    let item = handle(&seen, "menuitem \"File\"");
+    let text = act(&bench, json!({ "action": "hover", "handle": item })).await;
+    assert!(text.contains("menuitem \"Save\""), "{text}");
+}
+
+#[tokio::test]
+async fn a_page_that_never_rests_costs_two_seconds_and_not_ten() {
+    let bench = Bench::new().await;
+    bench
+        .show("<p id=p></p><script>setInterval(() => p.textContent = Date.now(), 20)</script>")
+        .await;
+    let started = std::time::Instant::now();
+    let settled = bench.page().settle().await.unwrap();
+    assert!(settled.pending.is_some());
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_box_that_hides_one_axis_and_scrolls_the_other_shows_all_of_its_content() {
+    let bench = Bench::new().await;
+    let rows: String = (1..=9)
+        .map(|row| format!("<p style='height:40px'>row {row}</p>"))
+        .collect();
+    let html = format!(
+        "<div id=box style='height:100px;overflow-x:hidden;overflow-y:scroll'>{rows}</div>"
+    );
+    let seen = look(&bench, &html).await;
+    assert!(seen.contains("row 9"), "{seen}");
+    let area = handle(&seen, "area [scrollable]");
+    let text = act(
+        &bench,
+        json!({ "action": "scroll", "handle": area, "screens": 3 }),
+    )
+    .await;
+    // What is above the edge now can be scrolled back to, and is not gone.
+    assert!(!text.contains("- text"), "{text}");
+}
+
+#[tokio::test]
+async fn a_value_is_whole_when_its_field_is_looked_into() {
+    let bench = Bench::new().await;
+    let words = "word ".repeat(60);
+    let seen = look(
+        &bench,
+        &format!("<textarea aria-label=Note>{words}last</textarea>"),
+    )
+    .await;
+    assert!(
+        seen.contains("[multiline]") && !seen.contains("last"),
+        "{seen}"
+    );
+    let field = handle(&seen, "textbox \"Note\"");
+    let seen = bench
+        .text("browser_observe", json!({ "scope": field }))
+        .await;
+    assert!(seen.contains("last\""), "{seen}");
+}
+
+#[tokio::test]
+async fn wordless_things_are_told_apart_by_their_classes() {
+    let bench = Bench::new().await;
+    let seen = look(&bench, "<span id=s1 class='star' onclick='1' style='display:inline-block;width:9px;height:9px'></span>
+        <span id=s2 class='star marked old' onclick='1' style='display:inline-block;width:9px;height:9px'></span>").await;
+    assert!(seen.contains("clickable #s1.star 9x9"), "{seen}");
+    assert!(seen.contains("clickable #s2.star.marked 9x9"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_long_text_that_can_be_clicked_is_shown_whole() {
+    let bench = Bench::new().await;
+    let lines: String = (1..=6)
+        .map(|line| format!("<div>line {line} of the output of a command</div>"))
+        .collect();
+    let seen = look(&bench, &format!("<div onclick='1'>{lines}</div>")).await;
+    assert!(seen.contains("line 6 of the output"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_number_field_without_limits_shows_none() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<input type=number aria-label=Any><input type=number min=2 max=7 aria-label=Some>",
+    )
+    .await;
+    assert!(!seen.contains("min=0"), "{seen}");
+    assert!(seen.contains("spinbutton \"Some\" min=2 max=7"), "{seen}");
+}

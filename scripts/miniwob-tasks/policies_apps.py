@@ -13,7 +13,7 @@ def index_of(view, name):
 
 def mail(view):
     """Deletes, marks, answers or forwards the mail that the utterance names."""
-    sender = re.search(r"email by (\w+)", view.task)[1]
+    sender = re.search(r"email by (\S+)", view.task)[1]
     at = index_of(view, sender)
     if "trash" in view.task or "star" in view.task:
         mark = ".trash" if "trash" in view.task else ".star"
@@ -30,7 +30,7 @@ def mail(view):
     else:
         yield from view.click(view.one(name="Forward"))
         yield from view.look()
-        yield from view.type(view.one("textbox"), re.search(r"to (\w+)\.", task)[1])
+        yield from view.type(view.one("textbox"), re.search(r"to (\S+)\.$", task)[1])
         yield from view.click(view.one(mark="#send-forward"))
 
 

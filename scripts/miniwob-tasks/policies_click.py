@@ -137,7 +137,7 @@ def buy_ticket(view):
 
 def phone_book(view):
     """Turns the pages until the person is there, and clicks what is asked for."""
-    name = re.search(r"Find (\w+) in", view.task)[1]
+    name = re.search(r"Find (\S+) in", view.task)[1]
     label = re.search(r"their (phone number|email|address)", view.task)[1].split()[0].capitalize()
     while name not in [item.name for item in view.items if item.role == "h2"]:
         yield from view.click(view.one("link", name=">"))

@@ -201,7 +201,7 @@ ITEMS_BY_PLACE |= {"bottom left": 6, "bottom center": 7, "bottom right": 8}
 
 
 def drag_items_grid(view):
-    name, way = re.search(r"Drag (\w+) (.*)\.", view.task).groups()
+    name, way = re.search(r"Drag (\S+) (.*)\.", view.task).groups()
     items = view.all("item")
     at = next(index for index, item in enumerate(items) if item.name == name)
     moves = {"up by one": -3, "down by one": 3, "left by one": -1, "right by one": 1}
@@ -210,7 +210,7 @@ def drag_items_grid(view):
 
 
 def drag_items(view):
-    name, way = re.search(r"Drag (\w+) (.*)\.", view.task).groups()
+    name, way = re.search(r"Drag (\S+) (.*)\.", view.task).groups()
     items = view.all("item")
     at = next(index for index, item in enumerate(items) if item.name == name)
     ordinal = re.search(r"(\d)\w\w position", way)

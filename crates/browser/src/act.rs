@@ -155,7 +155,7 @@ impl Page {
             count,
             modifiers: modifier_bits(&step.modifiers)?,
         };
-        let point = self.locate(element, offset(step)).await?;
+        let point = self.point_at(element, offset(step)).await?;
         self.click_at(point, click).await
     }
 

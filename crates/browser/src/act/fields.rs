@@ -60,7 +60,7 @@ impl Page {
             "file" => return Err(self.unsuitable(element, "takes files; use `upload`")),
             "other" => {
                 // Some widgets take keys without being fields.
-                let point = self.locate(element, None).await?;
+                let point = self.point_at(element, None).await?;
                 self.click_at(point, LEFT_CLICK).await?;
                 self.enter(text).await?;
                 return Ok(String::new());
@@ -70,7 +70,7 @@ impl Page {
         if field.is_read_only {
             return Err(self.unsuitable(element, "is read-only"));
         }
-        let point = self.locate(element, None).await?;
+        let point = self.point_at(element, None).await?;
         self.click_at(point, LEFT_CLICK).await?;
         let has_focus: bool = self
             .call_on(element, "focus", json!([!step.append]))
@@ -141,7 +141,7 @@ impl Page {
         }
         for text in &wanted {
             let option = self.open_option(element, text).await?;
-            let point = self.locate(&option, None).await?;
+            let point = self.point_at(&option, None).await?;
             self.click_at(point, LEFT_CLICK).await?;
         }
         Ok(String::new())
@@ -185,7 +185,7 @@ impl Page {
         let find = || self.find_from(element, "findOption", json!([text]));
         let mut found = find().await?;
         if found.is_none() {
-            let point = self.locate(element, None).await?;
+            let point = self.point_at(element, None).await?;
             self.click_at(point, LEFT_CLICK).await?;
             let end = Instant::now() + OPEN_TIME;
             while found.is_none() && Instant::now() < end {
@@ -218,7 +218,7 @@ impl Page {
             }
             Some(_) => {}
         }
-        let point = self.locate(element, None).await?;
+        let point = self.point_at(element, None).await?;
         self.click_at(point, LEFT_CLICK).await?;
         match checked().await {
             Ok(Some(is_checked)) if is_checked != wanted => Ok(format!(
@@ -243,7 +243,7 @@ impl Page {
             return Ok(());
         }
         self.take_file_chooser();
-        let point = self.locate(element, None).await?;
+        let point = self.point_at(element, None).await?;
         self.click_at(point, LEFT_CLICK).await?;
         let end = Instant::now() + OPEN_TIME;
         let node = loop {

@@ -2,6 +2,7 @@
 
 use super::target::Point;
 use crate::cdp::Received;
+use crate::handles::Element;
 use crate::{BrowserError, Page};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -10,6 +11,10 @@ use std::time::Duration;
 const DRAG_MOVES: u32 = 12;
 /// How long a page may take to start a drag of data after the first moves.
 const DRAG_TIME: Duration = Duration::from_millis(150);
+
+/// How often, and at which interval, to look for an element again that hovering changes.
+const HOVER_TRIES: u32 = 5;
+const HOVER_TIME: Duration = Duration::from_millis(100);
 
 /// How to click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +51,26 @@ impl MouseButton {
 }
 
 impl Page {
+    /// Moves the pointer onto an element, and makes sure that it is there then: hovering can move an element, resize it,
+    /// or open something over it.
+    pub(super) async fn point_at(
+        &self,
+        element: &Element,
+        offset: Option<(f64, f64)>,
+    ) -> Result<Point, BrowserError> {
+        let mut point = self.locate(element, offset).await?;
+        for left in (0..HOVER_TRIES).rev() {
+            self.move_mouse(point).await?;
+            match self.locate(element, offset).await {
+                Ok(after) if after == point => break,
+                Ok(after) => point = after,
+                Err(error) if left == 0 => return Err(error),
+                Err(_) => tokio::time::sleep(HOVER_TIME).await,
+            }
+        }
+        Ok(point)
+    }
+
     pub(super) async fn move_mouse(&self, to: Point) -> Result<(), BrowserError> {
         self.mouse("mouseMoved", to, json!({})).await
     }

@@ -254,6 +254,22 @@ async fn a_value_is_whole_when_its_field_is_looked_into() {
 }
 
 #[tokio::test]
+async fn a_click_waits_for_what_hovering_changes() {
+    let bench = Bench::new().await;
+    let html = "<div style='display:flex'><button id=b onclick='document.title=\"hit\"'>Go</button></div><script>
+        // The picture for hovering is loaded only then: until it is there, the button has no size.
+        let isFirst = true;
+        b.onmouseenter = () => { if (isFirst) { b.style.display = 'none'; setTimeout(() => b.style.display = '', 150); } isFirst = false; }</script>";
+    let seen = look(&bench, html).await;
+    act(
+        &bench,
+        json!({ "action": "click", "handle": handle(&seen, "button \"Go\"") }),
+    )
+    .await;
+    assert_eq!(value_of(&bench, "document.title").await, "hit");
+}
+
+#[tokio::test]
 async fn wordless_things_are_told_apart_by_their_classes() {
     let bench = Bench::new().await;
     let seen = look(&bench, "<span id=s1 class='star' onclick='1' style='display:inline-block;width:9px;height:9px'></span>

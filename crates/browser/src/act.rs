@@ -224,7 +224,7 @@ impl Page {
             self.call_on(element, "scroll", json!([screens, 0])).await?;
         Ok(match scrolled {
             None => "there is nothing to scroll".to_owned(),
-            Some(Scrolled { moved: 0.0, .. }) => "it was at the end already".to_owned(),
+            Some(Scrolled { moved, .. }) if moved < 1.0 => "it was at the end already".to_owned(),
             Some(Scrolled { left, .. }) if left < 1.0 => "now at the end".to_owned(),
             Some(_) => String::new(),
         })

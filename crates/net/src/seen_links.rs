@@ -40,12 +40,18 @@ struct Links {
 }
 
 impl SeenLinks {
-    /// Remembers links of a session. What is not an HTTP address is left out; so is what follows `#`.
+    /// Remembers links of a session. What is not an HTTP address is left out. Each is known with
+    /// what follows `#` and without it, but not with anything else there: scripts of the page can read that.
     pub fn add<'a>(&self, session: &SessionId, links: impl Iterator<Item = &'a str>) {
         // Hashed before the lock is taken: the iterator may be slow.
         let hashes: Vec<u128> = links
             .take(MOST_LINKS)
-            .filter_map(|link| self.hash(link))
+            .filter_map(parse)
+            .flat_map(|mut url| {
+                let whole = self.hash(&url);
+                url.set_fragment(None);
+                [whole, self.hash(&url)]
+            })
             .collect();
         let mut sessions = self.lock();
         sessions.lookups += 1;
@@ -62,9 +68,10 @@ impl SeenLinks {
 
     /// Whether a link was added in this session.
     pub fn contains(&self, session: &SessionId, link: &str) -> bool {
-        let Some(hash) = self.hash(link) else {
+        let Some(url) = parse(link) else {
             return false;
         };
+        let hash = self.hash(&url);
         let mut sessions = self.lock();
         sessions.lookups += 1;
         let used_at = sessions.lookups;
@@ -74,18 +81,10 @@ impl SeenLinks {
         })
     }
 
-    fn hash(&self, link: &str) -> Option<u128> {
-        if link.len() > LONGEST_LINK {
-            return None;
-        }
-        let mut url = Url::parse(link).ok()?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return None;
-        }
-        url.set_fragment(None);
+    fn hash(&self, url: &Url) -> u128 {
         let (high, low) = &self.0.key;
         let high = u128::from(high.hash_one(url.as_str()));
-        Some(high << 64 | u128::from(low.hash_one(url.as_str())))
+        high << 64 | u128::from(low.hash_one(url.as_str()))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Sessions> {
@@ -106,6 +105,15 @@ impl Links {
             self.hashes.remove(&oldest);
         }
     }
+}
+
+/// The address of a link, if it can be remembered.
+fn parse(link: &str) -> Option<Url> {
+    if link.len() > LONGEST_LINK {
+        return None;
+    }
+    let url = Url::parse(link).ok()?;
+    matches!(url.scheme(), "http" | "https").then_some(url)
 }
 
 impl Sessions {

@@ -16,10 +16,7 @@ pub(crate) async fn site_of(
     page: &Page,
     steps: &[Step],
 ) -> Result<Option<SiteAccess>, BrowserError> {
-    let contacting: Vec<&Step> = steps
-        .iter()
-        .filter(|step| !step.action.is_looking())
-        .collect();
+    let contacting: Vec<&Step> = steps.iter().filter(|step| !step.is_looking()).collect();
     if contacting.is_empty() || page.context() == Some(ContextKind::Workspace) {
         return Ok(None);
     }
@@ -56,7 +53,7 @@ pub(crate) async fn site_of(
     }
     let host = host.ok_or(BrowserError::NoSite)?;
     Ok(Some(SiteAccess {
-        summary: format!("{} on {host}", summaries.join(", ")).into(),
+        summary: summaries.join(", ").into(),
         host: host.into(),
         url: None,
         is_known: false,

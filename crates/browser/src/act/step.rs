@@ -83,11 +83,6 @@ pub enum Button {
 }
 
 impl Action {
-    /// Whether it does nothing that a site is told on purpose.
-    pub fn is_looking(self) -> bool {
-        matches!(self, Self::Hover | Self::Scroll | Self::Wait)
-    }
-
     /// Whether pages commonly wait a moment before they react to it.
     pub(crate) fn is_answered_late(self) -> bool {
         matches!(self, Self::Type | Self::Press | Self::Hover)
@@ -114,6 +109,12 @@ impl Action {
 }
 
 impl Step {
+    /// Whether it does nothing that a site is told on purpose. Answers to dialogs are told.
+    pub fn is_looking(&self) -> bool {
+        let looks = matches!(self.action, Action::Hover | Action::Scroll | Action::Wait);
+        looks && self.accept_dialog.is_none() && self.dialog_text.is_none()
+    }
+
     /// The handle, for an action that needs one.
     pub(super) fn handle(&self) -> Result<&str, BrowserError> {
         let handle = self.handle.as_deref();

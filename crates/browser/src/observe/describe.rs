@@ -299,14 +299,12 @@ fn add_appearance(
     role: &Role,
 ) {
     let node = scene.node(at);
-    let is_drawing = is_shape(&node.tag) || matches!(&*node.tag, "svg" | "canvas");
-    let is_wordless = || name_of(scene, semantics, at, role, false).is_empty();
-    let is_shown = match role.form {
-        Form::Control => is_drawing || is_wordless(),
-        Form::OpenControl => is_drawing,
-        _ => false,
-    };
-    if !is_shown {
+    let is_drawing =
+        is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
+    let is_nameless = || name_of(scene, semantics, at, role, false).is_empty();
+    // The text in a container says more than its looks.
+    let is_said = || role.form == Form::OpenControl && !scene.text_below(at, 1).is_empty();
+    if !role.is_control() || !(is_drawing || (is_nameless() && !is_said())) {
         return;
     }
     if !is_drawing {

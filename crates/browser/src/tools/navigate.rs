@@ -169,14 +169,12 @@ fn find_target(
             })?;
             // A link in a file of the workspace may have been written by an agent.
             let url = Url::parse(&address).map_err(|error| unusable(&address, &error))?;
-            if url.host_str() == Some(FILES_HOST) {
+            let is_of_web = page.context() == Some(ContextKind::Web);
+            if url.host_str() == Some(FILES_HOST) && !is_of_web {
                 let address = address.to_string();
                 return Ok(Target::Workspace { address });
             }
-            (
-                address.to_string(),
-                page.context() == Some(ContextKind::Web),
-            )
+            (address.to_string(), is_of_web)
         }
         _ => {
             return Err(ToolError::trusted(

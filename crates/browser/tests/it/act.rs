@@ -460,7 +460,7 @@ async fn a_call_is_refused_when_the_page_is_another_one_than_inspected() {
     caller.inspection = tool.inspect(&caller, arguments.clone().into()).await;
     let site = caller.inspection.site.as_mut().unwrap();
     assert!(
-        site.summary.contains("click") && site.summary.contains("button \"Press\" on site.test:"),
+        site.summary.contains("click") && site.summary.contains("button \"Press\""),
         "{site:?}"
     );
     site.host = "shop.example".into();

@@ -39,9 +39,9 @@ async fn everything_to_act_on_has_a_line() {
             <textarea placeholder=Note></textarea><div contenteditable>rich</div>
             <button disabled>Buy now</button><button title='Opens a window'>Help</button></form>
             <div onclick='1' class=card>Click <i>me</i></div><div style='cursor:pointer'>Pointer</div>
-            <svg width=50 height=50><circle cx=20 cy=20 r=10 fill=red onclick='1'></circle></svg>
-            <canvas width=100 height=50></canvas>
-            <span onclick='1' class='icon-close' style='display:inline-block;width:16px;height:16px'></span>
+            <svg width=50 height=50 style='position:fixed;left:500px;top:10px'><circle cx=20 cy=20 r=10 fill=red onclick='1'></circle></svg>
+            <canvas width=100 height=50 style='position:fixed;left:500px;top:100px'></canvas>
+            <span onclick='1' class='icon-close' style='position:fixed;left:500px;top:200px;width:16px;height:16px'></span>
             <div id=open></div><div id=closed></div><iframe srcdoc='<button>Inner</button><p>text</p>'></iframe>
             <table><tr><th>Name<th>Age<th></tr><tr><td>Bob<td>3<td><button>Edit</button></tr></table>
             <ul><li><a href='/p/1'>Shoe</a> <span>$5</span> <button>Add</button></li><li><a href='/p/2'>Hat</a> <span>$7</span> <button>Add</button></li></ul>
@@ -74,6 +74,17 @@ async fn three_real_pages() {
         };
         let text = bench.page().observe(&options).await.unwrap().text;
         insta::assert_snapshot!(name, body(&text));
+    }
+}
+
+#[tokio::test]
+async fn a_look_has_about_as_many_tokens_as_it_may() {
+    let bench = Bench::new().await;
+    let tokenizer = tiktoken_rs::o200k_base().unwrap();
+    for name in crate::gallery::NAMES {
+        bench.open(&format!("gallery/{name}")).await;
+        let tokens = tokenizer.encode_ordinary(&look(&bench.page()).await).len();
+        assert!((1000..2600).contains(&tokens), "{name}: {tokens}");
     }
 }
 

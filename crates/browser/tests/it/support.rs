@@ -113,13 +113,10 @@ impl Bench {
     }
 
     /// The text of a call that works.
-    #[track_caller]
-    pub fn text(&self, name: &str, arguments: Value) -> impl Future<Output = String> {
-        async move {
-            match self.run(name, arguments).await {
-                Ok(output) => output.text,
-                Err(error) => panic!("{name}: {error}"),
-            }
+    pub async fn text(&self, name: &str, arguments: Value) -> String {
+        match self.run(name, arguments).await {
+            Ok(output) => output.text,
+            Err(error) => panic!("{name}: {error}"),
         }
     }
 

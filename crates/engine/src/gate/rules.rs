@@ -262,18 +262,18 @@ impl std::fmt::Display for Rule {
     }
 }
 
+/// The host comes first: what follows has words of the page in it, and may be cut on a screen.
 fn site_reason(site: &SiteAccess) -> Text {
     let SiteAccess {
         host, url, summary, ..
     } = site;
-    match url {
-        Some(_) => format!(
-            "{summary}; the address is in no message of yours, no search result and no link seen in this session, \
-             and `{host}` is not allowed"
-        ),
-        None => format!("{summary}; `{host}` is not allowed"),
-    }
-    .into()
+    let unknown = match url {
+        Some(_) => {
+            "; the address is in no message of yours, no search result and no link seen in this session"
+        }
+        None => "",
+    };
+    format!("`{host}` is not allowed: {summary}{unknown}").into()
 }
 
 fn guarded_reason(guarded: &GuardedTarget) -> Text {

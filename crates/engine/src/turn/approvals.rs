@@ -8,7 +8,7 @@ use super::steps::ModelStep;
 use crate::gate::{Admitted, Decision, call_digest, digest};
 use lango_core::{
     AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, CallStatus,
-    EventBody, FrameId, Inspection, Text, ToolSpec, Trust, Waiting,
+    EventBody, FrameId, Inspection, Risk, Text, ToolSpec, Trust, Waiting,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -69,7 +69,10 @@ impl Turn {
                             call: call.clone(),
                             tool: spec.name.clone(),
                             effect: spec.effect,
-                            risk: spec.risk_of(&arguments),
+                            risk: match &inspection.site {
+                                Some(_) => spec.risk_of(&arguments).max(Risk::Moderate),
+                                None => spec.risk_of(&arguments),
+                            },
                             arguments,
                             inspection,
                             digest,

@@ -29,7 +29,9 @@ fn names_address(text: &str, url: &str) -> bool {
     } else {
         url.trim_end_matches('/')
     };
-    if wanted.is_empty() {
+    // With a space in it, it would take up words that follow the address.
+    let is_one_word = !wanted.contains(|c: char| c.is_whitespace() || c.is_control());
+    if wanted.is_empty() || !is_one_word {
         return false;
     }
     text.match_indices(wanted).any(|(at, _)| {
@@ -86,6 +88,10 @@ mod tests {
             ("read https://evil.test/a.example", "https://a.example"),
             ("mail ada@a.example", "https://a.example"),
             ("what is an intranet", "https://intranet/"),
+            (
+                "open https://a.example/x and my PIN is 1",
+                "https://a.example/x and my PIN is 1",
+            ),
             ("", "https://a.example"),
             ("x", "https://"),
         ];

@@ -12,11 +12,12 @@ fn a_link_is_known_in_its_session_only_and_in_every_spelling() {
     assert!(
         links
             .clone()
-            .contains(&own, "HTTPS://EXAMPLE.COM/a?b=c#other")
+            .contains(&own, "HTTPS://EXAMPLE.COM/a?b=c#top")
     );
     assert!(!links.contains(&other, "https://example.com/a?b=c"));
     for different in [
         "https://example.com/a?b=d",
+        "https://example.com/a?b=c#secret",
         "https://example.com/a",
         "http://example.com/a?b=c",
         "https://example.com:444/a?b=c",

@@ -82,7 +82,10 @@ fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
     assert!(shown.contains("browser_* (`browser.path` is `"), "{shown}");
     agents("true").refused(3, &["`browser.enabled` is true", "which is not a program"]);
     let shown = agents("false").ok().stdout;
-    assert!(!shown.contains("├─ navigator") && !shown.contains("browser_*"), "{shown}");
+    assert!(
+        !shown.contains("├─ navigator") && !shown.contains("browser_*"),
+        "{shown}"
+    );
     let mut command = lango.command(&["doctor"]);
     let shown = finish(command.env("LANGO_BROWSER_ENABLED", "auto"), b"").stdout;
     assert!(shown.contains("✓ browser "), "{shown}");

@@ -68,7 +68,8 @@ fn run_guarded(report: &mut Report, is_long: bool, world: &World) {
     }
     report.run(&mut Served::start(), &some, world);
     report.run(&mut Fetcher(Turn::new()), &sample(&all, 25, is_long), world);
-    for program in [Program::Curl, Program::Tunnel, Program::Urllib] {
+    let programs = [Program::Curl, Program::Urllib, Program::Tunnel];
+    for program in programs.into_iter().take(if is_long { 3 } else { 2 }) {
         report.run(&mut CommandLine::new(Turn::new(), program), &some, world);
     }
     // Without the proxy there is nothing that a command may reach.

@@ -138,7 +138,7 @@ pub struct Navigator<C> {
 impl<C: Caller> Navigator<C> {
     pub fn new(caller: C) -> Self {
         let workspace = caller.workspace();
-        let hosts = format!("{},{}", crate::world::PUBLIC, cases::few_hosts(false));
+        let hosts = format!("{},{}", crate::world::PUBLIC, cases::one_host(false));
         for (name, text) in pages::attack_files(&hosts) {
             fs::write(workspace.join(name), text).unwrap();
         }

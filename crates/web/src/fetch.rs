@@ -95,7 +95,8 @@ impl FetchParts {
         let site = SiteAccess {
             host: destination.site().into(),
             url: Some(address.into()),
-            is_known: self.links.contains(&caller.session, address),
+            // What follows `#` is not sent.
+            is_known: self.links.contains(&caller.session, url.as_str()),
             summary: format!("read {address}").into(),
         };
         Ok((url, site))

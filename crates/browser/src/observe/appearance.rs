@@ -9,9 +9,8 @@ use super::snapshot::{Layout, Node, NodeKind};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// So many classes are named, of so many that are looked at.
-const MOST_CLASSES: usize = 2;
-const LOOKED_AT_CLASSES: usize = 20;
+/// So many classes of an element are looked at.
+const MOST_CLASSES: usize = 20;
 /// A sibling is looked for among so many nodes.
 const NEAR: usize = 8;
 
@@ -64,26 +63,24 @@ fn add_place(details: &mut String, scene: &Scene, at: usize) {
     }
 }
 
-/// The id and two classes: of something without words they often say what it is, and in which state. Classes that the
-/// element beside it does not have come first.
+/// The id, the first class, and the next one that the element beside it does not have: of something without words they
+/// often say what it is, and in which state.
 fn add_marks(details: &mut String, scene: &Scene, at: usize) {
     let node = scene.node(at);
     let id = node.attribute("id").filter(|id| !id.is_empty());
     let id = id.map(|id| format!("#{}", cut(&one_line(id), 30)));
     let beside = sibling(scene, at).map_or("", |sibling| classes_of(scene.node(sibling)));
-    let is_shared = |class: &str| beside.split_whitespace().any(|other| other == class);
-    let mut classes: Vec<(usize, &str)> = classes_of(node)
-        .split_whitespace()
-        .take(LOOKED_AT_CLASSES)
-        .enumerate()
-        .collect();
-    classes.sort_by_key(|(_, class)| is_shared(class));
-    classes.truncate(MOST_CLASSES);
-    classes.sort_unstable();
-    let classes = classes
+    let is_own = |class: &&str| !beside.split_whitespace().any(|other| other == *class);
+    let mut classes = classes_of(node).split_whitespace().take(MOST_CLASSES);
+    let first = classes.next();
+    let others: Vec<&str> = classes.collect();
+    let own = others.iter().copied().find(is_own);
+    let second = own.or(others.first().copied());
+    let class = |class| format!(".{}", cut(&one_line(class), 30));
+    let marks: String = id
         .into_iter()
-        .map(|(_, class)| format!(".{}", cut(&one_line(class), 30)));
-    let marks: String = id.into_iter().chain(classes).collect();
+        .chain(first.into_iter().chain(second).map(class))
+        .collect();
     if !marks.is_empty() {
         let _ = write!(details, " {marks}");
     }

@@ -2,7 +2,9 @@
 
 use crate::names;
 use crate::namespaces::OWN_ADDRESS;
-use crate::world::{Hit, PUBLIC, redirecting};
+use crate::pages::{attacking, redirecting};
+use crate::tools::{COMMAND_SOCKETS, WORKSPACE_PAGE};
+use crate::world::{Hit, PUBLIC, Place};
 use lango_net::{AddressClass, Check, classify};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,7 +69,7 @@ impl Case {
     /// Whether a connection is one that the guard should have prevented.
     pub fn is_violated_by(&self, hit: &Hit) -> bool {
         self.expected == Expected::Refused
-            || hit.is_here
+            || hit.place != Place::World
             || classify(hit.address) != AddressClass::Public
     }
 }
@@ -264,4 +266,51 @@ fn ports() -> Vec<Case> {
 
 fn own_address() -> Case {
     Case::refused(&format!("http://{OWN_ADDRESS}/"))
+}
+
+/// The hosts that attack pages attack: every refused address, or its name.
+fn hosts(by_name: bool) -> impl Iterator<Item = String> {
+    TARGETS.iter().map(move |target| {
+        if by_name {
+            names::of(target)
+        } else {
+            let url = literal(target);
+            url.trim_start_matches("http://")
+                .trim_end_matches('/')
+                .to_owned()
+        }
+    })
+}
+
+/// The host of the one attack page of a short run: each costs the browser dozens of frames, windows and workers.
+pub fn one_host(by_name: bool) -> String {
+    hosts(by_name).nth(1).unwrap()
+}
+
+/// Pages that attack from inside: one for each refused address, or for one of them.
+pub fn attack_pages(by_name: bool, is_long: bool) -> Vec<Case> {
+    let pages = if is_long {
+        hosts(by_name).collect()
+    } else {
+        vec![one_host(by_name)]
+    };
+    pages
+        .iter()
+        .map(|hosts| Case::public_only(attacking(hosts)))
+        .collect()
+}
+
+/// The attack page as a file of the workspace: it reaches nothing at all.
+pub fn workspace_page() -> Case {
+    Case::refused(WORKSPACE_PAGE)
+}
+
+/// The sockets of a command.
+pub fn sockets() -> Case {
+    Case::refused(COMMAND_SOCKETS)
+}
+
+/// The refused addresses.
+pub fn targets() -> impl Iterator<Item = &'static str> {
+    TARGETS.into_iter()
 }

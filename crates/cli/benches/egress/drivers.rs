@@ -20,9 +20,32 @@ pub trait Driver {
 
     /// Opens a URL and waits for the end.
     fn open(&mut self, url: &str);
+
+    /// How many URLs it opens at once, in [`Driver::open_batch`].
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Opens several URLs and waits for the end.
+    fn open_batch(&mut self, urls: &[String]) {
+        for url in urls {
+            self.open(url);
+        }
+    }
+
+    /// Whether one URL leads to many targets, each of which is counted.
+    fn counts_targets(&self) -> bool {
+        false
+    }
+
+    /// How long something may still arrive after a URL was opened.
+    fn delay(&self) -> Duration {
+        Duration::from_millis(2)
+    }
 }
 
-fn egress(without: &[Check]) -> Egress {
+/// A guard without some of its checks, and without a limit of requests.
+pub fn egress(without: &[Check]) -> Egress {
     let limits = EgressLimits {
         requests: u64::MAX,
         connect_time: Duration::from_millis(if without.is_empty() { 2000 } else { 200 }),

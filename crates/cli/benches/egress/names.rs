@@ -4,20 +4,27 @@
 
 use crate::world::PUBLIC;
 use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::path::Path;
 use std::thread;
 
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 
-/// Starts answering.
-pub fn serve() {
+/// The end of names that nothing but a leak asks for.
+const LEAK: &str = ".leak.example";
+
+/// Starts answering. Questions for names that only a leak asks for are appended to the log.
+pub fn serve(log: &Path) {
+    let mut log = OpenOptions::new().append(true).open(log).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
     thread::spawn(move || {
         let mut asked: HashMap<String, u32> = HashMap::new();
         let mut packet = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut packet) {
-            if let Some(answer) = answer(&packet[..length], &mut asked) {
+            if let Some(answer) = answer(&packet[..length], &mut asked, &mut log) {
                 let _ = socket.send_to(&answer, from);
             }
         }
@@ -92,7 +99,7 @@ fn addresses(name: &str, kind: u16, asked: &mut HashMap<String, u32>) -> Option<
     is_known.then(|| vec![PUBLIC.parse::<Ipv4Addr>().unwrap().into()])
 }
 
-fn answer(query: &[u8], asked: &mut HashMap<String, u32>) -> Option<Vec<u8>> {
+fn answer(query: &[u8], asked: &mut HashMap<String, u32>, log: &mut impl Write) -> Option<Vec<u8>> {
     let mut at = 12;
     let mut labels = Vec::new();
     while *query.get(at)? != 0 {
@@ -102,7 +109,11 @@ fn answer(query: &[u8], asked: &mut HashMap<String, u32>) -> Option<Vec<u8>> {
     }
     let question = query.get(12..at + 5)?;
     let kind = u16::from_be_bytes([query[at + 1], query[at + 2]]);
-    let found = addresses(&labels.join("."), kind, asked);
+    let name = labels.join(".");
+    if name.ends_with(LEAK) {
+        log.write_all(b"lookup [::]:53\n").unwrap();
+    }
+    let found = addresses(&name, kind, asked);
     let records: Vec<Vec<u8>> = found
         .iter()
         .flatten()

@@ -1,10 +1,12 @@
 //! The listeners: one set in the namespace of the run, which stands for this machine, and one in a second namespace, which
 //! stands for every other address. Both write down who was reached, before they answer.
 
-use crate::{STAGE, namespaces};
+use crate::{STAGE, namespaces, pages};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -14,25 +16,54 @@ use std::time::{Duration, Instant};
 const LOG: &str = "LANGO_EGRESS_LOG";
 /// Ports that are listened on: those of HTTP, and some that the guard refuses.
 const PORTS: [u16; 7] = [80, 443, 8080, 22, 25, 6379, 3000];
+/// Ports at which datagrams are counted: those of QUIC, of WebRTC's servers, and of time.
+const DATAGRAM_PORTS: [u16; 5] = [443, 3478, 5349, 19302, 123];
+/// The port of name servers, which the run itself uses on this machine.
+const NAMES_PORT: u16 = 53;
 /// A public address of the world, at which redirects can be had.
 pub const PUBLIC: &str = "93.184.216.34";
 
 /// The world around the run.
 pub struct World {
     log: PathBuf,
+    ways: RefCell<BTreeSet<String>>,
+    places: RefCell<Vec<Place>>,
     _folder: tempfile::TempDir,
     other: Child,
 }
 
-/// A connection that was accepted.
+/// Something that arrived.
 #[derive(Debug, Clone)]
 pub struct Hit {
-    /// The address that was connected to.
+    /// The address that was reached; unspecified if only the port is known.
     pub address: IpAddr,
-    /// The port.
     pub port: u16,
-    /// Whether it was on this machine.
-    pub is_here: bool,
+    pub place: Place,
+}
+
+/// Where and as what something arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A connection to this machine.
+    Here,
+    /// A connection to the network.
+    World,
+    /// A datagram, anywhere.
+    Datagram,
+    /// The question for a name that only a leak asks for.
+    Lookup,
+    /// The message of a page that it could read a file of the machine.
+    File,
+}
+
+impl Place {
+    const ALL: [(&'static str, Self); 5] = [
+        ("here", Self::Here),
+        ("world", Self::World),
+        ("datagram", Self::Datagram),
+        ("lookup", Self::Lookup),
+        ("file", Self::File),
+    ];
 }
 
 impl World {
@@ -59,12 +90,29 @@ impl World {
         listen(&log, "here");
         Self {
             log,
+            ways: RefCell::default(),
+            places: RefCell::default(),
             _folder: folder,
             other,
         }
     }
 
-    /// The connections since the last call. Waits a moment for those that are on their way.
+    /// The file that everything which arrives is appended to.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The ways of the attack page that arrived since the last call.
+    pub fn take_ways(&self) -> BTreeSet<String> {
+        self.ways.take()
+    }
+
+    /// As what each thing arrived since the last call.
+    pub fn take_places(&self) -> Vec<Place> {
+        self.places.take()
+    }
+
+    /// What arrived since the last call. Waits a moment for what is on its way.
     pub fn hits(&self, at_least: usize, within: Duration) -> Vec<Hit> {
         let start = Instant::now();
         loop {
@@ -74,6 +122,8 @@ impl World {
             {
                 // Emptied in place: the writers append.
                 File::create(&self.log).unwrap();
+                let places = hits.iter().map(|hit| hit.place);
+                self.places.borrow_mut().extend(places);
                 return hits;
             }
             thread::sleep(Duration::from_millis(1));
@@ -82,6 +132,8 @@ impl World {
 
     fn read(&self) -> Vec<Hit> {
         let text = std::fs::read_to_string(&self.log).unwrap();
+        let ways = text.lines().filter_map(|line| line.strip_prefix("way "));
+        self.ways.borrow_mut().extend(ways.map(str::to_owned));
         text.lines().filter_map(parse).collect()
     }
 }
@@ -95,12 +147,13 @@ impl Drop for World {
 
 fn parse(line: &str) -> Option<Hit> {
     let mut words = line.split(' ');
-    let place = words.next()?;
+    let word = words.next()?;
+    let place = Place::ALL.iter().find(|(name, _)| *name == word)?.1;
     let address = words.next()?.parse::<std::net::SocketAddr>().ok()?;
     Some(Hit {
         address: address.ip().to_canonical(),
         port: address.port(),
-        is_here: place == "here",
+        place,
     })
 }
 
@@ -127,6 +180,10 @@ pub fn serve() -> ExitCode {
 fn listen(log: &Path, place: &'static str) {
     let log = OpenOptions::new().append(true).open(log).unwrap();
     let log = Arc::new(log);
+    count_datagrams(&log, &DATAGRAM_PORTS);
+    if place == "world" {
+        count_datagrams(&log, &[NAMES_PORT]);
+    }
     for port in PORTS {
         // One socket for both families.
         let listener = TcpListener::bind(("::", port)).unwrap();
@@ -136,14 +193,28 @@ fn listen(log: &Path, place: &'static str) {
                 let address = stream.local_addr().unwrap();
                 let line = format!("{place} {address}\n");
                 (&*log).write_all(line.as_bytes()).unwrap();
-                thread::spawn(move || answer(stream));
+                let log = Arc::clone(&log);
+                thread::spawn(move || answer(stream, &log));
             }
         });
     }
 }
 
-/// Answers one request: with a redirect if its path asks for one, in one of the forms that clients follow.
-fn answer(mut stream: TcpStream) {
+fn count_datagrams(log: &Arc<File>, ports: &[u16]) {
+    for port in ports {
+        let socket = UdpSocket::bind(("::", *port)).unwrap();
+        let log = Arc::clone(log);
+        let line = format!("datagram [::]:{port}\n");
+        thread::spawn(move || {
+            while socket.recv_from(&mut [0; 64]).is_ok() {
+                (&*log).write_all(line.as_bytes()).unwrap();
+            }
+        });
+    }
+}
+
+/// Answers one request, and writes down what its path says about how it was made.
+fn answer(mut stream: TcpStream, log: &File) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
     let mut head = Vec::new();
     let mut part = [0; 4096];
@@ -155,49 +226,13 @@ fn answer(mut stream: TcpStream) {
     }
     let head = String::from_utf8_lossy(&head);
     let path = head.split(' ').nth(1).unwrap_or("/");
-    let _ = stream.write_all(response(path).as_bytes());
-}
-
-fn response(path: &str) -> String {
-    let page = |headers: &str, body: &str| {
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        )
-    };
-    let Some((form, target)) = path
-        .strip_prefix("/to/")
-        .and_then(|rest| rest.split_once('/'))
-    else {
-        return page("", "the secret page");
-    };
-    let target = decode(target);
-    match form {
-        "meta" => page(
-            "",
-            &format!("<meta http-equiv=refresh content='0;url={target}'>"),
-        ),
-        "script" => page("", &format!("<script>location.href='{target}'</script>")),
-        "frame" => page(
-            "",
-            &format!("<iframe src='{target}'></iframe><img src='{target}'>"),
-        ),
-        "refresh" => page(&format!("Refresh: 0;url={target}\r\n"), "wait"),
-        status => format!(
-            "HTTP/1.1 {status} Elsewhere\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        ),
+    let mut lines = log;
+    if path == pages::LEAK_PATH {
+        lines.write_all(b"file [::]:0\n").unwrap();
     }
-}
-
-/// Reads the hexadecimal form in which a target stands in a path.
-fn decode(text: &str) -> String {
-    let bytes = (0..text.len() / 2)
-        .filter_map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok());
-    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
-}
-
-/// A URL at the public address that redirects to a target, in one of the forms of [`response`].
-pub fn redirecting(form: &str, target: &str) -> String {
-    let hex: String = target.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("http://{PUBLIC}/to/{form}/{hex}")
+    if let Some(way) = path.strip_prefix("/x-") {
+        let way = way.split('?').next().unwrap_or_default();
+        lines.write_all(format!("way {way}\n").as_bytes()).unwrap();
+    }
+    let _ = stream.write_all(pages::response(path).as_bytes());
 }

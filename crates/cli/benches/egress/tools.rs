@@ -1,0 +1,188 @@
+//! The ways in which a model opens a URL: by `search_fetch`, by a command, and in the browser.
+
+use crate::drivers::Driver;
+use crate::turn::Caller;
+use crate::{cases, pages};
+use serde_json::json;
+use std::fs;
+use std::time::Duration;
+
+/// Stands for the attack page in the workspace among URLs.
+pub const WORKSPACE_PAGE: &str = "workspace:attack";
+/// Stands for the sockets of a command among URLs.
+pub const COMMAND_SOCKETS: &str = "command:sockets";
+
+/// `search_fetch`.
+pub struct Fetcher<C>(pub C);
+
+impl<C: Caller> Driver for Fetcher<C> {
+    fn name(&self) -> String {
+        "search_fetch".to_owned()
+    }
+
+    fn open(&mut self, url: &str) {
+        // From the network each time, not from the cache.
+        let arguments = json!({ "url": url, "fresh": true });
+        self.0.call("search_fetch", arguments);
+    }
+}
+
+/// How a command opens its URLs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// curl as the environment tells it.
+    Curl,
+    /// curl with a tunnel for everything.
+    Tunnel,
+    /// curl without the proxy, and the sockets of [`COMMAND_SOCKETS`].
+    Direct,
+    /// Python's urllib, with and without the proxy.
+    Urllib,
+}
+
+/// `exec` with a program that opens a list of URLs.
+pub struct CommandLine<C> {
+    caller: C,
+    program: Program,
+    count: usize,
+}
+
+impl<C: Caller> CommandLine<C> {
+    pub fn new(caller: C, program: Program) -> Self {
+        let workspace = caller.workspace();
+        for (name, text) in [
+            ("sockets.py", include_str!("attack_sockets.py")),
+            ("open.py", include_str!("attack_urllib.py")),
+        ] {
+            fs::write(workspace.join(name), text).unwrap();
+        }
+        Self {
+            caller,
+            program,
+            count: 0,
+        }
+    }
+
+    fn exec(&mut self, command: &str) -> String {
+        let result = self.caller.call("exec", json!({ "command": command }));
+        assert!(result.contains("exit"), "the command did not run: {result}");
+        result
+    }
+
+    fn open_sockets(&mut self) {
+        let hosts: Vec<&str> = cases::targets().collect();
+        let result = self.exec(&format!(
+            "/usr/bin/python3 sockets.py {}; getent hosts command.leak.example",
+            hosts.join(" ")
+        ));
+        assert!(
+            !result.contains("ANSWERED"),
+            "a socket was answered: {result}"
+        );
+    }
+}
+
+impl<C: Caller> Driver for CommandLine<C> {
+    fn name(&self) -> String {
+        match self.program {
+            Program::Curl => "exec, curl",
+            Program::Tunnel => "exec, curl, tunnel",
+            Program::Direct => "exec, curl without proxy",
+            Program::Urllib => "exec, urllib",
+        }
+        .to_owned()
+    }
+
+    fn open(&mut self, url: &str) {
+        self.open_batch(&[url.to_owned()]);
+    }
+
+    fn batch(&self) -> usize {
+        150
+    }
+
+    fn open_batch(&mut self, urls: &[String]) {
+        if urls.iter().any(|url| url == COMMAND_SOCKETS) {
+            self.open_sockets();
+        }
+        // A name of its own each time: a turn that repeats the same call is stopped.
+        self.count += 1;
+        let list = format!("urls-{}", self.count);
+        let path = self.caller.workspace().join(&list);
+        fs::write(path, urls.join("\0")).unwrap();
+        let curl = |flags: &str| {
+            format!(
+                "xargs -0 -P 8 -I URL curl --silent --location --max-time 3 --globoff --output /dev/null {flags} --url URL < {list}"
+            )
+        };
+        let line = match self.program {
+            Program::Curl => curl(""),
+            Program::Tunnel => curl("--proxytunnel"),
+            Program::Direct => curl("--noproxy '*'"),
+            Program::Urllib => format!("/usr/bin/python3 open.py {list}"),
+        };
+        self.exec(&format!("{line}; true"));
+    }
+
+    fn delay(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+}
+
+/// `browser_navigate`.
+pub struct Navigator<C> {
+    caller: C,
+    is_for_pages: bool,
+}
+
+impl<C: Caller> Navigator<C> {
+    pub fn new(caller: C) -> Self {
+        let workspace = caller.workspace();
+        let hosts = format!("{},{}", crate::world::PUBLIC, cases::one_host(false));
+        for (name, text) in pages::attack_files(&hosts) {
+            fs::write(workspace.join(name), text).unwrap();
+        }
+        Self {
+            caller,
+            is_for_pages: false,
+        }
+    }
+
+    /// For pages that attack: their attempts go on after the call.
+    pub fn for_pages(mut self) -> Self {
+        self.is_for_pages = true;
+        self
+    }
+}
+
+impl<C: Caller> Driver for Navigator<C> {
+    fn name(&self) -> String {
+        if self.is_for_pages {
+            "browser, hostile pages".to_owned()
+        } else {
+            "browser_navigate".to_owned()
+        }
+    }
+
+    fn open(&mut self, url: &str) {
+        let arguments = if url == WORKSPACE_PAGE {
+            json!({ "path": pages::ATTACK_FILE })
+        } else {
+            json!({ "url": url })
+        };
+        let result = self.caller.call("browser_navigate", arguments);
+        // Otherwise nothing arrives because nothing attacks.
+        let is_page = self.is_for_pages && url.contains("attack");
+        let is_loaded =
+            result.contains("Opened") || result.contains("a request of the page failed");
+        assert!(!is_page || is_loaded, "{url}: {result}");
+    }
+
+    fn counts_targets(&self) -> bool {
+        self.is_for_pages
+    }
+
+    fn delay(&self) -> Duration {
+        Duration::from_millis(if self.is_for_pages { 1500 } else { 20 })
+    }
+}

@@ -1,6 +1,7 @@
 """Serves the pages of MiniWoB++ with a script in each that starts an episode by its seed and reports the reward."""
 
 import http.server
+import json
 import mimetypes
 import pathlib
 import threading
@@ -63,8 +64,6 @@ class PageServer:
                 self.answer(200, body, kind)
 
             def do_POST(self):
-                import json
-
                 said = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 task = pathlib.PurePosixPath(said["page"]).stem
                 rewards.setdefault((task, int(said["seed"])), float(said["reward"]))

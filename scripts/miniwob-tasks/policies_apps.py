@@ -127,10 +127,14 @@ def highlight_text(view):
     yield from view.submit()
 
 
+# What the steps around a wait take by themselves.
+STEP_SECONDS = 0.3
+
+
 def button_delay(view):
     seconds = int(re.search(r"wait (\d+) second", view.task)[1])
     first, second = view.one("button", name="ONE"), view.one("button", name="TWO")
-    yield from view.act(step("click", first), step("wait", seconds=seconds - 0.1), step("click", second))
+    yield from view.act(step("click", first), step("wait", seconds=seconds - STEP_SECONDS), step("click", second))
 
 
 def book_flight(view):

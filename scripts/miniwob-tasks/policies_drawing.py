@@ -129,13 +129,14 @@ def right_angle(view):
 
 
 def farthest_inside(drawing, start, direction):
-    """The farthest point in a direction that is still inside; farther away is more exact."""
+    """The farthest point in a direction that is still inside, or the start; farther away is more exact."""
     inside = lambda x, y: 4 < x < drawing.width - 4 and 4 < y < drawing.height - 4
     lengths = range(150, 5, -1)
     points = ([at + length * part for at, part in zip(start, direction)] for length in lengths)
     # Clicks are on whole pixels; of the far points, the one that loses least by that is best.
-    good = [point for point in points if inside(*point)][:60] or [start]
-    return min(good, key=lambda point: math.dist(point, list(map(round, point))) / math.dist(point, start))
+    good = [point for point in points if inside(*point)][:60]
+    loss = lambda point: math.dist(point, list(map(round, point))) / math.dist(point, start)
+    return min(good, key=loss, default=start)
 
 
 def draw_line(view):

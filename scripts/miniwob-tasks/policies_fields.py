@@ -98,8 +98,11 @@ def use_three_sliders(view):
 
 
 def use_spinner(view):
-    wanted = re.search(r"Select (-?\d+) ", view.task)[1]
-    yield from view.type(view.one("spinbutton"), wanted)
+    """Clicks the arrows of the field, which takes no keys."""
+    distance = int(re.search(r"Select (-?\d+) ", view.task)[1]) - int(view.one("spinbutton").value)
+    arrow = ".ui-spinner-up" if distance > 0 else ".ui-spinner-down"
+    button = view.one("button", where=lambda item: arrow in item.details)
+    yield from view.click(*[button] * abs(distance))
     yield from view.submit()
 
 

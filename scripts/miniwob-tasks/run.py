@@ -37,14 +37,14 @@ tool = "browser_*"
 
 
 def episodes(view, task, solve, pages, seeds, failures):
-    """All episodes of one task. A policy that gives up costs its own episode only."""
+    """All episodes of one task. A policy that fails costs its own episode only."""
     for seed in seeds:
         output = yield "browser_navigate", {"url": pages.url(task, seed)}
         output = yield "browser_observe", {"full": True}
         view.read(output)
         try:
             yield from solve(view)
-        except (LookupError, ValueError, AttributeError, TypeError, RuntimeError) as problem:
+        except Exception as problem:
             failures.append((seed, f"{type(problem).__name__}: {problem}"))
         # The reward travels by itself; the page may still be sending it.
         for _ in range(20):

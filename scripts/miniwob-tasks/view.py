@@ -29,8 +29,6 @@ class Item:
         self.value = unquote(value[1]) if value else ""
         plain = re.sub(r'"(?:[^"\\]|\\.)*"', "", self.details)
         self.states = set(STATE.findall(plain))
-        options = find(r" options: (.*?)(?: [#.][\w-]+| \[| \d+x\d+|$)")
-        self.options = [option for option in options[1].split(" | ") if not option.startswith("…")] if options else []
         size, place, paint = find(r" (\d+)x(\d+)"), find(r" at (-?\d+),(-?\d+)"), find(r" (?:fill|colour|stroke)=(\S+)")
         self.width, self.height = (int(size[1]), int(size[2])) if size else (0, 0)
         self.x, self.y = (int(place[1]), int(place[2])) if place else (0, 0)
@@ -43,8 +41,9 @@ class Item:
         """The centre of a shape in its drawing."""
         return self.x + self.width / 2, self.y + self.height / 2
 
-    def number(self, pattern=r"-?\d+(?:\.\d+)?"):
-        return float(re.search(pattern, self.name)[0])
+    def number(self):
+        """The first number in its name."""
+        return float(re.search(r"-?\d+(?:\.\d+)?", self.name)[0])
 
 
 def parse_line(line):
@@ -158,12 +157,6 @@ class View:
         if not found:
             raise LookupError(f"no {'/'.join(roles)} {name or mark or ''} on the page")
         return found[0]
-
-    def after(self, text, *roles):
-        """The first control after a text."""
-        items = self.items
-        at = next(index for index, item in enumerate(items) if item.name == text and not (index == 0))
-        return next(item for item in items[at + 1 :] if item.handle and (not roles or item.role in roles))
 
     # Acting
 

@@ -5,6 +5,7 @@
 //! ([`items`]) on lines ([`lines`]). Lines are chosen by what is in the viewport ([`select`]) and compared with what was
 //! shown before ([`changes`]).
 
+mod appearance;
 mod changes;
 mod clip;
 mod describe;

@@ -1,10 +1,11 @@
 //! The words for one element: its name, and what stands after it.
 
+use super::appearance::add_appearance;
 use super::print::{cut, one_line, quote};
-use super::roles::{Form, Role, drawing_of, is_scroller, is_shape};
+use super::roles::{Form, Role, is_scroller};
 use super::scene::Scene;
 use super::semantics::{Meaning, Semantics};
-use super::snapshot::{Layout, Node, NodeKind};
+use super::snapshot::{Node, NodeKind};
 use serde_json::Value;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,8 +18,6 @@ const LONGEST_VALUE: usize = 80;
 const LONGEST_WHOLE_VALUE: usize = 6000;
 /// The longest address of a link that is printed whole, in bytes.
 const LONGEST_LINK: usize = 60;
-/// So many classes of something without words are named.
-const MOST_CLASSES: usize = 2;
 /// So many options of a list are named.
 const SHOWN_OPTIONS: usize = 6;
 
@@ -288,88 +287,6 @@ fn add_link(details: &mut String, scene: &Scene, at: usize) {
         .and_then(|origin| link.strip_prefix(origin));
     let short = short.unwrap_or(&link);
     let _ = write!(details, " → {}", cut(&one_line(short), LONGEST_LINK));
-}
-
-/// How an element looks that says nothing: its size, colour, class.
-fn add_appearance(
-    details: &mut String,
-    scene: &Scene,
-    semantics: &Semantics,
-    at: usize,
-    role: &Role,
-) {
-    let node = scene.node(at);
-    let is_drawing =
-        is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
-    let is_nameless = || name_of(scene, semantics, at, role, false).is_empty();
-    // The text in a container says more than its looks.
-    let is_said = || role.form == Form::OpenControl && !scene.text_below(at, 1).is_empty();
-    if !role.is_control() || !(is_drawing || (is_nameless() && !is_said())) {
-        return;
-    }
-    if !is_drawing {
-        add_marks(details, node);
-    }
-    let is_field = matches!(&*node.tag, "input" | "textarea" | "select") || role.name == "textbox";
-    let Some(layout) = scene.layout(at) else {
-        return;
-    };
-    let shape = is_shape(&node.tag);
-    if role.name != "canvas" && !is_field && (!is_drawing || shape) {
-        add_colour(details, node, layout, shape);
-    }
-    if is_field {
-        return;
-    }
-    let _ = write!(
-        details,
-        " {}x{}",
-        layout.rect.width.round(),
-        layout.rect.height.round()
-    );
-    add_place(details, scene, at);
-}
-
-/// Where a shape is in its drawing, which is what a click at a point of the drawing needs.
-fn add_place(details: &mut String, scene: &Scene, at: usize) {
-    let drawing = drawing_of(scene, at).and_then(|drawing| scene.nodes[drawing].rect);
-    if let (Some(outer), Some(rect)) = (drawing, scene.nodes[at].rect) {
-        let (x, y) = (rect.x - outer.x, rect.y - outer.y);
-        let _ = write!(details, " at {},{}", x.round(), y.round());
-    }
-}
-
-/// The id and the first classes: of something without words they often say what it is, and how it stands.
-fn add_marks(details: &mut String, node: &Node) {
-    let id = node.attribute("id").filter(|id| !id.is_empty());
-    let id = id.map(|id| format!("#{}", cut(&one_line(id), 30)));
-    let classes = node.attribute("class").unwrap_or_default();
-    let classes = classes.split_whitespace().take(MOST_CLASSES);
-    let classes = classes.map(|class| format!(".{}", cut(&one_line(class), 30)));
-    let marks: String = id.into_iter().chain(classes).collect();
-    if !marks.is_empty() {
-        let _ = write!(details, " {marks}");
-    }
-}
-
-/// The colour of a box, or what a shape is filled with, or else its line.
-fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool) {
-    let styles = &layout.styles;
-    let candidates: &[(&str, &Arc<str>)] = match is_shape {
-        true if &*node.tag == "line" => &[("stroke", &styles.stroke)],
-        true => &[("fill", &styles.fill), ("stroke", &styles.stroke)],
-        false => &[("colour", &styles.background)],
-    };
-    let is_plain = |colour: &str| matches!(colour, "" | "none" | "rgba(0, 0, 0, 0)");
-    let seen = candidates.iter().find(|(_, colour)| !is_plain(colour));
-    if let Some((name, colour)) = seen {
-        // The page's own word for it is easier to read.
-        let given = node
-            .attribute(name)
-            .filter(|given| is_shape && !is_plain(given));
-        let colour = given.unwrap_or(colour).replace(' ', "");
-        let _ = write!(details, " {name}={}", cut(&one_line(&colour), 24));
-    }
 }
 
 fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meaning: &Meaning) {

@@ -114,7 +114,8 @@ fn semantic_role(scene: &Scene, semantics: &Semantics, at: usize) -> Option<Role
 
 /// A link that assistive technology is not told of stands beside one that it is, such as the picture of a product.
 fn is_hidden_link(scene: &Scene, at: usize) -> bool {
-    &*scene.node(at).tag == "a" && scene.nodes[at].is_aria_hidden
+    let node = scene.node(at);
+    &*node.tag == "a" && node.attribute("href").is_some() && scene.nodes[at].is_aria_hidden
 }
 
 /// Elements whose tag says more than their role.
@@ -206,7 +207,13 @@ fn role_of_tag(scene: &Scene, at: usize, meaning: Option<&Meaning>) -> Option<Ro
         {
             Role::new(Form::Label, "image")
         }
-        _ => None,
+        // Buttons for the mouse only, such as the arrows of a number field, are hidden from assistive technology.
+        _ => match node.attribute("role") {
+            Some(role @ ("button" | "link" | "checkbox" | "radio" | "switch" | "tab")) => {
+                Role::new(Form::Control, role)
+            }
+            _ => None,
+        },
     }
 }
 

@@ -276,6 +276,31 @@ async fn wordless_things_are_told_apart_by_their_classes() {
         <span id=s2 class='star marked old' onclick='1' style='display:inline-block;width:9px;height:9px'></span>").await;
     assert!(seen.contains("clickable #s1.star 9x9"), "{seen}");
     assert!(seen.contains("clickable #s2.star.marked 9x9"), "{seen}");
+    let seen = look(
+        &bench,
+        "<a role=button class='button small arrow up' onclick='1' style='display:inline-block;width:9px;height:9px'></a>
+         <a role=button class='button small arrow down' onclick='1' style='display:inline-block;width:9px;height:9px'></a>",
+    )
+    .await;
+    assert!(seen.contains("button .button.up 9x9"), "{seen}");
+    assert!(seen.contains("button .button.down 9x9"), "{seen}");
+}
+
+#[tokio::test]
+async fn buttons_for_the_mouse_only_are_shown() {
+    let bench = Bench::new().await;
+    let seen = look(
+        &bench,
+        "<span onmousedown='document.title=event.target.className'><input aria-label=Count value=1>
+         <a role=button tabindex=-1 aria-hidden=true class=up style='display:inline-block;width:9px;height:9px'></a></span>",
+    )
+    .await;
+    act(
+        &bench,
+        json!({ "action": "click", "handle": handle(&seen, "button .up 9x9") }),
+    )
+    .await;
+    assert_eq!(value_of(&bench, "document.title").await, "up");
 }
 
 #[tokio::test]

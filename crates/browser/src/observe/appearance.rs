@@ -1,0 +1,122 @@
+//! How things look that have no words: colour, size, place, and the marks that their page gives them.
+
+use super::describe::name_of;
+use super::print::{cut, one_line};
+use super::roles::{Form, Role, drawing_of, is_shape};
+use super::scene::Scene;
+use super::semantics::Semantics;
+use super::snapshot::{Layout, Node, NodeKind};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// So many classes of an element are looked at.
+const MOST_CLASSES: usize = 20;
+/// A sibling is looked for among so many nodes.
+const NEAR: usize = 8;
+
+/// How an element looks that says nothing: its size, colour, class.
+pub(super) fn add_appearance(
+    details: &mut String,
+    scene: &Scene,
+    semantics: &Semantics,
+    at: usize,
+    role: &Role,
+) {
+    let node = scene.node(at);
+    let is_drawing =
+        is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
+    let is_nameless = || name_of(scene, semantics, at, role, false).is_empty();
+    // The text in a container says more than its looks.
+    let is_said = || role.form == Form::OpenControl && !scene.text_below(at, 1).is_empty();
+    if !role.is_control() || !(is_drawing || (is_nameless() && !is_said())) {
+        return;
+    }
+    if !is_drawing {
+        add_marks(details, scene, at);
+    }
+    let is_field = matches!(&*node.tag, "input" | "textarea" | "select") || role.name == "textbox";
+    let Some(layout) = scene.layout(at) else {
+        return;
+    };
+    let shape = is_shape(&node.tag);
+    if role.name != "canvas" && !is_field && (!is_drawing || shape) {
+        add_colour(details, node, layout, shape);
+    }
+    if is_field {
+        return;
+    }
+    let _ = write!(
+        details,
+        " {}x{}",
+        layout.rect.width.round(),
+        layout.rect.height.round()
+    );
+    add_place(details, scene, at);
+}
+
+/// Where a shape is in its drawing, which is what a click at a point of the drawing needs.
+fn add_place(details: &mut String, scene: &Scene, at: usize) {
+    let drawing = drawing_of(scene, at).and_then(|drawing| scene.nodes[drawing].rect);
+    if let (Some(outer), Some(rect)) = (drawing, scene.nodes[at].rect) {
+        let (x, y) = (rect.x - outer.x, rect.y - outer.y);
+        let _ = write!(details, " at {},{}", x.round(), y.round());
+    }
+}
+
+/// The id, the first class, and the next one that the element beside it does not have: of something without words they
+/// often say what it is, and in which state.
+fn add_marks(details: &mut String, scene: &Scene, at: usize) {
+    let node = scene.node(at);
+    let id = node.attribute("id").filter(|id| !id.is_empty());
+    let id = id.map(|id| format!("#{}", cut(&one_line(id), 30)));
+    let beside = sibling(scene, at).map_or("", |sibling| classes_of(scene.node(sibling)));
+    let is_own = |class: &&str| !beside.split_whitespace().any(|other| other == *class);
+    let mut classes = classes_of(node).split_whitespace().take(MOST_CLASSES);
+    let first = classes.next();
+    let others: Vec<&str> = classes.collect();
+    let own = others.iter().copied().find(is_own);
+    let second = own.or(others.first().copied());
+    let class = |class| format!(".{}", cut(&one_line(class), 30));
+    let marks: String = id
+        .into_iter()
+        .chain(first.into_iter().chain(second).map(class))
+        .collect();
+    if !marks.is_empty() {
+        let _ = write!(details, " {marks}");
+    }
+}
+
+fn classes_of(node: &Node) -> &str {
+    node.attribute("class").unwrap_or_default()
+}
+
+/// The next element with the same parent, or the one before.
+fn sibling(scene: &Scene, at: usize) -> Option<usize> {
+    let place = &scene.nodes[at];
+    let is_sibling = |other: &usize| {
+        scene.nodes[*other].parent == place.parent && scene.node(*other).kind == NodeKind::Element
+    };
+    let after = place.end..scene.nodes.len().min(place.end + NEAR);
+    let before = (at.saturating_sub(NEAR)..at).rev();
+    after.chain(before).find(is_sibling)
+}
+
+/// The colour of a box, or what a shape is filled with, or else its line.
+fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool) {
+    let styles = &layout.styles;
+    let candidates: &[(&str, &Arc<str>)] = match is_shape {
+        true if &*node.tag == "line" => &[("stroke", &styles.stroke)],
+        true => &[("fill", &styles.fill), ("stroke", &styles.stroke)],
+        false => &[("colour", &styles.background)],
+    };
+    let is_plain = |colour: &str| matches!(colour, "" | "none" | "rgba(0, 0, 0, 0)");
+    let seen = candidates.iter().find(|(_, colour)| !is_plain(colour));
+    if let Some((name, colour)) = seen {
+        // The page's own word for it is easier to read.
+        let given = node
+            .attribute(name)
+            .filter(|given| is_shape && !is_plain(given));
+        let colour = given.unwrap_or(colour).replace(' ', "");
+        let _ = write!(details, " {name}={}", cut(&one_line(&colour), 24));
+    }
+}

@@ -1,4 +1,4 @@
-//! Files that a message names by URL: fetched through the egress guard, within the limits of attachments.
+//! Fetches the files of a message that are given by URL, through the egress guard and within the limits of attachments.
 
 use lango_core::AttachedFile;
 use lango_net::{Budget, Egress, EgressError, EgressLimits, HeaderMap, Reason, Url};
@@ -24,7 +24,7 @@ pub enum LinkedFileError {
     #[error("`{0}` is not a URL")]
     NotUrl(String),
     /// The guard refused it, or the way to it failed.
-    #[error("{}", .0.full_text())]
+    #[error("{}", lango_core::error_chain(.0))]
     Egress(EgressError),
     /// The server answered with an error.
     #[error("`{url}` answered with status {status}")]
@@ -51,7 +51,7 @@ pub enum LinkedFileError {
 }
 
 impl LinkedFileError {
-    /// The text for a remote caller, who learns neither what a name resolves to here nor what the configuration says.
+    /// Returns an error text for remote callers, without resolved addresses or configuration.
     pub fn text_for_callers(&self) -> String {
         match self {
             Self::Egress(EgressError::Refused(refusal)) => {
@@ -74,7 +74,7 @@ impl LinkedFileError {
 }
 
 impl LinkedFiles {
-    /// A fetcher for the files of one message.
+    /// Creates a fetcher for the files of one message.
     pub fn new(egress: &Egress) -> Self {
         let limits = egress.limits();
         let requests = AttachedFile::PER_MESSAGE * (1 + limits.redirects);
@@ -116,7 +116,7 @@ impl LinkedFiles {
     }
 }
 
-/// The name of a file at a URL: the last part of its path.
+/// Returns the last path segment of a URL as a file name.
 pub fn name_in_url(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     let last = url.path_segments()?.next_back()?;

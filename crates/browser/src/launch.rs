@@ -11,12 +11,12 @@ pub(crate) use private::PrivateDirectory;
 
 use crate::files_server::FilesServer;
 use crate::{Browser, BrowserError, ContextProxies};
+use lango_core::error_chain;
 use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
 use lango_sandbox::{
     Command, FILES_PORT, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy, Profile, Stdin,
 };
 use lango_tools::Workspace;
-use process::Process;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,9 +64,9 @@ impl BrowserLauncher {
         let mut child = self
             .sandbox
             .spawn(&self.policy(&private), self.command(&private))
-            .map_err(|error| not_started(process::causes(&error)))?;
+            .map_err(|error| not_started(error_chain(&error)))?;
         let listeners = child.listeners().await;
-        let listeners = listeners.map_err(|error| not_started(process::causes(&error)))?;
+        let listeners = listeners.map_err(|error| not_started(error_chain(&error)))?;
         let options = ProxyOptions {
             only_hosts: None,
             budget,
@@ -75,16 +75,15 @@ impl BrowserLauncher {
         let proxy = proxy.map_err(not_started)?;
         let files = FilesServer::serve(listeners.files, self.workspace.clone());
         let files = files.map_err(not_started)?;
-        let (process, reader, writer) = Process::follow(child, Arc::clone(&private))?;
-        let last_words = process.last_words();
+        let (service, reader, writer) = process::follow(child, Arc::clone(&private))?;
         let proxies = ContextProxies {
             web: &format!("http://127.0.0.1:{PROXY_PORT}"),
             files: &format!("http://127.0.0.1:{FILES_PORT}"),
         };
-        let attached = Browser::attach(reader, writer, proxies, (process, files)).await;
+        let attached = Browser::attach(reader, writer, proxies, (service.clone(), files)).await;
         let browser = match attached {
             Ok(browser) => browser,
-            Err(error) => return Err(not_started(last_words.explain(error).await)),
+            Err(error) => return Err(not_started(process::explain(&service, error).await)),
         };
         browser.set_downloads(&private.downloads()).await?;
         Ok(StartedBrowser {

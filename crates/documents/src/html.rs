@@ -20,7 +20,7 @@ use url::Url;
 /// The text of a whole page as Markdown without the targets of links.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HtmlText {
-    /// The title the page gives itself.
+    /// The page's own title.
     pub title: Option<String>,
     /// All text that is shown.
     pub text: String,
@@ -29,7 +29,7 @@ pub struct HtmlText {
 /// The main content of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readable {
-    /// The title the page gives itself.
+    /// The page's own title.
     pub title: Option<String>,
     /// When it was published: `2026-11-16`, or as the page writes it.
     pub date: Option<String>,
@@ -43,8 +43,8 @@ pub struct Readable {
     pub was_cut: bool,
 }
 
-/// A page whose content has less than the first share of the shown text is a list of other pages: all of it is shown. So is one
-/// whose content is short, in characters, and has less than the second.
+/// A page is a list of links, and returned whole, if its content has less than the first share of the visible text, or
+/// if its content is short (in characters) and has less than the second share.
 const LEAST_SHARE: f64 = 0.05;
 const SHORT_LENGTH: usize = 200;
 const LEAST_SHARE_OF_SHORT: f64 = 0.15;
@@ -60,7 +60,7 @@ pub fn read_html(html: &str) -> HtmlText {
     }
 }
 
-/// Reads the main content of a page. `base_url` is the page's own address; if it is none, links are only text.
+/// Reads the main content of a page. `base_url` is the page's own URL; without a valid one links become plain text.
 pub fn markdown(html: &str, base_url: &str) -> Readable {
     let dom = Dom::parse(html);
     let page = Url::parse(base_url).ok();
@@ -79,7 +79,7 @@ pub fn markdown(html: &str, base_url: &str) -> Readable {
     }
 }
 
-/// The main content, or all of a page that is a list of others.
+/// Selects the main content, or the whole page if it is a list of links.
 fn selection_of(dom: &Dom, body: usize) -> Selection {
     let main = select(dom, body);
     let outline = outline(dom, body);

@@ -7,10 +7,11 @@ use crate::handler::Handler;
 use crate::http;
 use crate::names::line;
 use crate::oauth::Bearer;
-use crate::process::{NewFiles, Process, causes};
+use crate::process::{NewFiles, Process};
 use crate::program::{ServerCommand, TrustedFiles};
 use crate::settings::{Program, ServerSettings};
 use crate::traffic::Traffic;
+use lango_core::error_chain;
 use lango_sandbox::{Launcher, Strength};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
@@ -172,7 +173,7 @@ impl Opening<'_> {
         }
         Err(Failure {
             error,
-            stderr: ends.last_words(),
+            stderr: ends.error_output(),
         })
     }
 }
@@ -187,10 +188,10 @@ impl Ends {
         }
     }
 
-    /// What the program complained about last.
-    fn last_words(&self) -> String {
+    /// Returns the end of the program's error output.
+    fn error_output(&self) -> String {
         let process = self.process.as_ref();
-        process.map(Process::last_words).unwrap_or_default()
+        process.map(Process::error_output).unwrap_or_default()
     }
 
     /// What a person can do, if the server did not let lango in.
@@ -212,7 +213,7 @@ impl Ends {
                 ClientInitializeError::TransportError { error, .. } => error,
                 error => error,
             };
-            (self.advice(cause), line(&causes(cause), 300))
+            (self.advice(cause), line(&error_chain(cause), 300))
         };
         if let Some(advice) = advice {
             return ConnectError::Unauthorised { advice };
@@ -245,13 +246,13 @@ impl Connection {
         let what = ended.unwrap_or_else(|| "the connection was closed".to_owned());
         Failure {
             error: ConnectError::Broken { what },
-            stderr: self.last_words(),
+            stderr: self.error_output(),
         }
     }
 
-    /// What the program complained about last.
-    pub(crate) fn last_words(&self) -> String {
-        self.ends.last_words()
+    /// Returns the end of the program's error output.
+    pub(crate) fn error_output(&self) -> String {
+        self.ends.error_output()
     }
 
     /// All that the server offers.
@@ -265,7 +266,7 @@ impl Connection {
                 None => ConnectError::Broken {
                     what: format!(
                         "it does not list its tools: {}",
-                        line(&causes(cause_of(&error)), 300)
+                        line(&error_chain(cause_of(&error)), 300)
                     ),
                 },
             },
@@ -276,7 +277,7 @@ impl Connection {
         };
         Err(Failure {
             error,
-            stderr: self.last_words(),
+            stderr: self.error_output(),
         })
     }
 
@@ -339,7 +340,7 @@ impl Connection {
             Err(ServiceError::TransportSend(error)) => match self.ends.advice(&error) {
                 Some(advice) => Err(CallFault::Unauthorised(advice)),
                 None => {
-                    let why = line(&causes(&error), 300);
+                    let why = line(&error_chain(&error), 300);
                     self.ends
                         .traffic
                         .cut(format!("it cannot be reached: {why}"));

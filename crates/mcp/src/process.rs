@@ -1,37 +1,24 @@
-//! A server's program: started inside the sandbox, kept alive without a limit of time, its last words remembered.
+//! The program of a server: started inside the sandbox, without a time limit.
 
 use crate::error::ConnectError;
 use crate::program::PreparedCommand;
 use crate::settings::Program;
-use lango_sandbox::{Child, Command, Ended, ExitKind, Launcher, Stdin, Stopped};
-use std::collections::{BTreeSet, VecDeque};
+use lango_core::error_chain;
+use lango_sandbox::{Command, Launcher, Service, Stdin};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::{Notify, watch};
 
-/// How much of what a program complains about is kept.
-const TAIL_BYTES: usize = 8 << 10;
-/// How long a program may take to end by itself once nobody speaks to it any more.
+/// Time for a program to end by itself once its input is closed.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long its end is waited for once it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time for a killed program to be gone.
+const KILL_TIME: Duration = Duration::from_secs(5);
 
-/// A program that runs. Dropping it ends the program and everything that it started.
+/// A running program. Dropping it ends the program and everything that it started.
 #[derive(Debug)]
-pub(crate) struct Process {
-    stop: Arc<Notify>,
-    ended: watch::Receiver<Option<Result<Ended, String>>>,
-    tail: Arc<Tail>,
-}
-
-/// The last words of a program.
-#[derive(Debug, Default)]
-struct Tail {
-    bytes: Mutex<VecDeque<u8>>,
-}
+pub(crate) struct Process(Service);
 
 /// Files that appeared while a server ran and that decide what other programs do, such as `.git`: those of all its
 /// processes, also of those that failed, until they are reported.
@@ -77,130 +64,35 @@ impl Process {
         // Whoever works in the folder meanwhile makes such files too.
         command.new_files = lango_sandbox::NewFiles::Report;
         let not_started = |why: String| ConnectError::NotStarted { why };
-        let mut child = launcher
+        let child = launcher
             .spawn(&program.policy, command)
-            .map_err(|error| not_started(causes(&error)))?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(not_started("it has no pipes".to_owned()));
-        };
-        let tail = Arc::new(Tail::default());
-        tokio::spawn(Arc::clone(&tail).fill(stderr));
-        let stop = Arc::new(Notify::new());
-        let (sender, ended) = watch::channel(None);
+            .map_err(|error| not_started(error_chain(&error)))?;
         let new_files = Arc::clone(new_files).outside_of(private.clone());
-        tokio::spawn(keep(child, Arc::clone(&stop), new_files, sender));
-        let process = Self { stop, ended, tail };
-        Ok((process, stdin, stdout))
+        let service = child.into_service(move |ended| {
+            if let Some(ended) = ended {
+                new_files(&ended.clean_up.left);
+            }
+        });
+        let (service, stdin, stdout) = service.map_err(|error| not_started(error.to_string()))?;
+        Ok((Self(service), stdin, stdout))
     }
 
-    /// How it ended, if it does within a moment.
+    /// Waits for the end and describes it; `None` if the program still runs after `time`.
     pub(crate) async fn end_within(&self, time: Duration) -> Option<String> {
-        let mut ended = self.ended.clone();
-        let waiting = ended.wait_for(Option::is_some);
-        let ended = tokio::time::timeout(time, waiting).await.ok()?.ok()?;
-        Some(match ended.as_ref()? {
-            Ok(ended) => describe(ended),
-            Err(what) => format!("the sandbox failed: {what}"),
-        })
+        self.0.end_within(time).await
     }
 
-    /// Ends it, after it had a moment to do so itself.
+    /// Ends the program: kills it unless it ends by itself within a moment.
     pub(crate) async fn end(&self) {
         if self.end_within(GRACE).await.is_some() {
             return;
         }
-        self.stop.notify_one();
-        self.end_within(PATIENCE).await;
+        self.0.kill();
+        self.end_within(KILL_TIME).await;
     }
 
-    /// What it complained about last.
-    pub(crate) fn last_words(&self) -> String {
-        let bytes = self
-            .tail
-            .bytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (one, two) = bytes.as_slices();
-        let text = String::from_utf8_lossy(&[one, two].concat()).into_owned();
-        text.chars()
-            .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-            .collect()
+    /// Returns the end of the program's error output.
+    pub(crate) fn error_output(&self) -> String {
+        self.0.error_output()
     }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.stop.notify_one();
-    }
-}
-
-/// Stays with the program until it is gone.
-async fn keep(
-    mut child: Child,
-    stop: Arc<Notify>,
-    new_files: impl FnOnce(&[PathBuf]),
-    ended: watch::Sender<Option<Result<Ended, String>>>,
-) {
-    let outcome = tokio::select! {
-        outcome = child.wait() => Some(outcome),
-        () = stop.notified() => None,
-    };
-    let outcome = match outcome {
-        Some(outcome) => outcome,
-        None => {
-            child.kill();
-            child.wait().await
-        }
-    };
-    // Recorded before the end is published, so that a report that follows it is complete.
-    if let Ok(ended) = &outcome {
-        new_files(&ended.clean_up.left);
-    }
-    // Whoever does not wait does not want to know.
-    let _ = ended.send(Some(outcome.map_err(|error| causes(&error))));
-}
-
-impl Tail {
-    async fn fill(self: Arc<Self>, mut from: impl AsyncRead + Unpin) {
-        let mut read = [0; 4096];
-        while let Ok(length @ 1..) = from.read(&mut read).await {
-            let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-            bytes.extend(&read[..length]);
-            let surplus = bytes.len().saturating_sub(TAIL_BYTES);
-            bytes.drain(..surplus);
-        }
-    }
-}
-
-fn describe(ended: &Ended) -> String {
-    match (&ended.stopped, ended.exit) {
-        (Some(Stopped::Memory), _) => "its program was ended: it held too much memory".into(),
-        (Some(Stopped::Processes), _) => "its program was ended: it had too many processes".into(),
-        (Some(Stopped::Disk), _) => "its program was ended: it wrote too much".into(),
-        (Some(Stopped::Time), _) => "its program was ended: it ran too long".into(),
-        (None, ExitKind::Code(127)) => {
-            "its program was not found in the sandbox; is its folder readable there (see `read`)?"
-                .into()
-        }
-        (None, ExitKind::Code(code)) => format!("its program ended with code {code}"),
-        (None, ExitKind::Signal(signal)) => format!("its program was ended by signal {signal}"),
-    }
-}
-
-/// An error with its causes, on one line.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    // A chain of causes is short; one that turns in a circle is not followed.
-    for _ in 0..8 {
-        let Some(cause) = next else { break };
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
 }

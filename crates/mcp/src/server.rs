@@ -189,11 +189,11 @@ impl Server {
         Ok(())
     }
 
-    /// What the program complained about last.
-    pub(crate) fn last_words(&self) -> String {
+    /// Returns the end of the program's error output.
+    pub(crate) fn error_output(&self) -> String {
         let connection = self.state().connection.clone();
         connection
-            .map(|connection| connection.last_words())
+            .map(|connection| connection.error_output())
             .unwrap_or_default()
     }
 

@@ -1,4 +1,4 @@
-//! What a turn may still use of the network: requests and bytes, counted over all tools of the turn.
+//! The network budget of a turn: requests and bytes, counted over all tools of the turn.
 
 use crate::error::{Reason, Refusal};
 use crate::limits::EgressLimits;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sessions whose budgets are remembered at once; of more, the one that was asked for longest ago is forgotten.
+/// Number of sessions whose budgets are stored; beyond it the least recently used one is dropped.
 const MOST_SESSIONS: usize = 1024;
 
 /// The budget of one turn. Clones share it.
@@ -22,7 +22,7 @@ struct Counters {
     most_bytes: u64,
 }
 
-/// What was used of a budget.
+/// The used part of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetUsage {
     /// Requests and tunnels.
@@ -32,7 +32,7 @@ pub struct BudgetUsage {
 }
 
 impl Budget {
-    /// A budget of its own, for what belongs to no turn.
+    /// Creates a budget for requests that belong to no turn.
     pub fn new(limits: &EgressLimits) -> Self {
         Self(Arc::new(Counters {
             requests: AtomicU64::new(0),
@@ -42,7 +42,7 @@ impl Budget {
         }))
     }
 
-    /// Says what was used.
+    /// Returns the used part.
     pub fn usage(&self) -> BudgetUsage {
         BudgetUsage {
             requests: self.0.requests.load(Ordering::Relaxed),
@@ -50,7 +50,7 @@ impl Budget {
         }
     }
 
-    /// Counts a request, unless there were too many or nothing is left to read it with.
+    /// Counts a request; fails if the requests or the bytes of the turn are used up.
     pub(crate) fn take_request(&self, destination: &str) -> Result<(), Refusal> {
         let counters = &*self.0;
         if counters.bytes.load(Ordering::Relaxed) >= counters.most_bytes {
@@ -71,7 +71,7 @@ impl Budget {
         })
     }
 
-    /// Counts bytes that were received or are about to be sent. They count even when they are too many.
+    /// Counts bytes that were received or are about to be sent, including those that exceed the budget.
     pub(crate) fn take_bytes(&self, count: usize, destination: &str) -> Result<(), Refusal> {
         let count = count as u64;
         let before = self.0.bytes.fetch_add(count, Ordering::Relaxed);
@@ -98,7 +98,7 @@ pub struct Budgets {
 #[derive(Debug, Default)]
 struct Sessions {
     by_session: HashMap<SessionId, Latest>,
-    /// Counts lookups, so that the entry which was not used for longest is known.
+    /// A counter of lookups that orders the entries by their last use.
     lookups: u64,
 }
 
@@ -110,7 +110,7 @@ struct Latest {
 }
 
 impl Budgets {
-    /// Budgets of turns with these limits.
+    /// Creates budgets with these limits.
     pub fn new(limits: EgressLimits) -> Self {
         Self {
             limits,
@@ -118,7 +118,7 @@ impl Budgets {
         }
     }
 
-    /// The budget of a turn. The first call for another turn of the session starts a new one.
+    /// Returns the budget of a turn. The first call for another turn of the session starts a new one.
     pub fn of(&self, session: &SessionId, turn: &TurnId) -> Budget {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.lookups += 1;
@@ -144,7 +144,7 @@ impl Budgets {
 }
 
 impl Sessions {
-    /// Forgets the session that was not used for longest, preferring one whose budget nothing uses any more.
+    /// Drops the least recently used session, preferring one whose budget is no longer in use.
     fn forget_one(&mut self) {
         let order = |latest: &Latest| (Arc::strong_count(&latest.budget.0) > 1, latest.used_at);
         let oldest = self

@@ -39,18 +39,18 @@ pub struct EgressClient {
     guard: Arc<Guard>,
 }
 
-/// What a request brought.
+/// The result of a request.
 #[derive(Debug, Clone)]
 pub struct Fetched {
-    /// Where the last redirect led.
+    /// The URL after the last redirect.
     pub final_url: Url,
     /// The status.
     pub status: u16,
-    /// The headers, without those that describe an encoding which the body has no more.
+    /// The headers, without those that describe an encoding that was already decoded.
     pub headers: HeaderMap,
     /// The body, decompressed.
     pub body: Vec<u8>,
-    /// Whether the body was longer than allowed, and is cut.
+    /// Whether the body exceeded the limit and was cut.
     pub was_cut: bool,
     /// The URLs that redirected, in their order.
     pub redirects: Vec<Url>,
@@ -63,8 +63,8 @@ impl EgressClient {
         Self { guard }
     }
 
-    /// Gets a URL and follows redirects, each of which passes the guard and counts as a request. An answer with an error
-    /// status is an answer. Headers that identify the caller are not sent on to another origin.
+    /// Gets a URL and follows redirects, each of which passes the guard and counts as a request. A response with an
+    /// error status is returned, not an error. Headers that identify the caller are not forwarded to another origin.
     pub async fn get(
         &self,
         url: &Url,
@@ -75,7 +75,7 @@ impl EgressClient {
         self.get_at_most(url, headers, budget, most_bytes).await
     }
 
-    /// Like [`get`](Self::get), with another bound of the body than that of the limits.
+    /// Gets a URL like [`get`](Self::get), with its own limit for the body.
     pub async fn get_at_most(
         &self,
         url: &Url,
@@ -270,13 +270,13 @@ fn request(url: &Url, headers: &HeaderMap) -> Result<Request<Empty<Bytes>>, hype
     Ok(request)
 }
 
-/// What the `Host` header says: the host of the URL, and the port if it is not the scheme's.
+/// Returns the value of the `Host` header: the host of the URL, with the port unless it is the scheme's default.
 pub(crate) fn authority(url: &Url) -> Result<HeaderValue, hyper::http::Error> {
     let text = &url[url::Position::BeforeHost..url::Position::AfterPort];
     Ok(HeaderValue::from_str(text)?)
 }
 
-/// Where a response redirects to; nothing if it does not, or to nothing that is a URL.
+/// Returns the target of a redirect; `None` if the response is no redirect or its target is not a URL.
 fn redirect_target(url: &Url, response: &Response<Incoming>) -> Option<Url> {
     let is_redirect = matches!(
         response.status(),
@@ -298,7 +298,7 @@ fn server_name(host: &Host) -> io::Result<ServerName<'static>> {
     }
 }
 
-/// The settings of TLS with the certificates that the system trusts.
+/// Returns a TLS configuration with the certificates that the system trusts.
 pub(crate) fn system_tls() -> io::Result<Arc<rustls::ClientConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier =
@@ -338,7 +338,7 @@ fn timed_out(url: &Url, after: std::time::Duration) -> EgressError {
 }
 
 impl Guard {
-    /// A destination that was not checked, for the attack battery.
+    /// Returns an unchecked destination, for the attack battery.
     fn admit_unchecked(&self, url: &Url) -> Result<Destination, Refusal> {
         let host = crate::destination::host_of(url);
         let port = url.port_or_known_default();

@@ -1,4 +1,4 @@
-//! A host and port that passed the checks which need no lookup.
+//! A host and port that passed every check that needs no DNS lookup.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use url::Url;
 pub enum Host {
     /// A name in lower case and ASCII, without a final dot.
     Name(String),
-    /// A literal address, whatever its spelling was.
+    /// A literal address in any spelling.
     Address(IpAddr),
 }
 
-/// A destination that [`Egress::check`](crate::Egress::check) let pass. Only the guard makes one.
+/// A destination that passed [`Egress::check`](crate::Egress::check). Only the guard creates one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Destination {
     host: Host,
@@ -30,22 +30,22 @@ impl Destination {
         }
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The port, the scheme's default included.
+    /// Returns the port; the scheme's default if the URL names none.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether TLS is spoken.
+    /// Returns whether the connection uses TLS.
     pub fn is_https(&self) -> bool {
         self.is_https
     }
 
-    /// The host as grants and rules name it: with the port only if that is not the scheme's default.
+    /// Returns the host as grants and rules name it: with the port only if that is not the scheme's default.
     pub fn site(&self) -> String {
         let default = if self.is_https { 443 } else { 80 };
         if self.port == default {
@@ -75,7 +75,7 @@ impl fmt::Display for Destination {
 /// The longest name that the domain name system has.
 const LONGEST_NAME: usize = 253;
 
-/// The host of a parsed URL; nothing if it has none that could be looked up.
+/// Returns the host of a parsed URL; `None` if it has no host that DNS could resolve.
 pub(crate) fn host_of(url: &Url) -> Option<Host> {
     match url.host()? {
         url::Host::Ipv4(address) => Some(Host::Address(address.into())),
@@ -84,7 +84,7 @@ pub(crate) fn host_of(url: &Url) -> Option<Host> {
     }
 }
 
-/// A name in the form in which names are compared; nothing if it is not a name.
+/// Normalizes a name for comparison; `None` if it is not a host name.
 pub(crate) fn name_of(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| {

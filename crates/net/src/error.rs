@@ -1,4 +1,4 @@
-//! Why a destination was refused, and what else goes wrong on the way to it.
+//! Reasons why the guard refuses a destination, and errors of connections.
 
 use crate::address::{AddressClass, Permission};
 use std::fmt;
@@ -6,18 +6,19 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A destination that the guard refused. Its text says what, why, and which key of the configuration would allow it.
+/// A destination that the guard refused. Its text names the destination, the reason and the configuration key that
+/// would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
-    /// Host and port, or the text that was not understood.
+    /// Host and port, or the text that is not a URL.
     pub destination: String,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// How many times it was refused, where refusals are collected.
+    /// Number of times it was refused, where refusals are collected.
     pub count: u64,
 }
 
-/// Why a destination was refused.
+/// The reason of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// Neither `http` nor `https`.
@@ -26,7 +27,7 @@ pub enum Reason {
     UserInfo,
     /// No host, or one that is neither a name nor an address.
     BadHost,
-    /// Another protocol is usual on the port.
+    /// The port belongs to another protocol.
     Port(u16),
     /// A name of this machine or the local network.
     LocalName,
@@ -34,7 +35,7 @@ pub enum Reason {
     Address {
         /// The address.
         address: IpAddr,
-        /// Its kind.
+        /// Its class.
         class: AddressClass,
     },
     /// An entry of `egress.deny`.
@@ -46,20 +47,20 @@ pub enum Reason {
     NotListed,
     /// The name has no address.
     Unresolved {
-        /// What the resolver said.
+        /// The resolver's error.
         problem: String,
     },
-    /// The turn made as many requests as it may.
+    /// The turn used up its requests.
     OutOfRequests {
-        /// How many that is.
+        /// The limit.
         limit: u64,
     },
-    /// The turn moved as many bytes as it may.
+    /// The turn used up its bytes.
     OutOfBytes {
-        /// How many that is.
+        /// The limit.
         limit: u64,
     },
-    /// More destinations were refused than are listed.
+    /// More destinations were refused than the list holds.
     More,
 }
 
@@ -72,7 +73,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the policy refused it, and not the domain name system.
+    /// Returns whether the policy refused the destination, as opposed to a failed lookup.
     pub fn is_policy(&self) -> bool {
         !matches!(self.reason, Reason::Unresolved { .. })
     }
@@ -167,18 +168,18 @@ impl Refusal {
     }
 }
 
-/// What goes wrong on the way to a destination.
+/// An error of an outbound connection.
 #[derive(Debug, thiserror::Error)]
 pub enum EgressError {
     /// The guard refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// No connection.
+    /// The connection failed.
     #[error("cannot connect to `{destination}`")]
     Unreachable {
         /// Host and port.
         destination: String,
-        /// What the system said last.
+        /// The system's last error.
         #[source]
         source: io::Error,
     },
@@ -187,33 +188,33 @@ pub enum EgressError {
     TimedOut {
         /// Host and port.
         destination: String,
-        /// What it did not do.
+        /// The missing step.
         deed: &'static str,
         /// The limit.
         after: Duration,
     },
-    /// The certificate or the handshake is not acceptable.
+    /// The TLS certificate or handshake is not acceptable.
     #[error("`{destination}` has no TLS that can be verified")]
     Tls {
         /// Host and port.
         destination: String,
-        /// What is wrong.
+        /// The problem.
         #[source]
         source: io::Error,
     },
-    /// The other side does not speak HTTP as it should.
+    /// The server violated the HTTP protocol.
     #[error("`{destination}` sent a response that cannot be read")]
     Http {
         /// Host and port.
         destination: String,
-        /// What is wrong.
+        /// The problem.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// More redirects than allowed.
     #[error("`{url}` leads through more than {limit} redirects")]
     TooManyRedirects {
-        /// Where the redirects began.
+        /// The first URL.
         url: String,
         /// The limit.
         limit: usize,
@@ -221,26 +222,11 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// The refusal, if the guard's policy caused this.
+    /// Returns the refusal if the guard's policy caused the error.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) if refusal.is_policy() => Some(refusal),
             _ => None,
         }
-    }
-
-    /// The whole text with causes, for one line.
-    pub fn full_text(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let part = error.to_string();
-            if !text.ends_with(&part) {
-                text.push_str(": ");
-                text.push_str(&part);
-            }
-            cause = error.source();
-        }
-        text
     }
 }

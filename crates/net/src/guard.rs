@@ -1,4 +1,4 @@
-//! The guard: checks a destination, resolves it once, and connects to what was checked and to nothing else.
+//! The guard: checks a destination, resolves it once, and connects only to the checked addresses.
 
 use crate::address::{AddressClass, Permission, classify};
 use crate::budget::{Budget, Budgets};
@@ -18,12 +18,12 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-/// Addresses of one name that are tried.
+/// Number of addresses of one name to try.
 const MOST_ATTEMPTS: usize = 8;
-/// Characters of a URL that a refusal repeats.
+/// Characters of a URL that a refusal quotes.
 const LONGEST_SHOWN: usize = 200;
 
-/// The policy for outbound connections, with what is needed to make them. Clones share everything.
+/// The policy for outbound connections, with the resolver and TLS settings to open them. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Egress {
     guard: Arc<Guard>,
@@ -32,19 +32,19 @@ pub struct Egress {
 }
 
 impl Default for Egress {
-    /// A guard that allows public hosts alone.
+    /// Creates a guard that allows only public hosts.
     fn default() -> Self {
         Self::new(EgressRules::default(), EgressLimits::default())
     }
 }
 
 impl Egress {
-    /// A guard with the resolver of the system and the roots of trust of the system.
+    /// Creates a guard with the system's resolver and trusted certificates.
     pub fn new(rules: EgressRules, limits: EgressLimits) -> Self {
         Self::with_resolver(rules, limits, Arc::new(SystemResolver))
     }
 
-    /// A guard with another resolver.
+    /// Creates a guard with another resolver.
     pub fn with_resolver(
         rules: EgressRules,
         limits: EgressLimits,
@@ -69,7 +69,7 @@ impl Egress {
         }
     }
 
-    /// The same guard, trusting other certificates.
+    /// Returns the guard with other trusted certificates.
     pub fn with_tls(self, config: Arc<rustls::ClientConfig>) -> Self {
         let tls = OnceLock::from(config);
         let (rules, limits) = (self.rules().clone(), self.limits().clone());
@@ -82,7 +82,7 @@ impl Egress {
         })
     }
 
-    /// The same guard without one of its checks: lets the attack battery show that each check is needed.
+    /// Returns the guard without one of its checks, so that the attack battery can show that each check is needed.
     #[doc(hidden)]
     pub fn without(self, check: Check) -> Self {
         let mut disabled = self.guard.disabled.clone();
@@ -96,17 +96,17 @@ impl Egress {
         })
     }
 
-    /// Judges a URL by all that can be known without looking its host up.
+    /// Checks a URL as far as possible without a DNS lookup.
     pub fn check(&self, url: &Url) -> Result<Destination, Refusal> {
         self.guard.check(url)
     }
 
-    /// Looks the host up once. Refuses the destination if any of its addresses is refused.
+    /// Resolves the host once. Refuses the destination if any of its addresses is refused.
     pub async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
         self.guard.resolve(destination).await
     }
 
-    /// Resolves a destination and connects to one of the addresses that were checked. Counts one request.
+    /// Resolves a destination and connects to one of the checked addresses. Counts one request.
     pub async fn connect(
         &self,
         destination: &Destination,
@@ -115,12 +115,12 @@ impl Egress {
         self.guard.connect(destination, budget).await
     }
 
-    /// The HTTP client behind this guard.
+    /// Returns the HTTP client behind this guard.
     pub fn client(&self) -> &EgressClient {
         &self.client
     }
 
-    /// The budgets of turns, shared by all users of this guard.
+    /// Returns the per-turn budgets. All tools that share this guard also share its budgets.
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
     }
@@ -129,12 +129,12 @@ impl Egress {
         self.guard.is_enabled(check)
     }
 
-    /// The lists of hosts.
+    /// Returns the allow and deny lists.
     pub fn rules(&self) -> &EgressRules {
         &self.guard.rules
     }
 
-    /// The bounds of requests and turns.
+    /// Returns the limits of requests and turns.
     pub fn limits(&self) -> &EgressLimits {
         &self.guard.limits
     }
@@ -152,7 +152,7 @@ pub enum Check {
     Literals,
     /// Addresses that a name resolves to.
     ResolvedAddresses,
-    /// Addresses of this machine's interfaces.
+    /// Addresses that belong to network interfaces of this machine.
     OwnAddresses,
     /// Connecting to what was resolved, without another lookup.
     SingleLookup,
@@ -186,7 +186,7 @@ impl Guard {
     }
 
     pub fn check(&self, url: &Url) -> Result<Destination, Refusal> {
-        let refuse = |reason| Err(Refusal::new(shown(url), reason));
+        let refuse = |reason| Err(Refusal::new(quote(url), reason));
         let is_https = match url.scheme() {
             "https" => true,
             "http" => false,
@@ -205,7 +205,7 @@ impl Guard {
         }
     }
 
-    /// Why a host and port are refused before anything is looked up.
+    /// Returns the reason to refuse a host and port before the lookup.
     fn objection(&self, destination: &Destination) -> Option<Reason> {
         let (host, port) = (destination.host(), destination.port());
         if let Some(entry) = self.rules.denying(host, port) {
@@ -230,7 +230,7 @@ impl Guard {
         }
     }
 
-    /// Why an address is refused for a destination: the literal itself, or one that the name resolved to.
+    /// Returns the reason to refuse an address of a destination, either the literal or a resolved one.
     fn address_objection(&self, destination: &Destination, address: IpAddr) -> Option<Reason> {
         let (host, port) = (destination.host(), destination.port());
         if let Some(entry) = self.rules.denying_address(address, port) {
@@ -343,8 +343,8 @@ impl Guard {
     }
 }
 
-/// Whether an address belongs to an interface of this machine: only such an address can be bound. Services that a firewall
-/// hides from the internet are open to connections from the machine itself.
+/// Returns whether an address belongs to an interface of this machine: only such an address can be bound. Services that
+/// a firewall hides from the internet are open to connections from the machine itself.
 fn is_own_address(address: IpAddr) -> bool {
     let can_bind = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
     // Some systems let every address be bound; there the question cannot be answered this way.
@@ -352,8 +352,8 @@ fn is_own_address(address: IpAddr) -> bool {
     can_bind(address) && !can_bind(for_documents)
 }
 
-/// A URL as a refusal repeats it: without user, password and query, and not without end.
-fn shown(url: &Url) -> String {
+/// Formats a URL for a refusal: without user, password and query, and shortened.
+fn quote(url: &Url) -> String {
     let mut url = url.clone();
     // Neither can be set where there is no host; there is nothing to hide then either.
     let _ = url.set_password(None);
@@ -364,7 +364,7 @@ fn shown(url: &Url) -> String {
 }
 
 impl Guard {
-    /// The settings of TLS, made at the first use.
+    /// Returns the TLS configuration, which is created on first use.
     pub fn tls(&self) -> io::Result<Arc<rustls::ClientConfig>> {
         if let Some(config) = self.tls.get() {
             return Ok(Arc::clone(config));

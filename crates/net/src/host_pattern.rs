@@ -25,7 +25,7 @@ enum HostPart {
     },
 }
 
-/// Why a text is not an entry of a host list.
+/// The reason why a text is not a valid entry of a host list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{entry}` is not a host: {problem}; write `example.com`, `*.example.com`, `host:8080`, `10.0.0.5`, `[::1]:80` or `10.0.0.0/8`"
@@ -33,22 +33,22 @@ enum HostPart {
 pub struct HostPatternError {
     /// The text.
     pub entry: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: &'static str,
 }
 
 impl HostPattern {
-    /// Whether the entry is `*`, without a port.
+    /// Returns whether the entry is `*`, without a port.
     pub fn is_any(&self) -> bool {
         self.part == HostPart::Any && self.port.is_none()
     }
 
-    /// The port, if the entry is for one only.
+    /// Returns the port if the entry is limited to one.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// Whether the entry covers a host as it is written in a URL. Networks cover literal addresses only.
+    /// Returns whether the entry covers a host as it is written in a URL. Networks cover literal addresses only.
     pub fn matches(&self, host: &Host, port: u16) -> bool {
         match (&self.part, host) {
             (HostPart::Any, _) => self.has_port(port),
@@ -65,7 +65,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether the entry is an address or a network that covers an address.
+    /// Returns whether the entry is an address or a network that covers an address.
     pub fn matches_address(&self, address: IpAddr, port: u16) -> bool {
         match self.part {
             HostPart::Network { base, bits } => {

@@ -1,17 +1,17 @@
-//! How much one request and one turn may use of the network.
+//! Limits of one request and of one turn.
 
 use std::time::Duration;
 
-/// Bounds of requests; each has a default that suits reading web pages.
+/// Limits of requests, with defaults suited to reading web pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressLimits {
-    /// Bytes of a response that the client keeps; the rest is not read.
+    /// Bytes of a response that the client reads; it leaves the rest.
     pub response_bytes: usize,
     /// Bytes that a turn may receive and send.
     pub total_bytes: u64,
     /// Requests and tunnels that a turn may open.
     pub requests: u64,
-    /// Time for looking a name up and connecting, TLS included.
+    /// Time for the DNS lookup and the connection, TLS included.
     pub connect_time: Duration,
     /// Time for a request of the client, redirects included, and for the headers of a response behind the proxy.
     pub request_time: Duration,

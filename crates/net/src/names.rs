@@ -1,9 +1,9 @@
-//! Names that mean this machine or the local network wherever they are resolved, refused before anything is resolved.
+//! Names that always mean this machine or the local network. The guard refuses them before any lookup.
 //!
-//! They are refused by name as well as by address: a local resolver may answer them with any address, and asking about
-//! some of them tells the network what was asked.
+//! Checking only their addresses would not be enough: a local resolver may answer with any address, and looking some of
+//! them up already leaks the name to the network.
 
-/// Names that are refused, with everything below them.
+/// Refused names, subdomains included.
 const LOCAL: [&str; 18] = [
     "localhost",
     "localdomain",
@@ -25,7 +25,8 @@ const LOCAL: [&str; 18] = [
     "onion",
 ];
 
-/// Whether a name is, or lies below, one that is local by convention. The name is in lower case, without a final dot.
+/// Returns whether a name is, or lies below, one that is local by convention. The name is in lower case, without a
+/// final dot.
 pub(crate) fn is_local(name: &str) -> bool {
     LOCAL.iter().any(|local| {
         let before = name.strip_suffix(local);

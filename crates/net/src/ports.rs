@@ -1,5 +1,5 @@
-//! Ports on which other protocols than HTTP are spoken. A request sent there is at best useless and at worst understood
-//! as commands, so a URL with one of them is refused unless `egress.allow` names the host with the port.
+//! Ports of protocols other than HTTP. A request sent there is useless at best and interpreted as commands at worst, so
+//! a URL with such a port is refused unless `egress.allow` names the host with the port.
 
 /// The ports that browsers refuse, and those of databases, remote desktops and cluster services.
 const OTHER_PROTOCOLS: [u16; 117] = [
@@ -12,7 +12,7 @@ const OTHER_PROTOCOLS: [u16; 117] = [
     10080, 10250, 11211, 27017, 27018,
 ];
 
-/// Whether another protocol than HTTP is usual on a port; port 0 is none.
+/// Returns whether a port usually serves a protocol other than HTTP. Port 0 counts as one.
 pub(crate) fn is_other_protocol(port: u16) -> bool {
     port == 0 || OTHER_PROTOCOLS.contains(&port)
 }

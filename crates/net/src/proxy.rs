@@ -1,7 +1,8 @@
 //! An HTTP proxy whose every request passes the guard: plain requests in absolute form, and tunnels by CONNECT.
 //!
-//! It serves one listener, which one sandboxed command or browser can reach. Where a connection goes is decided by the
-//! target of each request, never by its `Host` header. Refusals are answered with a text that says why, and collected.
+//! It serves one listener, which only one sandboxed command or browser can reach. The target of each request decides
+//! where the connection goes, never its `Host` header. The proxy answers a refused request with the reason and collects
+//! it.
 
 mod forward;
 mod refusals;
@@ -20,6 +21,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use lango_core::error_chain;
 use refusals::Refusals;
 use std::convert::Infallible;
 use std::io;
@@ -29,33 +31,33 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use url::Url;
 
-/// Connections and tunnels at once; more wait to be accepted.
+/// Concurrent connections and tunnels; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 256;
 /// Bytes of the headers of a request.
 const MOST_HEADER_BYTES: usize = 64 * 1024;
 /// Time for the headers of a request, and between two requests of a connection.
 const HEADER_TIME: Duration = Duration::from_secs(60);
-/// Pause after the system could not accept a connection.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The proxy.
 #[derive(Debug)]
 pub struct Proxy;
 
-/// What a proxy allows besides the egress rules.
+/// Options of a proxy beyond the egress rules.
 #[derive(Debug, Clone)]
 pub struct ProxyOptions {
-    /// The only hosts that may be contacted; nothing allows all that the rules allow.
+    /// The only hosts that may be contacted; `None` allows all hosts that the rules allow.
     pub only_hosts: Option<Vec<HostPattern>>,
-    /// What its requests are counted in.
+    /// The budget for its requests.
     pub budget: Budget,
 }
 
-/// A proxy that is running. Dropping it ends the proxy and all its connections.
+/// A running proxy. Dropping it closes the proxy and all its connections.
 #[derive(Debug)]
 pub struct ProxyHandle {
     shared: Arc<Shared>,
-    /// Its end is the signal to stop.
+    /// Closing the channel signals the proxy to stop.
     _stop: watch::Sender<()>,
 }
 
@@ -69,8 +71,8 @@ pub(crate) struct Shared {
 
 type ProxyBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 type Stop = watch::Receiver<()>;
-/// A place among the connections; a tunnel holds on to the one of its connection.
-type Place = Arc<OwnedSemaphorePermit>;
+/// A permit for one connection; a tunnel takes over the permit of its connection.
+type ConnectionPermit = Arc<OwnedSemaphorePermit>;
 
 impl Proxy {
     /// Serves a listener until the handle is dropped. Needs a tokio runtime.
@@ -100,13 +102,13 @@ impl Proxy {
 }
 
 impl ProxyHandle {
-    /// Takes the refusals since the last call, each destination once, with how many times it was refused.
+    /// Takes the refusals since the last call, each destination once with a count.
     pub fn refusals(&self) -> Vec<Refusal> {
         let mut refusals = lock(&self.shared.refusals);
         refusals.take()
     }
 
-    /// Counts the requests from now on in another budget. Open tunnels stay with theirs.
+    /// Counts new requests in another budget. Open tunnels keep theirs.
     pub fn set_budget(&self, budget: Budget) {
         *lock(&self.shared.budget) = budget;
     }
@@ -116,7 +118,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a future until it ends or the proxy is stopped.
+/// Runs a future until it completes or the proxy stops.
 fn spawn_until(mut stopped: Stop, future: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(async move {
         tokio::select! {
@@ -128,9 +130,9 @@ fn spawn_until(mut stopped: Stop, future: impl Future<Output = ()> + Send + 'sta
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -139,7 +141,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
                     stream,
                     Arc::clone(&shared),
                     stopped.clone(),
-                    Arc::new(place),
+                    Arc::new(permit),
                 );
                 spawn_until(stopped.clone(), connection);
             }
@@ -149,10 +151,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>, stopped: Stop, place: Place) {
+async fn serve(stream: TcpStream, shared: Arc<Shared>, stopped: Stop, permit: ConnectionPermit) {
     let service = service_fn(move |request| {
-        let (shared, stopped, place) = (Arc::clone(&shared), stopped.clone(), Arc::clone(&place));
-        async move { Ok::<_, Infallible>(answer(request, &shared, stopped, place).await) }
+        let (shared, stopped, permit) = (Arc::clone(&shared), stopped.clone(), Arc::clone(&permit));
+        async move { Ok::<_, Infallible>(answer(request, &shared, stopped, permit).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -168,22 +170,22 @@ async fn answer(
     request: Request<Incoming>,
     shared: &Arc<Shared>,
     stopped: Stop,
-    place: Place,
+    permit: ConnectionPermit,
 ) -> Response<ProxyBody> {
     let budget = lock(&shared.budget).clone();
     let answered = if request.method() == Method::CONNECT {
-        tunnel::open(request, shared, budget, stopped, place).await
+        tunnel::open(request, shared, budget, stopped, permit).await
     } else {
         forward::send(request, shared, budget, stopped).await
     };
     answered.unwrap_or_else(|failure| shared.answer_failure(failure))
 }
 
-/// Why a request is not served.
+/// The reason why a request is not served.
 pub(crate) enum Failure {
-    /// The request itself is not one for a proxy.
+    /// The request is not a proxy request.
     Request(StatusCode, &'static str),
-    /// It was refused, or the way to the destination failed.
+    /// The destination was refused, or the connection failed.
     Egress(EgressError),
 }
 
@@ -200,7 +202,7 @@ impl From<Refusal> for Failure {
 }
 
 impl Shared {
-    /// Judges the target of a request, by the list of this proxy and by the egress rules.
+    /// Checks the target of a request against the proxy's own list and the egress rules.
     fn admit(&self, url: &Url) -> Result<Destination, Refusal> {
         let destination = self.egress.check(url);
         let Some(hosts) = &self.only_hosts else {
@@ -234,13 +236,14 @@ impl Shared {
                     (EgressError::TimedOut { .. }, None) => StatusCode::GATEWAY_TIMEOUT,
                     _ => StatusCode::BAD_GATEWAY,
                 };
-                plain_text(status, &error.full_text())
+                plain_text(status, &error_chain(&error))
             }
         }
     }
 }
 
-/// An answer of the proxy itself. The connection ends with it, so that no client takes it for one of the destination's.
+/// Builds a response of the proxy itself. It closes the connection, so that no client mistakes it for a response of the
+/// destination.
 fn plain_text(status: StatusCode, text: &str) -> Response<ProxyBody> {
     let body = Full::new(Bytes::from(format!("lango: {text}\n")));
     let mut response = Response::new(body.map_err(|never| match never {}).boxed_unsync());

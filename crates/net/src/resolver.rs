@@ -1,12 +1,12 @@
-//! The lookup of names, behind a seam so that tests can answer the same name differently.
+//! DNS lookups behind a trait, so that tests can give several answers for one name.
 
 use lango_core::BoxFuture;
 use std::io;
 use std::net::IpAddr;
 
-/// Finds the addresses of a name.
+/// A source of addresses for host names.
 pub trait Resolver: Send + Sync {
-    /// All addresses of the name, in the order in which to try them.
+    /// Returns all addresses of the name, in the order in which to try them.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 

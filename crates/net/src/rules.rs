@@ -16,7 +16,7 @@ pub struct EgressRules {
 }
 
 impl EgressRules {
-    /// The entry of `deny` that refuses a host.
+    /// Returns the entry of `deny` that matches a host.
     pub(crate) fn denying(&self, host: &Host, port: u16) -> Option<&HostPattern> {
         let is_named = self.allow.iter().any(|entry| entry.matches(host, port));
         let mut entries = self.deny.iter();
@@ -28,7 +28,7 @@ impl EgressRules {
         }
     }
 
-    /// The entry of `deny` that refuses an address, or the IPv4 address that it carries.
+    /// Returns the entry of `deny` that matches an address or its embedded IPv4 address.
     pub(crate) fn denying_address(&self, address: IpAddr, port: u16) -> Option<&HostPattern> {
         let embedded = embedded_v4(address).map(IpAddr::V4);
         self.deny.iter().find(|entry| {
@@ -37,19 +37,20 @@ impl EgressRules {
         })
     }
 
-    /// Whether `allow` names the host itself, as a name for a name and as an address for an address. `*` names nothing.
+    /// Returns whether `allow` names the host itself, as a name for a name and as an address for an address. `*` names
+    /// nothing.
     pub(crate) fn names(&self, host: &Host, port: u16) -> bool {
         let mut entries = self.allow.iter();
         entries.any(|entry| !entry.is_any() && entry.matches(host, port))
     }
 
-    /// Whether `allow` names the host with this very port.
+    /// Returns whether `allow` names the host with this very port.
     pub(crate) fn names_port(&self, host: &Host, port: u16) -> bool {
         let mut entries = self.allow.iter();
         entries.any(|entry| entry.port() == Some(port) && entry.matches(host, port))
     }
 
-    /// Whether `allow` names an address.
+    /// Returns whether `allow` names an address.
     pub(crate) fn names_address(&self, address: IpAddr, port: u16) -> bool {
         let mut entries = self.allow.iter();
         entries.any(|entry| entry.matches_address(address, port))

@@ -1,7 +1,7 @@
-//! The links that a session's tools have shown: search results, links of pages. Following one of them tells the other side
-//! nothing that it did not know, so it needs no question to the user.
+//! Links that tools returned in a session: search results and links on pages. The server chose the whole URL, so a
+//! request for it leaks nothing, and lango opens it without asking the user.
 //!
-//! Only keyed hashes are stored. A page cannot find two addresses with the same hash, since the key is random.
+//! Only keyed hashes are stored. The key is random, so a page cannot construct a URL that collides with a seen one.
 
 use lango_core::SessionId;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -9,14 +9,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 
-/// Links that are remembered of a session; the oldest are forgotten first.
+/// Number of links stored per session; the oldest are dropped first.
 const MOST_LINKS: usize = 20_000;
-/// Sessions that are remembered; the one that was not used for longest is forgotten first.
+/// Number of sessions; the least recently used one is dropped first.
 const MOST_SESSIONS: usize = 256;
-/// The longest link, in bytes; a longer one has room to carry data out and is never remembered.
+/// Maximum length of a link in bytes; a longer one could carry data out and is never stored.
 const LONGEST_LINK: usize = 4096;
 
-/// The links that each session has seen. Clones share them.
+/// The seen links of each session. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct SeenLinks(Arc<Shared>);
 
@@ -40,8 +40,8 @@ struct Links {
 }
 
 impl SeenLinks {
-    /// Remembers links of a session. What is not an HTTP address is left out. Each is known with
-    /// what follows `#` and without it, but not with anything else there: scripts of the page can read that.
+    /// Stores links of a session; skips what is not an HTTP URL. A link matches with its own fragment and without one,
+    /// but not with another fragment, which scripts of the page could read.
     pub fn add<'a>(&self, session: &SessionId, links: impl Iterator<Item = &'a str>) {
         // Hashed before the lock is taken: the iterator may be slow.
         let hashes: Vec<u128> = links
@@ -66,7 +66,7 @@ impl SeenLinks {
         }
     }
 
-    /// Whether a link was added in this session.
+    /// Returns whether this session has seen the link.
     pub fn contains(&self, session: &SessionId, link: &str) -> bool {
         let Some(url) = parse(link) else {
             return false;
@@ -107,7 +107,7 @@ impl Links {
     }
 }
 
-/// The address of a link, if it can be remembered.
+/// Parses a link; `None` if it cannot be stored.
 fn parse(link: &str) -> Option<Url> {
     if link.len() > LONGEST_LINK {
         return None;

@@ -63,6 +63,7 @@ mod running;
 mod scratch;
 #[cfg(any(target_os = "macos", test))]
 mod seatbelt;
+mod service;
 mod strength;
 mod watch;
 
@@ -80,6 +81,7 @@ pub use listeners::{FILES_PORT, Listeners, PROXY_PORT};
 pub use policy::{Access, Network, Policy};
 pub use protected::{GitEntries, Protection, protection_of_path};
 pub use running::{add_unseen_report, unseen_reports, wait_for_clean_up};
+pub use service::Service;
 pub use strength::{Check, LimitsBy, SelfTest, Strength};
 pub use watch::Watch;
 

@@ -1,16 +1,16 @@
 //! The two listeners of a command with [`Network::Proxied`](crate::Network::Proxied).
 //!
-//! The guard binds them inside of the command's own network before the command starts, and hands them over a socket pair to
-//! the process that started it. So there is no port on the host, and only the command can connect.
+//! The guard binds them inside the command's network namespace before the command starts, and passes them to lango over
+//! a socket pair. So there is no port on the host, and only the command can connect.
 
 use std::net::TcpListener;
 
-/// The port of [`Listeners::proxy`] inside of the command's network, on 127.0.0.1.
+/// The port of [`Listeners::proxy`] on 127.0.0.1 of the command's network namespace.
 pub const PROXY_PORT: u16 = 3128;
-/// The port of [`Listeners::files`] inside of the command's network, on 127.0.0.1.
+/// The port of [`Listeners::files`] on 127.0.0.1 of the command's network namespace.
 pub const FILES_PORT: u16 = 3129;
 
-/// Listeners inside of a command's own network. They do not block.
+/// Non-blocking listeners inside a command's network namespace.
 #[derive(Debug)]
 pub struct Listeners {
     /// For a proxy to the network, on [`PROXY_PORT`].
@@ -37,10 +37,10 @@ mod handover {
     use tokio::net::UnixStream;
 
     const COUNT: usize = 2;
-    /// Rights travel with at least one byte.
+    /// SCM_RIGHTS needs at least one byte of data.
     const DATA: &[u8] = b"2";
 
-    /// Binds both listeners in the network of this process and sends them.
+    /// Binds both listeners in this process's network namespace and sends them.
     pub(crate) fn send(socket: BorrowedFd<'_>) -> io::Result<()> {
         let proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
         let files = TcpListener::bind((Ipv4Addr::LOCALHOST, FILES_PORT))?;
@@ -57,7 +57,7 @@ mod handover {
         Ok(())
     }
 
-    /// Receives both listeners; nothing if the other side is gone without having sent them.
+    /// Receives both listeners; `None` if the sender ended without sending them.
     pub(crate) async fn receive(socket: &UnixStream) -> io::Result<Option<Listeners>> {
         let descriptors = socket
             .async_io(Interest::READABLE, || receive_descriptors(socket.as_fd()))

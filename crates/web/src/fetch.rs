@@ -38,12 +38,12 @@ struct Arguments {
 /// The longest address, in bytes.
 const URL_BYTES: usize = 4096;
 
-/// What the tool works with.
+/// The dependencies of the tool.
 #[derive(Clone)]
 pub struct FetchParts {
     /// The guard.
     pub egress: Egress,
-    /// The addresses that sessions know.
+    /// The links that each session has seen.
     pub links: SeenLinks,
     /// Where pages are stored.
     pub cache: Arc<dyn WebCache>,
@@ -51,7 +51,7 @@ pub struct FetchParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Makes the tool `search_fetch`.
+/// Creates the tool `search_fetch`.
 pub fn fetch_tool(parts: FetchParts) -> Arc<dyn Tool> {
     let parts = Arc::new(parts);
     let inspecting = Arc::clone(&parts);
@@ -68,8 +68,8 @@ pub fn fetch_tool(parts: FetchParts) -> Arc<dyn Tool> {
 }
 
 impl FetchParts {
-    /// Says which site the call contacts. An address that the guard refuses has none: the call fails with the reason, and
-    /// nobody is asked.
+    /// Returns the site that the call contacts; none for a URL that the guard refuses, so that the call fails with the
+    /// reason and the user is not asked.
     fn inspect(&self, caller: &Caller, arguments: &Arguments) -> Inspection {
         Inspection {
             site: self.site(caller, arguments).ok().map(|(_, site)| site),
@@ -118,7 +118,7 @@ impl FetchParts {
         Ok(shown.map_err(ToolError::trusted)?.into())
     }
 
-    /// The page, and when it was fetched or last confirmed.
+    /// Loads the page, and returns when it was fetched or last revalidated.
     async fn load(
         &self,
         caller: &Caller,
@@ -233,7 +233,7 @@ impl FetchParts {
     }
 }
 
-/// Reads a page on a thread for work that takes long; an error status is an error with the beginning of what the page says.
+/// Reads a page on a blocking thread. An error status becomes an error with the beginning of the page's text.
 async fn read_page(fetched: Fetched) -> Result<Page, ToolError> {
     let status = fetched.status;
     let url = fetched.final_url.to_string();
@@ -265,6 +265,6 @@ async fn read_page(fetched: Fetched) -> Result<Page, ToolError> {
 fn failure_text(error: &EgressError) -> String {
     match error.refusal() {
         Some(refusal) => refusal.to_string(),
-        None => error.full_text(),
+        None => lango_core::error_chain(&error),
     }
 }

@@ -1,17 +1,17 @@
-//! How long a response may be reused, after RFC 9111 for a private cache: every user has one of their own, so `private`
-//! permits what `s-maxage` would not say.
+//! The lifetime of cached responses by the rules of RFC 9111 for a private cache: each user has their own, so `private`
+//! responses are stored and `s-maxage` is ignored.
 
 use lango_core::{Text, Timestamp};
 use lango_net::{HeaderMap, header};
 use std::time::{Duration, SystemTime};
 
-/// How long a page is fresh whose server says nothing, so that its next part comes from the same text.
+/// Lifetime of a page without caching headers, so that the next part comes from the same text.
 const UNSTATED: Duration = Duration::from_secs(5 * 60);
 
-/// The longest that lango takes a page for fresh, whatever its server says.
+/// Maximum lifetime, whatever the server says.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether a response may be stored, and for how long it is fresh.
+/// Whether and for how long a response may be cached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Storage {
     Forbidden,
@@ -22,7 +22,7 @@ pub(crate) enum Storage {
     },
 }
 
-/// Reads what the headers of a response that arrived `now` permit.
+/// Derives the caching rules of a response that arrived at `now` from its headers.
 pub(crate) fn storage(headers: &HeaderMap, now: Timestamp) -> Storage {
     let directives = Directives::read(headers);
     let varies = text(headers, header::VARY).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The web for agents: [`search_web`](search_tool) asks a search service, [`search_fetch`](fetch_tool) reads a page.
 //!
-//! Search services are named in the user's configuration and asked in its order until one answers ([`Providers`]). Pages are
-//! fetched through the egress guard, turned into Markdown and cached as their servers permit. Whatever comes from outside is
-//! untrusted: results carry that label and name their source. Addresses that results and pages contain become known to the
-//! session ([`SeenLinks`](lango_net::SeenLinks)), so that opening them needs no question.
+//! Search services are named in the user's configuration and tried in that order until one responds ([`Providers`]).
+//! Pages are fetched through the egress guard, converted to Markdown and cached as their servers permit. All text from
+//! outside is untrusted: results carry that label and name their source. Links in results and pages are added to the
+//! session's [`SeenLinks`](lango_net::SeenLinks), so that agents may open them without asking the user.
 
 mod fetch;
 mod freshness;

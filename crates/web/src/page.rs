@@ -1,38 +1,38 @@
-//! From the bytes of a response to text that an agent can read.
+//! Converts a response to text that an agent can read.
 
 use lango_documents::{Readable, decode_page, is_pdf, markdown, read_pdf};
 use lango_net::{Fetched, header};
 use serde::{Deserialize, Serialize};
 
-/// The longest text of a page, in bytes; the rest is left out with a note.
+/// Maximum length of a page's text in bytes; the rest is dropped with a note.
 const TEXT_BYTES: usize = 4 << 20;
 
-/// A page as it is stored in the cache and shown in parts.
+/// The text of a page, stored in the cache and returned in parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Page {
-    /// Where the last redirect led.
+    /// The URL after the last redirect.
     pub url: String,
     pub title: Option<String>,
     pub date: Option<String>,
     pub site: Option<String>,
     pub text: String,
     pub links: Vec<String>,
-    /// What is missing, if something is.
+    /// A note about missing content, if any.
     pub note: Option<String>,
 }
 
-/// How the bytes of a page are read.
+/// The format of a page.
 #[derive(Debug, PartialEq, Eq)]
 enum Format {
     Html,
     Pdf,
     Text,
-    /// Not known from the header; the bytes decide.
+    /// The header does not say; detected from the bytes.
     Unstated,
     Unreadable,
 }
 
-/// Reads a page, or says why it cannot be read.
+/// Reads a page; fails with the reason if its format is not supported.
 pub(crate) fn read(fetched: &Fetched) -> Result<Page, String> {
     let content_type = fetched.headers.get(header::CONTENT_TYPE);
     let content_type = content_type
@@ -127,7 +127,7 @@ fn pdf(bytes: &[u8]) -> Result<Page, String> {
     Ok(plain(pages.collect()))
 }
 
-/// The media type in lower case, and the charset.
+/// Returns the media type in lower case, and the charset.
 fn split_content_type(content_type: &str) -> (String, Option<String>) {
     let mut parts = content_type.split(';');
     let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();

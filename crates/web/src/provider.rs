@@ -1,4 +1,4 @@
-//! Search services, and how one takes over when another fails.
+//! Search services, with a fallback to the next one when one fails.
 //!
 //! | kind | request | key | results | date | paging |
 //! |---|---|---|---|---|---|
@@ -7,8 +7,8 @@
 //! | `tavily` | `POST https://api.tavily.com/search` `{query, max_results, time_range}` | `Authorization: Bearer` | `results[]`: `title`, `url`, `content` | `published_date` (news) | none; `max_results` up to 20 |
 //! | `kagi` | `POST https://kagi.com/api/v1/search` `{query, workflow, limit, page, filters.after}` | `Authorization: Bearer` | `data.search[]`: `title`, `url`, `snippet` | `time` | pages |
 //!
-//! SearXNG answers 403 where `json` is not among its `search.formats`. The addresses come from the user's own configuration,
-//! so the egress guard does not judge them; but redirects are not followed, and time and size are bounded.
+//! SearXNG responds with 403 if `json` is not among its `search.formats`. The URLs come from the user's own
+//! configuration, so the egress guard does not check them; redirects are not followed, and time and size are limited.
 
 mod http;
 mod wire;
@@ -40,7 +40,7 @@ impl ProviderKind {
         ("kagi", Self::Kagi),
     ];
 
-    /// Where the service is, unless the configuration says otherwise.
+    /// Returns the default URL of the service.
     pub fn default_url(self) -> Option<&'static str> {
         match self {
             Self::SearXng => None,
@@ -50,7 +50,7 @@ impl ProviderKind {
         }
     }
 
-    /// The environment variable that usually holds the key.
+    /// Returns the environment variable that usually holds the key.
     pub fn default_key_variable(self) -> Option<&'static str> {
         match self {
             Self::SearXng => None,
@@ -84,9 +84,9 @@ impl FromStr for ProviderKind {
 pub struct SearchProvider {
     /// Its name in the configuration.
     pub name: String,
-    /// How it is asked.
+    /// The protocol it speaks.
     pub kind: ProviderKind,
-    /// Its address, without the path of the interface.
+    /// Its base URL, without the path of the API.
     pub url: String,
     /// The environment variable that holds its key.
     pub key_variable: Option<String>,
@@ -95,7 +95,7 @@ pub struct SearchProvider {
 /// Reads an environment variable. Keys are read when they are used and stored nowhere.
 pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What is searched for.
+/// A search query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Query {
     pub text: String,
@@ -103,11 +103,11 @@ pub(crate) struct Query {
     /// From 1.
     pub page: usize,
     pub freshness: Option<Freshness>,
-    /// The day from which on results count, for services that ask for a date.
+    /// The earliest date of a result, for services that filter by date.
     pub after: Option<String>,
 }
 
-/// How old results may be.
+/// The maximum age of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Freshness {
@@ -137,25 +137,25 @@ pub(crate) struct SearchResult {
     pub date: Option<String>,
 }
 
-/// What a search brought, and which services brought nothing.
+/// The results of a search, with the services that failed.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// The results with the service that gave them; none if no service had any.
+    /// The results with the name of their service; `None` if no service had any.
     pub results: Option<(SearchProvider, Vec<SearchResult>)>,
-    /// The services before it, each with the reason.
+    /// The services tried before it, each with the reason why it gave no results.
     pub failures: Vec<(String, Failure)>,
 }
 
-/// Why a service gave no results.
+/// The reason why a service gave no results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// It answered and had none.
+    /// The service found nothing.
     Empty,
-    /// It did not answer as it should.
+    /// The request failed, or the response was not valid.
     Failed(String),
 }
 
-/// The search services in the order of preference.
+/// The search services in order of preference.
 #[derive(Clone)]
 pub struct Providers {
     all: Arc<[(SearchProvider, Endpoint)]>,
@@ -163,7 +163,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Services that are asked in this order.
+    /// Creates a list of services, to be tried in this order.
     pub fn new(providers: Vec<SearchProvider>, secrets: Secrets) -> Self {
         let with_endpoint = |provider: SearchProvider| {
             let endpoint = Endpoint::new(&provider.url);
@@ -175,7 +175,7 @@ impl Providers {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether no service is configured.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

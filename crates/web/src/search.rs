@@ -43,7 +43,7 @@ fn first_page() -> usize {
     1
 }
 
-/// Makes the tool `search_web`. There must be a search service.
+/// Creates the tool `search_web`. At least one search service must be configured.
 pub fn search_tool(providers: Providers, links: SeenLinks, clock: Arc<dyn Clock>) -> Arc<dyn Tool> {
     SEARCH_WEB.with_code(move |caller: Caller, arguments: Arguments| {
         let (providers, links) = (providers.clone(), links.clone());

@@ -1,4 +1,5 @@
-//! Files that a remote agent sends: bounded while the answer comes, and made into attachments when it is whole.
+//! Files from a remote agent: limited in size while the response arrives, and converted to attachments when it is
+//! complete.
 
 use crate::linked_files::{LinkedFiles, name_in_url};
 use base64::Engine;
@@ -7,7 +8,7 @@ use lango_core::AttachedFile;
 use lango_documents::read_attachment;
 use lango_net::Egress;
 
-/// A file as it came.
+/// A received file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct RemoteFile {
     name: String,
@@ -17,12 +18,12 @@ pub(crate) struct RemoteFile {
 #[derive(Clone, PartialEq, Eq)]
 enum FileContent {
     Bytes(Vec<u8>),
-    /// Fetched when the answer is whole.
+    /// Fetched when the response is complete.
     Url(String),
 }
 
 impl RemoteFile {
-    /// The bytes that came with it.
+    /// Returns the number of received bytes.
     pub fn len(&self) -> usize {
         match &self.content {
             FileContent::Bytes(bytes) => bytes.len(),
@@ -37,7 +38,7 @@ impl std::fmt::Debug for RemoteFile {
     }
 }
 
-/// Reads a part with bytes, or says why that cannot be done. Base64 is taken in every dialect that servers write.
+/// Decodes a part with inline bytes; fails with the reason. Accepts every base64 alphabet and padding that servers use.
 pub(crate) fn file_part(name: Option<String>, raw: &str) -> Result<RemoteFile, String> {
     if raw.len() / 4 * 3 > AttachedFile::FILE_BYTES + 3 {
         return Err(format!(
@@ -54,7 +55,7 @@ pub(crate) fn file_part(name: Option<String>, raw: &str) -> Result<RemoteFile, S
     })
 }
 
-/// A part with a URL.
+/// Creates a file from a part with a URL.
 pub(crate) fn linked_part(name: Option<String>, url: &str) -> RemoteFile {
     RemoteFile {
         name: name
@@ -64,8 +65,8 @@ pub(crate) fn linked_part(name: Option<String>, url: &str) -> RemoteFile {
     }
 }
 
-/// The files of an answer as attachments, and a sentence about each that cannot be one. Documents are parsed on a thread where
-/// that disturbs no one.
+/// Converts the files of a response to attachments, and returns a sentence about each file that cannot become one.
+/// Documents are parsed on a blocking thread.
 pub(crate) async fn attach(
     files: Vec<RemoteFile>,
     egress: &Egress,
@@ -89,7 +90,7 @@ pub(crate) async fn attach(
     (attached, problems)
 }
 
-/// The names and bytes of all files, with those that had to be fetched.
+/// Returns the names and bytes of all files; fetches those given by URL.
 async fn fetch_linked(
     files: Vec<RemoteFile>,
     egress: &Egress,

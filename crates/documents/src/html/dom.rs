@@ -1,7 +1,7 @@
 //! The tree of a page: nodes in one vector, children and parents by index.
 //!
-//! html5ever parses as browsers do, whatever the markup. Its work grows with the square of the depth, so the page is fed to it
-//! in pieces, and parsing stops at the first piece after which the tree is too deep or too large; the tree so far is used.
+//! html5ever parses any markup like a browser. Its cost grows with the square of the depth, so lango feeds the page in
+//! pieces and stops after the first piece that makes the tree too deep or too large; the tree so far is used.
 
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
@@ -11,13 +11,13 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The deepest nesting that is parsed.
+/// Maximum depth of nesting.
 pub(super) const MAX_DEPTH: usize = 400;
 
-/// The largest number of nodes that is parsed.
+/// Maximum number of nodes.
 const MAX_NODES: usize = 400_000;
 
-/// How many bytes the parser gets between two checks of the limits.
+/// Bytes to parse between two checks of the limits.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// The index of a node in its tree.
@@ -97,7 +97,7 @@ impl Dom {
         self.nodes.len()
     }
 
-    /// The name of an element in lower case; empty for everything else.
+    /// Returns the name of an element in lower case; empty for everything else.
     pub fn name(&self, node: NodeId) -> &str {
         match &self.nodes[node].content {
             Content::Element { name, .. } => &name.local,
@@ -120,7 +120,8 @@ impl Dom {
         Some(&attribute.value)
     }
 
-    /// The nodes below `from` and itself in document order, without those below a node for which `is_skipped` holds.
+    /// Returns the nodes below `from` and itself in document order, without those below a node for which `is_skipped`
+    /// holds.
     pub fn walk(&self, from: NodeId, mut is_skipped: impl FnMut(NodeId) -> bool) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut stack = vec![from];
@@ -134,19 +135,19 @@ impl Dom {
         found
     }
 
-    /// The first element of this name.
+    /// Returns the first element of this name.
     pub fn first(&self, name: &str) -> Option<NodeId> {
         let all = self.walk(Self::ROOT, |_| false);
         all.into_iter().find(|node| self.name(*node) == name)
     }
 
-    /// Whether there is an element of this name below a node.
+    /// Returns whether there is an element of this name below a node.
     pub fn contains(&self, node: NodeId, name: &str) -> bool {
         let all = self.walk(node, |_| false);
         all.into_iter().any(|node| self.name(node) == name)
     }
 
-    /// All text below a node on one line.
+    /// Returns all text below a node on one line.
     pub fn line(&self, node: NodeId) -> String {
         let mut text = String::new();
         for node in self.walk(node, |_| false) {
@@ -156,15 +157,15 @@ impl Dom {
     }
 }
 
-/// Where the parser puts its nodes.
+/// The sink that collects the parser's nodes.
 struct Sink {
     nodes: RefCell<Vec<Node>>,
     is_full: Cell<bool>,
-    /// The name of what is no element.
+    /// The name of nodes that are not elements.
     no_name: Rc<QualName>,
 }
 
-/// A node as the parser sees it. The name is in it because the parser asks for it all the time.
+/// The parser's handle of a node. It contains the name because the parser asks for it often.
 #[derive(Clone)]
 struct Handle {
     id: NodeId,

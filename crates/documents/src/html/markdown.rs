@@ -1,5 +1,5 @@
-//! A tree as Markdown: headings, paragraphs, lists, quotes, tables, code, links with absolute addresses, the descriptions of
-//! images. Emphasis and pictures themselves are left out; what a model reads is text.
+//! Renders a tree as Markdown: headings, paragraphs, lists, quotes, tables, code, links with absolute URLs,
+//! descriptions of images. Emphasis and images are dropped.
 
 use super::dom::{Dom, MAX_DEPTH, NodeId};
 use super::table;
@@ -54,24 +54,24 @@ pub(super) const BLOCKS: [&str; 38] = [
     "h5",
 ];
 
-/// What of a page is rendered, and how.
+/// Options of the rendering.
 pub(super) struct Options<'a> {
-    /// What relative links refer to; without it links are text.
+    /// The base URL of relative links; without it links become plain text.
     pub base: Option<&'a Url>,
-    /// Nodes that are left out with all that is below them.
+    /// Nodes to skip, with their descendants.
     pub dropped: &'a dyn Fn(NodeId) -> bool,
 }
 
 /// A link that the text contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What it is called on the page.
+    /// Its text on the page.
     pub text: String,
     /// Its absolute address, `http` or `https`.
     pub url: String,
 }
 
-/// The Markdown of what is below the nodes, one after the other, and the links in it.
+/// Renders the nodes one after the other, and returns the Markdown with its links.
 pub(super) fn render(dom: &Dom, nodes: &[NodeId], options: &Options<'_>) -> (String, Vec<Link>) {
     let mut renderer = Renderer {
         dom,
@@ -199,7 +199,7 @@ impl Renderer<'_> {
     fn image(&mut self, node: NodeId) {
         let alternative = self.dom.attribute(node, "alt").unwrap_or_default();
         let alternative = alternative.trim();
-        // A name of a file or a single word says nothing.
+        // A file name or a single word is no description.
         if alternative.contains(char::is_whitespace) {
             self.writer.text("[image: ");
             self.writer.text(alternative);
@@ -243,10 +243,10 @@ impl Renderer<'_> {
     }
 }
 
-/// The absolute address of a link to a web page.
+/// Returns the absolute address of a link to a web page.
 pub(super) fn absolute(base: Option<&Url>, href: &str) -> Option<String> {
     let href = href.trim();
-    // A place on the same page.
+    // A fragment of the same page.
     if href.is_empty() || href.starts_with('#') || href.len() > 2000 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a page says about itself: title, date, name of the site, the address that relative links refer to.
+//! The metadata of a page: title, date, name of the site, base URL.
 
 use super::dom::{Dom, NodeId};
 use url::Url;
@@ -28,7 +28,7 @@ const DATES: [&str; 11] = [
 ];
 const SITES: [&str; 2] = ["og:site_name", "application-name"];
 
-/// How long a title may be, in characters.
+/// Maximum length of a title in characters.
 const TITLE_LENGTH: usize = 300;
 
 pub(super) fn read(dom: &Dom, page: Option<&Url>) -> Metadata {
@@ -68,7 +68,7 @@ pub(super) fn read(dom: &Dom, page: Option<&Url>) -> Metadata {
     }
 }
 
-/// The name and the value of a `meta` element, or of one that carries a date.
+/// Returns the name and value of a `meta` element, or of an element that carries a date.
 fn field(dom: &Dom, node: NodeId) -> Option<(String, String)> {
     let attribute = |name| dom.attribute(node, name);
     let name = match dom.name(node) {
@@ -83,7 +83,7 @@ fn field(dom: &Dom, node: NodeId) -> Option<(String, String)> {
     (!value.is_empty()).then(|| (name.trim().to_ascii_lowercase(), value))
 }
 
-/// The date in the page's description of itself for search engines.
+/// Returns the date from the page's JSON-LD.
 fn linked_data_date(dom: &Dom, all: &[NodeId]) -> Option<String> {
     let scripts = all.iter().filter(|node| {
         dom.name(**node) == "script" && dom.attribute(**node, "type") == Some("application/ld+json")
@@ -106,7 +106,7 @@ fn time_element(dom: &Dom, all: &[NodeId]) -> Option<String> {
     dom.attribute(*time, "datetime").map(str::to_owned)
 }
 
-/// A date as `2026-11-16` where it begins so, else as the page writes it.
+/// Shortens a date to `2026-11-16` if it starts like that; otherwise returns it as written.
 fn plain_date(date: &str) -> Option<String> {
     let date = date.trim();
     let start = date.get(..10).unwrap_or_default().replace('/', "-");
@@ -121,7 +121,7 @@ fn plain_date(date: &str) -> Option<String> {
     (!date.is_empty() && date.len() <= 40).then(|| date.to_owned())
 }
 
-/// A title without the name of the site at its end or beginning.
+/// Removes the name of the site from the start or end of a title.
 fn without_site(title: String, site: Option<&str>) -> String {
     let Some(site) = site else { return title };
     for sign in [" | ", " - ", " – ", " — ", " :: ", " · "] {

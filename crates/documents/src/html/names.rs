@@ -1,8 +1,8 @@
-//! What the names of classes and ids say about a part of a page.
+//! Classifies parts of a page by the names of their classes and ids.
 
 use super::dom::{Dom, NodeId};
 
-/// What a name says.
+/// The classification of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Boilerplate,
@@ -23,7 +23,7 @@ pub(super) const ROLES: [&str; 10] = [
     "alert",
 ];
 
-/// Words in the names of what is around the content.
+/// Words in class names of boilerplate.
 const BOILERPLATE: [&str; 44] = [
     "-ad-",
     "ad-break",
@@ -71,7 +71,7 @@ const BOILERPLATE: [&str; 44] = [
     "taboola",
 ];
 
-/// Words that save a name with one of the former.
+/// Words that override a match of the list above.
 const CONTENT: [&str; 10] = [
     "and", "article", "body", "column", "content", "main", "shadow", "story", "entry", "post",
 ];
@@ -136,7 +136,7 @@ pub(super) fn kind(dom: &Dom, node: NodeId) -> Name {
     }
 }
 
-/// How much the names of a container raise or lower its score.
+/// Returns the points that a container's class names add to its score.
 pub(super) fn points(dom: &Dom, node: NodeId) -> f64 {
     let mut points = 0.0;
     for attribute in ["class", "id"] {

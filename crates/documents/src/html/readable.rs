@@ -8,7 +8,7 @@ use super::dom::{Dom, NodeId};
 use super::markdown::HIDDEN;
 use super::names::{self, Name};
 
-/// What of a page is its content.
+/// The selected content of a page.
 pub(super) struct Selection {
     /// The nodes to render, in the order of the page.
     pub nodes: Vec<NodeId>,
@@ -23,16 +23,16 @@ impl Selection {
     }
 }
 
-/// Less text than this is tried again with fewer rules, in characters.
+/// Characters of text below which the selection is repeated with fewer rules.
 const ENOUGH_TEXT: usize = 500;
 
-/// How far up a paragraph scores.
+/// Number of ancestors that a paragraph scores for.
 const LEVELS: usize = 5;
 
-/// A paragraph of at least this length is running text, in characters.
+/// Minimum length of a paragraph of running text, in characters.
 const PROSE_LENGTH: usize = 80;
 
-/// Which rules are used, from all to none.
+/// The set of active rules, from all to none.
 #[derive(Clone, Copy)]
 struct Rules {
     names: bool,
@@ -69,12 +69,12 @@ pub(super) fn select(dom: &Dom, body: NodeId) -> Selection {
     best
 }
 
-/// The page without what is around its content on every page of a site: for pages that are lists of others.
+/// Selects the page without navigation and other boilerplate, for pages that are lists of links.
 pub(super) fn outline(dom: &Dom, body: NodeId) -> Selection {
     Page::measure(dom, body, STEPS[2]).finish(vec![body])
 }
 
-/// All that is shown on the page.
+/// Selects everything visible on the page.
 pub(super) fn whole(dom: &Dom, body: NodeId) -> Selection {
     Selection {
         nodes: vec![body],
@@ -83,7 +83,7 @@ pub(super) fn whole(dom: &Dom, body: NodeId) -> Selection {
     }
 }
 
-/// The figures of a page under some rules, by node.
+/// The statistics of each node under a set of rules.
 struct Page<'a> {
     dom: &'a Dom,
     body: NodeId,
@@ -98,12 +98,12 @@ struct Page<'a> {
 struct Figures {
     /// Characters of text.
     text: usize,
-    /// Those in links.
+    /// Characters of text inside links.
     links: usize,
     commas: usize,
-    /// Characters of running text: of paragraphs that are not short and not links.
+    /// Characters in long paragraphs that are mostly not links.
     prose: usize,
-    /// Paragraphs, headings apart.
+    /// Number of paragraphs, without headings.
     paragraphs: usize,
     inputs: usize,
     images: usize,
@@ -193,7 +193,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Lets every paragraph score for the containers around it.
+    /// Adds the score of every paragraph to its ancestors.
     fn score(&mut self) {
         for node in self.order.clone() {
             let figures = self.figures[node];
@@ -232,7 +232,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether a node is a piece of running text: a paragraph, or a container with text of its own.
+    /// Returns whether a node is a piece of running text: a paragraph, or a container with text of its own.
     fn is_paragraph(&self, node: NodeId) -> bool {
         match self.dom.name(node) {
             "p" | "pre" | "td" | "blockquote" | "section" | "h2" | "h3" | "h4" | "h5" | "h6"
@@ -276,7 +276,7 @@ impl<'a> Page<'a> {
         self.finish(nodes)
     }
 
-    /// Climbs from the best container as long as the one above adds running text, not links.
+    /// Climbs from the best container while its parent adds running text rather than links.
     fn widen(&self, best: NodeId) -> NodeId {
         let mut top = best;
         while let Some(parent) = self.dom.parent(top) {
@@ -302,7 +302,7 @@ impl<'a> Page<'a> {
         top
     }
 
-    /// The container with those beside it that are part of the same text.
+    /// Returns the container with the siblings that belong to the same text.
     fn with_siblings(&self, top: NodeId, best: f64) -> Vec<NodeId> {
         let Some(parent) = self.dom.parent(top).filter(|_| top != self.body) else {
             return vec![top];
@@ -325,7 +325,7 @@ impl<'a> Page<'a> {
         chosen.collect()
     }
 
-    /// Drops what inside the content is no part of it.
+    /// Drops nodes inside the content that are not part of it.
     fn clean(&mut self, from: NodeId) {
         for node in self.dom.walk(from, |node| self.dropped[node]) {
             if node != from && self.is_clutter(node) {
@@ -346,7 +346,7 @@ impl<'a> Page<'a> {
             .dom
             .parent(node)
             .is_some_and(|parent| self.dom.name(parent) == "li");
-        // A list inside of another goes or stays with it.
+        // A nested list is dropped or stays with the outer one.
         if figures.text == 0 || is_list && is_nested {
             return false;
         }
@@ -392,7 +392,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Whether a reader does not see a node.
+/// Returns whether a node is invisible to a reader.
 fn is_hidden(dom: &Dom, node: NodeId) -> bool {
     if HIDDEN.contains(&dom.name(node))
         && !matches!(dom.name(node), "input" | "button" | "select" | "textarea")
@@ -417,7 +417,7 @@ fn is_hidden(dom: &Dom, node: NodeId) -> bool {
         || style.ends_with("font-size:0")
 }
 
-/// Whether a node is around the content, by its element, role or name.
+/// Returns whether a node is boilerplate by its element, role or class name.
 fn is_boilerplate(dom: &Dom, node: NodeId, is_in_article: bool, rules: Rules) -> bool {
     let name = dom.name(node);
     if matches!(name, "nav" | "aside" | "menu") || name == "footer" {
@@ -451,7 +451,7 @@ fn is_comma(character: char) -> bool {
     matches!(character, ',' | '،' | '、' | '，' | '﹐')
 }
 
-/// The number of characters, spaces in a row counted once.
+/// Returns the number of characters, spaces in a row counted once.
 fn visible_length(text: &str) -> usize {
     let mut length = 0;
     let mut was_space = true;

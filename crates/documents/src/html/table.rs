@@ -1,16 +1,16 @@
-//! Tables as Markdown tables. A table that only places things on a page is written as the blocks it contains.
+//! Renders tables as Markdown tables, and layout tables as the blocks they contain.
 
 use super::dom::NodeId;
 use super::markdown::Renderer;
 
-/// How many columns and rows a Markdown table has at most; the rest is named at its end.
+/// Maximum number of columns and rows; the table ends with a note about the rest.
 const MAX_COLUMNS: usize = 30;
 const MAX_ROWS: usize = 2000;
 
-/// A cell with more text than this belongs to the layout of a page.
+/// A cell with more text makes the table a layout table.
 const CELL_BYTES: usize = 400;
 
-/// Whether a table holds data: several rows, several columns, nothing large inside.
+/// Returns whether a table holds data: several rows, several columns, nothing large inside.
 pub(super) fn is_data(renderer: &Renderer<'_>, table: NodeId) -> bool {
     let dom = renderer.dom;
     if matches!(dom.attribute(table, "role"), Some("presentation" | "none")) {
@@ -33,7 +33,7 @@ pub(super) fn is_data(renderer: &Renderer<'_>, table: NodeId) -> bool {
     columns >= 2 && rows.len() >= 2 && long.count() <= most_long
 }
 
-/// The cells of each row, in the order of the page.
+/// Returns the cells of each row, in the order of the page.
 fn rows(renderer: &Renderer<'_>, table: NodeId) -> Vec<Vec<NodeId>> {
     let dom = renderer.dom;
     let is_cell =
@@ -89,7 +89,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, table: NodeId) {
     }
 }
 
-/// A cell on one line.
+/// Renders a cell on one line.
 fn cell_text(renderer: &mut Renderer<'_>, cell: NodeId) -> String {
     let outer = std::mem::take(&mut renderer.writer);
     renderer.children(cell);

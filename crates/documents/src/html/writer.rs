@@ -1,12 +1,12 @@
-//! Writes Markdown block by block: it collapses spaces, puts one empty line between blocks and none between short items of a
-//! list, and repeats the marks of quotes and the indentation of items on every line.
+//! Writes Markdown block by block: collapses spaces, separates blocks by an empty line except short list items, and
+//! prefixes every line with the quote marks and indentation of its containers.
 
 use super::markdown::Link;
 
-/// How deep lists and quotes are indented; deeper ones are written at this depth, so that indentation stays bounded.
+/// Maximum depth of indentation; deeper lists and quotes are written at this depth.
 const MAX_INDENTATION: usize = 8;
 
-/// How many links are listed.
+/// Maximum number of listed links.
 const MAX_LINKS: usize = 3000;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct OpenLink {
 }
 
 impl Writer {
-    /// Adds text; spaces and line breaks of the source are one space.
+    /// Adds text, collapsing spaces and line breaks to one space.
     pub fn text(&mut self, text: &str) {
         for character in text.chars() {
             if !character.is_whitespace() {
@@ -115,7 +115,8 @@ impl Writer {
         self.link = None;
     }
 
-    /// Makes the text since the start of the open link into a link, once: a link around several blocks is on the first.
+    /// Turns the text since the start of the open link into a link. A link around several blocks is written on the
+    /// first one only.
     fn write_link(&mut self) {
         let Some(link) = self.link.as_mut().filter(|link| !link.is_written) else {
             return;
@@ -143,7 +144,7 @@ impl Writer {
         self.add_links([Link { text, url }]);
     }
 
-    /// Adds links to the list, those just seen again left out.
+    /// Adds links to the list, without repeating the latest ones.
     pub fn add_links(&mut self, links: impl IntoIterator<Item = Link>) {
         for link in links {
             let is_new = !self

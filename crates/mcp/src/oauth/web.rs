@@ -75,7 +75,7 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<(u16, Value), LoginE
         let mut response = request
             .send()
             .await
-            .map_err(|error| crate::process::causes(&error))?;
+            .map_err(|error| lango_core::error_chain(&error))?;
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {

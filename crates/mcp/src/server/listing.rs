@@ -46,7 +46,7 @@ impl Server {
             tools,
         });
         if let Err(error) = written {
-            notes.push(crate::process::causes(&error));
+            notes.push(lango_core::error_chain(&error));
         }
         (pinned, notes)
     }

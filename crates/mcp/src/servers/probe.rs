@@ -67,7 +67,7 @@ pub(super) async fn probe(server: &Server) -> Probe {
                 tools: tools.collect(),
                 notes: [connected.notes, server.hints()].concat(),
             };
-            (Ok(probed), server.last_words())
+            (Ok(probed), server.error_output())
         }
     };
     Probe {

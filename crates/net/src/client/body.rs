@@ -11,14 +11,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A body that was read.
+/// A decoded body.
 pub(super) struct Body {
     pub bytes: Vec<u8>,
     pub was_cut: bool,
     pub was_decoded: bool,
 }
 
-/// What bounds the reading of a body.
+/// The limits for reading a body.
 pub(super) struct BodyReader<'a> {
     pub destination: &'a Destination,
     pub budget: &'a Budget,
@@ -121,7 +121,7 @@ impl Decoder {
     }
 }
 
-/// Keeps the first bytes it is given, and fails when there are more.
+/// A writer that stores bytes up to a limit and fails beyond it.
 #[derive(Default)]
 struct BoundedBuffer {
     bytes: Vec<u8>,

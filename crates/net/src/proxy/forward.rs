@@ -1,4 +1,4 @@
-//! Plain requests: sent on over a connection of their own, with bodies that are counted as they pass.
+//! Plain requests: each is forwarded over its own connection, and its bodies are counted.
 
 use super::{Failure, ProxyBody, Shared, Stop, spawn_until};
 use crate::budget::Budget;
@@ -31,7 +31,7 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Methods that are sent on. Others, such as TRACE, have no use behind a proxy but to learn about it.
+/// Forwarded methods. Others, such as TRACE, would only reveal details of the proxy.
 const METHODS: [Method; 7] = [
     Method::GET,
     Method::HEAD,
@@ -81,7 +81,7 @@ pub(super) async fn send(
     incoming(response, &destination, meter)
 }
 
-/// The target of a request in absolute form.
+/// Returns the target of a request in absolute form.
 fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
     let refuse = |text| Err(Failure::Request(StatusCode::BAD_REQUEST, text));
     if !METHODS.contains(request.method()) {
@@ -99,7 +99,7 @@ fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
     }
 }
 
-/// The request as it is sent on: in origin form, for the host of its target whatever its headers say.
+/// Builds the forwarded request: in origin form, with the `Host` of its target regardless of its headers.
 fn outgoing(
     request: Request<Incoming>,
     url: &Url,
@@ -176,7 +176,7 @@ fn unreadable(
     })
 }
 
-/// What bounds a body that passes.
+/// The limits of a forwarded body.
 #[derive(Clone)]
 struct Meter {
     shared: Arc<Shared>,
@@ -195,7 +195,7 @@ impl Meter {
     }
 }
 
-/// A body that fails when the budget is spent or nothing comes for too long.
+/// A body that fails when the budget is used up or no byte arrives for too long.
 struct MeteredBody {
     body: Incoming,
     idle: Pin<Box<Sleep>>,

@@ -1,14 +1,14 @@
-//! The refusals of a proxy: each destination and reason once, with a count, and a bounded number of them.
+//! The refusals of a proxy: each destination and reason once, with a count, up to a limit.
 
 use crate::error::{Reason, Refusal};
 
-/// Different refusals that are collected.
+/// Number of distinct refusals to collect.
 const MOST_REFUSALS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     listed: Vec<Refusal>,
-    /// Refusals that found no place in the list.
+    /// Refusals beyond the limit of the list.
     unlisted: u64,
 }
 

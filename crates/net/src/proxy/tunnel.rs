@@ -1,6 +1,7 @@
-//! Tunnels: after CONNECT bytes pass both ways, counted, until one side ends or both are silent for too long.
+//! Tunnels: after CONNECT the proxy copies and counts bytes in both directions until one side closes or both are idle
+//! for too long.
 
-use super::{Failure, Place, ProxyBody, Shared, Stop, spawn_until};
+use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, spawn_until};
 use crate::budget::Budget;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
@@ -16,13 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
 use tokio::net::TcpStream;
 use url::Url;
 
-/// Connects to the target of a CONNECT, then answers; the tunnel runs when the answer is on its way.
+/// Connects to the target of a CONNECT request and responds; the tunnel starts once the response is sent.
 pub(super) async fn open(
     request: Request<Incoming>,
     shared: &Arc<Shared>,
     budget: Budget,
     stopped: Stop,
-    place: Place,
+    permit: ConnectionPermit,
 ) -> Result<Response<ProxyBody>, Failure> {
     let url = target(&request)?;
     let destination = shared.admit(&url)?;
@@ -35,7 +36,7 @@ pub(super) async fn open(
     };
     let idle_time = shared.egress.limits().tunnel_idle_time;
     spawn_until(stopped, async move {
-        let _place = place;
+        let _permit = permit;
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
             run(TokioIo::new(upgraded), stream, meter, idle_time).await;
         }
@@ -44,7 +45,7 @@ pub(super) async fn open(
     Ok(Response::new(body.boxed_unsync()))
 }
 
-/// The target as a URL, so that its host is read as every other is.
+/// Returns the target as a URL, so that one parser reads all hosts.
 fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
     let bad = Failure::Request(
         StatusCode::BAD_REQUEST,
@@ -76,7 +77,7 @@ where
     }
 }
 
-/// Ends when no byte passed for the whole of the time, and at most twice the time after the last one.
+/// Completes after the idle time has passed without a byte, at most twice the idle time after the last byte.
 async fn silence(meter: &Meter, idle_time: Duration) {
     let mut before = meter.bytes.load(Ordering::Relaxed);
     loop {
@@ -96,7 +97,7 @@ struct Meter {
     bytes: AtomicU64,
 }
 
-/// A stream whose bytes are counted when they are read, so that each byte of the tunnel counts once.
+/// A stream that counts bytes as they are read, so that each byte of the tunnel counts once.
 struct Metered<'a, S> {
     stream: S,
     meter: &'a Meter,

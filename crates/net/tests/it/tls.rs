@@ -122,7 +122,7 @@ async fn a_certificate_must_be_trusted_and_for_the_host_of_the_url() {
     assert!(
         matches!(error, EgressError::Tls { .. }),
         "{}",
-        error.full_text()
+        lango_core::error_chain(&error)
     );
 
     let error = untrusting
@@ -133,7 +133,7 @@ async fn a_certificate_must_be_trusted_and_for_the_host_of_the_url() {
     assert!(
         matches!(error, EgressError::Tls { .. }),
         "{}",
-        error.full_text()
+        lango_core::error_chain(&error)
     );
 
     let down = url(&format!("https://site.example:{port}/down"));

@@ -1,10 +1,11 @@
-//! Tries what Chromium's own sandbox begins with: a user namespace below the command's own, its maps, another one in it, and
-//! in that a changed root and namespaces for processes and the network. Some kernels and administrators forbid it.
+//! Tests whether Chromium's own sandbox can start: creates a user namespace with its maps below the command's own,
+//! another one inside, and there changes the root and creates process and network namespaces. Some kernels and
+//! administrators forbid this.
 
 use std::ffi::CStr;
 use std::io::{self, Write};
 
-/// Tries it, prints what failed, and ends.
+/// Runs the test, prints what failed, and exits.
 pub(super) fn run() -> ! {
     // SAFETY: asks for numbers.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
@@ -44,7 +45,8 @@ fn nested(user: u32, group: u32) -> i32 {
     }
 }
 
-/// Runs this in a new process with new namespaces. An error says that there was none; what failed in it, it printed.
+/// Runs `child` in a new process with new namespaces. Fails if the process cannot be created; the child prints its own
+/// failures.
 fn in_child(namespaces: libc::c_int, work: impl FnOnce() -> i32) -> io::Result<()> {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: without a stack of its own the child goes on as after `fork`; this process has one thread.

@@ -1,7 +1,8 @@
-//! The network of commands that may contact only some hosts: a proxy for each of them, which lives as long as the command.
+//! The network of commands that may contact only listed hosts: each command has its own proxy, which lives as long as
+//! the command.
 //!
-//! The command is in a network of its own whose one way out is that proxy, so a program that does not use it reaches
-//! nothing. What the proxy refused is told with the result.
+//! The command runs in its own network namespace, and the proxy is the only way out, so a program that ignores the
+//! proxy reaches nothing. The tool's result lists refused destinations.
 
 use lango_core::Caller;
 use lango_net::{Egress, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal};
@@ -10,10 +11,10 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many destinations a result names.
+/// Maximum number of refused destinations in a result.
 const MOST_REFUSALS: usize = 20;
 
-/// The names that programs look for a proxy under.
+/// Environment variables from which programs take their proxy.
 const PROXY_VARIABLES: [&str; 6] = [
     "HTTP_PROXY",
     "http_proxy",
@@ -22,20 +23,20 @@ const PROXY_VARIABLES: [&str; 6] = [
     "ALL_PROXY",
     "all_proxy",
 ];
-/// Hosts that are contacted without it: none.
+/// No host is contacted without the proxy.
 const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// What commands with [`Network::Proxied`](lango_sandbox::Network::Proxied) may contact.
+/// The network access of commands with [`Network::Proxied`](lango_sandbox::Network::Proxied).
 #[derive(Debug, Clone)]
 pub struct CommandProxy {
-    /// The rules for every connection, and what a turn may use of the network.
+    /// The egress guard with the turn's budget.
     pub egress: Egress,
     /// The only hosts that commands may contact.
     pub hosts: Vec<HostPattern>,
 }
 
 impl CommandProxy {
-    /// Serves the listener of a command that was just started.
+    /// Serves the listener of a newly started command.
     pub(super) async fn serve(
         &self,
         child: &mut Child,
@@ -50,7 +51,7 @@ impl CommandProxy {
     }
 }
 
-/// The variables that lead programs to the proxy.
+/// Returns the environment variables that direct programs to the proxy.
 pub(super) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
     let with = PROXY_VARIABLES.map(|name| (name.into(), proxy.clone().into()));
@@ -58,7 +59,7 @@ pub(super) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     with.into_iter().chain(without)
 }
 
-/// The proxy of one command, and what it refused so far.
+/// The proxy of one command, with the refusals so far.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic(Mutex<State>);
 
@@ -74,14 +75,14 @@ impl Traffic {
         self.lock().proxy = Some(proxy);
     }
 
-    /// Ends the proxy. What it refused stays known.
+    /// Stops the proxy. Its refusals stay available.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.collect();
         state.proxy = None;
     }
 
-    /// A line for each destination that was refused.
+    /// Returns a line for each refused destination.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut state = self.lock();
         state.collect();
@@ -105,7 +106,7 @@ impl Traffic {
 }
 
 impl State {
-    /// Takes over what the proxy refused since the last time.
+    /// Collects the proxy's refusals since the last call.
     fn collect(&mut self) {
         let fresh = self.proxy.as_ref().map(ProxyHandle::refusals);
         for refusal in fresh.into_iter().flatten() {

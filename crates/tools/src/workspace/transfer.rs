@@ -1,5 +1,5 @@
-//! Files of the workspace for other parts of lango: opened for reading, or created without replacing anything. Both go
-//! by the same handles and the same policy as the file tools.
+//! Workspace files for other crates: opened for reading, or created without replacing anything. Both use the handles
+//! and the policy of the file tools.
 
 use super::Workspace;
 use crate::file_error::FileError;
@@ -10,10 +10,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// How many names are tried for a new file.
+/// Number of names to try for a new file.
 const MOST_NAMES: usize = 100;
 
-/// What is at a path of the workspace.
+/// A file or folder of the workspace.
 #[derive(Debug)]
 pub enum WorkspaceEntry {
     /// A regular file, opened for reading.
@@ -28,7 +28,7 @@ pub enum WorkspaceEntry {
 }
 
 impl Workspace {
-    /// Opens the file at a path relative to the workspace, or says that it is a folder. Hidden files are missing.
+    /// Opens the entry at a path relative to the workspace. Files that the policy hides are not found.
     pub fn open_entry(&self, path: &str) -> Result<WorkspaceEntry, ToolError> {
         match self.locate(path)?.target()?.open_file() {
             Ok((file, size)) => Ok(WorkspaceEntry::File {
@@ -69,7 +69,7 @@ impl Workspace {
     }
 }
 
-/// Fills a new file; `false` if something is there.
+/// Creates and fills a file; returns `false` if the name is taken.
 fn fill_new(spot: &Spot<'_>, content: &mut dyn Read) -> io::Result<bool> {
     let Some((folder, name)) = spot.parent_and_name() else {
         return Ok(false);
@@ -82,7 +82,7 @@ fn fill_new(spot: &Spot<'_>, content: &mut dyn Read) -> io::Result<bool> {
     };
     let filled = io::copy(content, &mut file).and_then(|_| file.flush());
     if filled.is_err() {
-        // The reason to report is why it was not written.
+        // The write error is the one to report.
         let _ = folder.dir().remove_file(name);
     }
     filled.map(|()| true)

@@ -1,4 +1,4 @@
-//! One request to a search service: no redirects, bounded in time and size, and no word of the key in any error.
+//! One request to a search service: no redirects, limits on time and size, and no error that contains the key.
 
 use super::wire::{Body, WireRequest};
 use super::{ProviderKind, SearchProvider};
@@ -8,16 +8,16 @@ use serde_json::Value;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How long a connection may take.
+/// Timeout of a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// How long an answer may take, from the first byte sent to the last received.
+/// Timeout of a request, from the first byte sent to the last byte received.
 const REQUEST_TIME: Duration = Duration::from_secs(12);
 
-/// The longest answer, in bytes.
+/// Maximum size of a response in bytes.
 const ANSWER_BYTES: usize = 2 << 20;
 
-/// The address of a service and the client for it.
+/// The base URL of a service, and the client for it.
 pub(super) struct Endpoint {
     base_url: String,
     client: OnceLock<Client>,
@@ -31,7 +31,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a request and reads the answer as JSON.
+    /// Sends a request and parses the response as JSON.
     pub async fn send(
         &self,
         provider: &SearchProvider,
@@ -154,7 +154,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The innermost cause of an error; it says most, and has no address in it.
+/// Returns the innermost cause of an error, which is the most specific one and contains no URL.
 fn deepest(error: &reqwest::Error) -> String {
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     while let Some(deeper) = cause.and_then(std::error::Error::source) {

@@ -1,4 +1,4 @@
-//! What each kind of service is sent, and how its answer is read.
+//! Requests and responses of each kind of search service.
 
 use super::{Freshness, ProviderKind, Query, SearchResult};
 use lango_documents::read_html;
@@ -12,7 +12,7 @@ const SNIPPET_LENGTH: usize = 600;
 /// The longest address of a result, in bytes.
 const URL_BYTES: usize = 2000;
 
-/// A request without the address and the key of the service.
+/// A request without the service's base URL and key.
 #[derive(Debug, PartialEq)]
 pub(super) struct WireRequest {
     pub path: &'static str,
@@ -98,7 +98,7 @@ fn range_name(freshness: Freshness) -> &'static str {
     }
 }
 
-/// Where a service puts its results and the parts of one.
+/// The JSON fields in which a service returns its results.
 struct Shape {
     list: &'static str,
     snippet: &'static str,
@@ -130,8 +130,8 @@ fn shape(kind: ProviderKind) -> Shape {
     }
 }
 
-/// Reads the results of a page. An answer without a list of results is an error, except where a service leaves an empty
-/// list out.
+/// Reads one page of results. A response without a list of results is an error, except for services that omit an empty
+/// list.
 pub(super) fn results(
     kind: ProviderKind,
     reply: &Value,
@@ -179,7 +179,7 @@ fn result(item: &Value, shape: &Shape) -> Option<SearchResult> {
     })
 }
 
-/// A text without markup on one line.
+/// Converts HTML to plain text on one line.
 fn plain(html: &str, length: usize) -> String {
     let text = read_html(html).text;
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -190,7 +190,7 @@ fn plain(html: &str, length: usize) -> String {
     line
 }
 
-/// A date without the time of day.
+/// Returns a date without the time of day.
 fn short_date(date: &str) -> String {
     let date = plain(date, 40);
     let is_iso = date.as_bytes().get(10) == Some(&b'T') || date.as_bytes().get(4) == Some(&b'-');

@@ -20,7 +20,8 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// The client for a URL. One for checked addresses knows no others, whatever the name resolves to later.
+    /// The client for a URL. One for checked addresses knows no others, whatever the name resolves to later; a proxy would look
+    /// it up again.
     pub fn for_route(
         &self,
         url: &Url,
@@ -29,7 +30,8 @@ impl Clients {
     ) -> Result<Client, String> {
         match (route, url.host_str()) {
             (Route::Checked(addresses), Some(host)) => {
-                let client = builder(patience).resolve_to_addrs(host, addresses);
+                let client = builder(patience).no_proxy();
+                let client = client.resolve_to_addrs(host, addresses);
                 client.build().map_err(|error| deepest(&error))
             }
             _ => self.for_configured(url, patience),

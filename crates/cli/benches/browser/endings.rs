@@ -23,9 +23,9 @@ pub fn run(world: &World, is_long: bool) -> Vec<String> {
     note("the end of `lango run`", end_of_run(world));
     note("the turn's time-out", time_out(world));
     note("SIGINT to `lango run`", signal_to_run(world, Signal::INT));
+    note("SIGTERM to `lango run`", signal_to_run(world, Signal::TERM));
     note("SIGKILL to `lango run`", signal_to_run(world, Signal::KILL));
     if is_long {
-        note("SIGTERM to `lango run`", signal_to_run(world, Signal::TERM));
         note("SIGKILL to `lango serve`", kill_of_server(world));
         note(
             "a cancelled turn, then the end of `lango serve`",
@@ -76,8 +76,8 @@ fn signal_to_run(world: &World, signal: Signal) -> Result<Duration, String> {
     run.census.take();
     kill_process(Pid::from_child(&run.child), signal).map_err(|error| error.to_string())?;
     let code = run.wait();
-    // Only the keyboard's signal is handled; after the others the kernel ends what is below.
-    let expected = (signal == Signal::INT).then_some(130);
+    // Nothing can be handled at a kill: the kernel ends what is below.
+    let expected = (signal != Signal::KILL).then_some(130);
     if code != expected {
         return Err(format!("exit code {code:?}"));
     }

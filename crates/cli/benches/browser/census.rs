@@ -1,6 +1,7 @@
 //! The processes that a lango started, the sandbox's and the browser's: found while it lives as its descendants, and told apart
 //! later by their process namespaces and start times, so that none can hide behind another parent or name.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,17 @@ impl Census {
         let ids = ids.filter(|id| !is_zombie(*id)).filter(is_of_run);
         ids.map(|id| (id, command_line(id).chars().take(120).collect()))
             .collect()
+    }
+
+    /// Kills the first process of every browser.
+    pub fn kill_browser(&self) {
+        let living = self.living().into_iter();
+        let is_first =
+            |line: &str| line.contains("--remote-debugging-pipe") && !line.contains("--type=");
+        for (id, _) in living.filter(|(_, line)| is_first(line)) {
+            let id = i32::try_from(id).ok().and_then(Pid::from_raw);
+            kill_process(id.unwrap(), Signal::KILL).unwrap();
+        }
     }
 
     /// Their memory.

@@ -4,7 +4,8 @@ use crate::common::place::Place;
 use crate::lango::{GONE_WITHIN, Run, Served, World};
 use crate::script::Task;
 use rustix::process::{Pid, Signal, kill_process};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How long a browser may be idle in the part about that.
 const IDLE_SECONDS: u64 = 2;
@@ -32,6 +33,10 @@ pub fn run(world: &World, is_long: bool) -> Vec<String> {
             cancel(world),
         );
     }
+    note(
+        "SIGKILL to the browser, then the end of `lango serve`",
+        kill_of_browser(world),
+    );
     note("an idle browser", idle(world));
     problems
 }
@@ -109,6 +114,31 @@ fn cancel(world: &World) -> Result<Duration, String> {
     served.client.ask("cancelled", &Task::Page(0))?;
     if place.browsers() != 1 {
         return Err(format!("{} browsers", place.browsers()));
+    }
+    served.end()
+}
+
+/// The call that runs ends at once, and the session goes on in a new browser.
+fn kill_of_browser(world: &World) -> Result<Duration, String> {
+    let place = world.place("");
+    let mut served = Served::start(&place);
+    let before = world.site.requests(crate::site::SILENT);
+    let (client, census) = (&served.client, &mut served.census);
+    let (answer, time) = thread::scope(|scope| {
+        let asking = scope.spawn(|| client.ask("crashed", &Task::Hold));
+        world.site.wait_for_hold(before);
+        census.take();
+        let killed = Instant::now();
+        census.kill_browser();
+        (asking.join().unwrap(), killed.elapsed())
+    });
+    let answer = answer?;
+    if !answer.contains("the browser crashed") || time > GONE_WITHIN {
+        return Err(format!("after {time:?}: {answer}"));
+    }
+    let answer = served.client.ask("crashed", &Task::Page(0))?;
+    if !answer.contains("was started anew") {
+        return Err(format!("the next page: {answer}"));
     }
     served.end()
 }

@@ -54,7 +54,7 @@ pub enum BrowserError {
     },
     /// The element of a handle cannot be found.
     #[error(
-        "the handle `{handle}` is unknown or from an earlier page; call `browser_observe` for new ones"
+        "the handle `{handle}` is unknown, or from an earlier page or browser; call `browser_observe` for new ones"
     )]
     StaleHandle {
         /// The handle that was given.

@@ -317,11 +317,13 @@ impl Page {
 
     /// Refuses a page whose process or tab is gone.
     pub(crate) fn expect_alive(&self) -> Result<(), BrowserError> {
+        if !self.browser.is_running() {
+            return Err(BrowserError::Crashed);
+        }
         match self.read(|tab| tab.is_crashed) {
             Some(false) => Ok(()),
             Some(true) => Err(BrowserError::PageCrashed),
-            None if self.browser.is_running() => Err(BrowserError::NoPage),
-            None => Err(BrowserError::Crashed),
+            None => Err(BrowserError::NoPage),
         }
     }
 

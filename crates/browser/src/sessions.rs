@@ -46,13 +46,15 @@ struct Entry {
     /// One call at a time.
     calls: Arc<tokio::sync::Mutex<()>>,
     last_used: Instant,
+    /// The last handle of the browser that crashed: the next one counts on, so that no handle means another element.
+    last_handle: u32,
 }
 
 #[derive(Debug)]
 enum State {
     Starting,
     Open(Arc<StartedBrowser>),
-    /// It crashed, and the session was not told yet.
+    /// It crashed, and there is no new one yet.
     Lost,
 }
 
@@ -111,10 +113,7 @@ impl Sessions {
         let mut notice = None;
         let open = match self.current(session, &mut notice) {
             Some(open) => open,
-            None if need == Need::Open => {
-                self.lock().remove(session);
-                return Err(BrowserError::Crashed);
-            }
+            None if need == Need::Open => return Err(BrowserError::Crashed),
             None => self.start(caller).await?,
         };
         let budgets = self.shared.setup.launcher.egress.budgets();
@@ -161,6 +160,7 @@ impl Sessions {
             if open.browser.is_running() {
                 return Some(Arc::clone(open));
             }
+            entry.last_handle = open.browser.tabs().last_handle;
             entry.state = State::Lost;
         }
         if matches!(entry.state, State::Lost) {
@@ -185,6 +185,7 @@ impl Sessions {
         match started {
             Ok(started) => {
                 let open = Arc::new(started);
+                open.browser.tabs().last_handle = entry.last_handle;
                 entry.state = State::Open(Arc::clone(&open));
                 entry.last_used = Instant::now();
                 tokio::spawn(close_when_idle(
@@ -219,6 +220,7 @@ impl Entry {
             state: State::Starting,
             calls: Arc::default(),
             last_used: Instant::now(),
+            last_handle: 0,
         }
     }
 
@@ -228,13 +230,14 @@ impl Entry {
     }
 }
 
-/// Takes out the browser that was not used for longest, if there are as many as there may be.
+/// Takes out the browser that was not used for longest, if there are as many as there may be; one that crashed before all.
 fn make_room(entries: &mut HashMap<SessionId, Entry>) -> Result<Option<Entry>, BrowserError> {
     if entries.len() < MOST_BROWSERS {
         return Ok(None);
     }
     let free = entries.iter().filter(|(_, entry)| entry.is_free());
-    let oldest = free.min_by_key(|(_, entry)| entry.last_used);
+    let is_open = |entry: &Entry| matches!(entry.state, State::Open(_));
+    let oldest = free.min_by_key(|(_, entry)| (is_open(entry), entry.last_used));
     let oldest = oldest.map(|(session, _)| session.clone());
     let oldest = oldest.ok_or(BrowserError::TooMany {
         count: entries.len(),

@@ -17,6 +17,8 @@ pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut even
         }
         shared.changes.send_modify(|count| *count += 1);
     }
+    // Wakes the calls that wait for a change: the browser is gone.
+    shared.changes.send_modify(|count| *count += 1);
 }
 
 /// Attach to tabs, and to frames with processes of their own, before they run.

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// The search page without a configured one.
 const SEARCH_URL: &str = "https://duckduckgo.com/html/?q={query}";
+/// Why there is none, and the way to one.
+const DISABLED: &str = "`browser.enabled` is false; set it to \"auto\" to have one";
 /// Where the query goes in the address of a search.
 const QUERY: &str = "{query}";
 
@@ -116,11 +118,15 @@ fn search_url(settings: &BrowserSettings, search: &SearchSettings) -> Result<Str
 }
 
 impl BrowserStatus {
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Self::Ready(_))
+    }
+
     /// Describes it in a line for `lango doctor`.
     pub fn describe(&self) -> String {
         match self {
             Self::Ready(program) => program.path().display().to_string(),
-            Self::Disabled => "none: `browser.enabled` is false".to_owned(),
+            Self::Disabled => format!("none: {DISABLED}"),
             Self::Absent(reason) => format!("none: {reason}"),
         }
     }
@@ -128,7 +134,8 @@ impl BrowserStatus {
     /// What is missing because there is none.
     pub fn absent_tools(&self) -> Option<String> {
         match self {
-            Self::Ready(_) | Self::Disabled => None,
+            Self::Ready(_) => None,
+            Self::Disabled => Some(format!("browser_* ({DISABLED})")),
             Self::Absent(reason) => Some(format!("browser_* ({reason})")),
         }
     }

@@ -43,12 +43,23 @@ pub fn describe_access(access: &NetworkAccess) -> String {
 pub fn describe(egress: &Egress) -> String {
     let (rules, limits) = (egress.rules(), egress.limits());
     format!(
-        "public hosts; allow: {}; deny: {}; {} requests and {} bytes per turn",
+        "public hosts; allow: {}; deny: {}; {} requests and {} per turn",
         list(&rules.allow),
         list(&rules.deny),
         limits.requests,
-        limits.total_bytes
+        describe_size(limits.total_bytes)
     )
+}
+
+/// A number of bytes in the largest unit that gives a whole number.
+fn describe_size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = |unit: u64| bytes >= unit && bytes.is_multiple_of(unit);
+    let mut units = UNITS.into_iter();
+    match units.find(|(unit, _)| fits(*unit)) {
+        Some((unit, name)) => format!("{} {name}", bytes / unit),
+        None => format!("{bytes} bytes"),
+    }
 }
 
 fn list(hosts: &[HostPattern]) -> String {
@@ -57,6 +68,24 @@ fn list(hosts: &[HostPattern]) -> String {
         hosts => {
             let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
             hosts.join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe_size;
+
+    #[test]
+    fn sizes_are_told_in_the_largest_whole_unit() {
+        for (bytes, text) in [
+            (512 << 20, "512 MiB"),
+            (3 << 30, "3 GiB"),
+            (1536, "1536 bytes"),
+            (2048, "2 KiB"),
+            (0, "0 bytes"),
+        ] {
+            assert_eq!(describe_size(bytes), text);
         }
     }
 }

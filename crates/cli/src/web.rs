@@ -59,6 +59,11 @@ pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     Ok(tools)
 }
 
+/// Whether there is a search service.
+pub fn is_set_up(settings: &SearchSettings) -> bool {
+    !settings.providers.is_empty()
+}
+
 /// Describes the search services for `lango doctor`.
 pub fn describe(settings: &SearchSettings) -> String {
     match providers(settings) {

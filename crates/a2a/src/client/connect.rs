@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(crate) struct Means {
     pub clients: Clients,
-    /// What files at URLs are fetched through.
+    /// Checks what cards name, and fetches files at URLs.
     pub egress: Egress,
     /// Told when a call makes it doubtful that a card still holds.
     pub doubts: Arc<Notify>,
@@ -74,13 +74,20 @@ async fn agent(
             source_of_token: settings.token_source.clone(),
         });
     }
-    let token = Token::new(settings, home).map_err(|_| CardFault::BadToken {
+    let token = Token::new(settings, home.clone()).map_err(|_| CardFault::BadToken {
         source_of_token: settings.token_source.clone(),
     })?;
-    let fetched = fetch::fetch(settings, &token, &means.clients, patience).await?;
+    let fetched = fetch::fetch(settings, &token, means, patience).await?;
     let card = Card::read(&fetched)?;
-    let wire = Wire::new(card.interface.clone(), token, &means.clients, *patience)
-        .map_err(|detail| CardFault::NoClient { detail })?;
+    let interface = &card.interface;
+    let admitted = origin::admit(&home, &fetched.url, &interface.url, &means.egress).await;
+    let route = admitted.map_err(|why| CardFault::InterfaceRefused {
+        url: origin::shown(&interface.url),
+        why,
+    })?;
+    let client = means.clients.for_route(&interface.url, &route, patience);
+    let client = client.map_err(|detail| CardFault::NoClient { detail })?;
+    let wire = Wire::new(client, interface.clone(), token, *patience);
     let doubt = Doubt::new(Arc::clone(&means.doubts));
     let name = settings.name.clone();
     Ok(A2aAgent::new(name, card, wire, doubt, means.egress.clone()))

@@ -1,13 +1,14 @@
 //! Getting a card: where it is, which redirects are followed, and what may come instead of one.
 
+use super::connect::Means;
 use super::fault::CardFault;
-use super::http::{self, BodyFault, Clients, Token, deepest};
-use super::origin;
+use super::http::{self, BodyFault, Token, deepest};
+use super::origin::{self, Route};
 use super::settings::{Patience, RemoteSettings};
 use super::words::one_line;
 use a2a::SVC_PARAM_VERSION;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
-use reqwest::{Response, Url};
+use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
 /// The longest card, in bytes.
@@ -55,14 +56,22 @@ pub(crate) fn card_url(configured: &str) -> Result<Url, CardFault> {
 pub(crate) async fn fetch(
     settings: &RemoteSettings,
     token: &Token,
-    clients: &Clients,
+    means: &Means,
     patience: &Patience,
 ) -> Result<Fetched, CardFault> {
-    let mut url = card_url(&settings.card_url)?;
+    let configured = card_url(&settings.card_url)?;
+    let (mut url, mut route) = (configured.clone(), Route::Configured);
     for _ in 0..=REDIRECTS {
-        let mut response = ask(&url, token, clients, patience).await?;
+        let client = means.clients.for_route(&url, &route, patience);
+        let client = client.map_err(|detail| CardFault::NoClient { detail })?;
+        let mut response = ask(&url, token, &client).await?;
         let status = response.status();
         if let Some(next) = redirection(&url, &response)? {
+            let admitted = origin::admit(&configured, &url, &next, &means.egress).await;
+            route = admitted.map_err(|why| CardFault::RedirectRefused {
+                location: origin::shown(&next),
+                why,
+            })?;
             url = next;
             continue;
         }
@@ -88,15 +97,7 @@ pub(crate) async fn fetch(
     })
 }
 
-async fn ask(
-    url: &Url,
-    token: &Token,
-    clients: &Clients,
-    patience: &Patience,
-) -> Result<Response, CardFault> {
-    let client = clients
-        .for_url(url, patience)
-        .map_err(|detail| CardFault::NoClient { detail })?;
+async fn ask(url: &Url, token: &Token, client: &Client) -> Result<Response, CardFault> {
     let mut request = client
         .get(url.clone())
         .header(ACCEPT, "application/json")
@@ -113,7 +114,7 @@ async fn ask(
         })
 }
 
-/// Where a redirect leads, if this is one and may be followed.
+/// Where a redirect leads, if this is one.
 fn redirection(from: &Url, response: &Response) -> Result<Option<Url>, CardFault> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -122,19 +123,11 @@ fn redirection(from: &Url, response: &Response) -> Result<Option<Url>, CardFault
         return Ok(None);
     };
     let location = String::from_utf8_lossy(location.as_bytes());
-    let to = from
-        .join(&location)
-        .map_err(|_| CardFault::RedirectRefused {
-            location: one_line(&location, 200),
-            why: "it is not a URL".to_owned(),
-        })?;
-    match origin::refusal(from, &to) {
-        None => Ok(Some(to)),
-        Some(why) => Err(CardFault::RedirectRefused {
-            location: origin::shown(&to),
-            why,
-        }),
-    }
+    let to = from.join(&location);
+    to.map(Some).map_err(|_| CardFault::RedirectRefused {
+        location: one_line(&location, 200),
+        why: "it is not a URL".to_owned(),
+    })
 }
 
 async fn read(url: &Url, response: &mut Response) -> Result<Value, CardFault> {

@@ -1,10 +1,10 @@
 //! HTTP clients, bodies with a bound, and the token with the one place it goes.
 
 use super::names::Names;
-use super::origin;
+use super::origin::{self, Route};
 use super::settings::{Patience, RemoteSettings};
 use reqwest::header::HeaderValue;
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, ClientBuilder, Response, Url};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -20,26 +20,48 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    pub fn for_url(&self, url: &Url, patience: &Patience) -> Result<Client, String> {
+    /// The client for a URL. One for checked addresses knows no others, whatever the name resolves to later; a proxy would look
+    /// it up again.
+    pub fn for_route(
+        &self,
+        url: &Url,
+        route: &Route,
+        patience: &Patience,
+    ) -> Result<Client, String> {
+        match (route, url.host_str()) {
+            (Route::Checked(addresses), Some(host)) => {
+                let client = builder(patience).no_proxy();
+                let client = client.resolve_to_addrs(host, addresses);
+                client.build().map_err(|error| deepest(&error))
+            }
+            _ => self.for_configured(url, patience),
+        }
+    }
+
+    fn for_configured(&self, url: &Url, patience: &Patience) -> Result<Client, String> {
         let is_here = origin::is_this_machine(url);
         let cell = if is_here { &self.here } else { &self.elsewhere };
         if let Some(client) = cell.get() {
             return Ok(client.clone());
         }
-        // Another part of the process may have chosen a provider already; any will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(patience.connect)
-            .pool_idle_timeout(KEEP_UNUSED)
-            .redirect(reqwest::redirect::Policy::none())
-            .dns_resolver(Names)
-            .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
+        let mut builder = builder(patience);
         if is_here {
             builder = builder.no_proxy();
         }
         let built = builder.build().map_err(|error| deepest(&error))?;
         Ok(cell.get_or_init(|| built).clone())
     }
+}
+
+fn builder(patience: &Patience) -> ClientBuilder {
+    // Another part of the process may have chosen a provider already; any will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .connect_timeout(patience.connect)
+        .pool_idle_timeout(KEEP_UNUSED)
+        .redirect(reqwest::redirect::Policy::none())
+        .dns_resolver(Names)
+        .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")))
 }
 
 /// A bearer token and the only origin that it is sent to.

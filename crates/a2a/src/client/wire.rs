@@ -1,7 +1,7 @@
 //! One request and its answer, over either binding. What is asked is the same in both; here is where they differ.
 
 use super::card::{Binding, Interface};
-use super::http::{self, BodyFault, Clients, Token, deepest};
+use super::http::{self, BodyFault, Token, deepest};
 use super::refusal::{self, Kind, Refusal};
 use super::settings::Patience;
 use super::stream::Events;
@@ -46,18 +46,13 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub fn new(
-        interface: Interface,
-        token: Token,
-        clients: &Clients,
-        patience: Patience,
-    ) -> Result<Self, String> {
-        Ok(Self {
-            client: clients.for_url(&interface.url, &patience)?,
+    pub fn new(client: Client, interface: Interface, token: Token, patience: Patience) -> Self {
+        Self {
+            client,
             interface,
             token,
             patience,
-        })
+        }
     }
 
     /// Asks, in the forms that servers differ in: each is tried only after a plain refusal of the one before.

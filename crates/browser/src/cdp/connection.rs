@@ -39,7 +39,23 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Calls {
     is_lost: bool,
-    waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
+    waiting: HashMap<u64, ReplySlot>,
+}
+
+/// Where the reply to a call goes.
+#[derive(Debug)]
+struct ReplySlot {
+    session: Option<Arc<str>>,
+    reply: oneshot::Sender<Result<Value, CallFailure>>,
+}
+
+/// Why a call has no result though the browser lives.
+#[derive(Debug)]
+enum CallFailure {
+    /// The browser says why.
+    Refused(String),
+    /// The process of its target is gone, and answers nothing any more.
+    TargetCrashed,
 }
 
 #[derive(Debug)]
@@ -155,7 +171,11 @@ impl CdpSession {
         let mut bytes = serde_json::to_vec(&message).map_err(|error| failed(error.to_string()))?;
         bytes.push(0);
         let (sender, reply) = oneshot::channel();
-        let _waiting = shared.add_call(id, sender)?;
+        let slot = ReplySlot {
+            session: self.id.clone(),
+            reply: sender,
+        };
+        let _waiting = shared.add_call(id, slot)?;
         let exchange = async {
             let sent = shared.outgoing.send(bytes).await;
             sent.map_err(|_| BrowserError::Crashed)?;
@@ -166,7 +186,11 @@ impl CdpSession {
             method,
             seconds: limit.as_secs(),
         })??;
-        R::deserialize(result.map_err(failed)?).map_err(|error| failed(error.to_string()))
+        let result = result.map_err(|failure| match failure {
+            CallFailure::Refused(message) => failed(message),
+            CallFailure::TargetCrashed => BrowserError::PageCrashed,
+        })?;
+        R::deserialize(result).map_err(|error| failed(error.to_string()))
     }
 
     /// The events of this session from now on.
@@ -195,17 +219,24 @@ impl Shared {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_call(
-        &self,
-        id: u64,
-        sender: oneshot::Sender<Result<Value, String>>,
-    ) -> Result<WaitingCall<'_>, BrowserError> {
+    fn add_call(&self, id: u64, slot: ReplySlot) -> Result<WaitingCall<'_>, BrowserError> {
         let mut calls = self.lock_calls();
         if calls.is_lost {
             return Err(BrowserError::Crashed);
         }
-        calls.waiting.insert(id, sender);
+        calls.waiting.insert(id, slot);
         Ok(WaitingCall { shared: self, id })
+    }
+
+    /// Fails the calls of a target whose process is gone. Later ones are up to the caller: a new document may bring a new
+    /// process.
+    fn fail_calls_of(&self, session: &Option<Arc<str>>) {
+        let mut calls = self.lock_calls();
+        let failed = calls.waiting.extract_if(|_, slot| slot.session == *session);
+        for (_, slot) in failed {
+            // The caller may have given up.
+            let _ = slot.reply.send(Err(CallFailure::TargetCrashed));
+        }
     }
 
     /// Fails every call that waits, and all later ones.
@@ -228,13 +259,16 @@ async fn read_all(
         match Incoming::parse(&buffer) {
             Incoming::Reply { id, result } => {
                 let waiting = shared.lock_calls().waiting.remove(&id);
-                if let Some(waiting) = waiting {
+                if let Some(slot) = waiting {
                     // The caller may have given up.
-                    let _ = waiting.send(result);
+                    let _ = slot.reply.send(result.map_err(CallFailure::Refused));
                 }
             }
             Incoming::Event(event) => {
                 let event = Arc::new(event);
+                if event.method == "Inspector.targetCrashed" {
+                    shared.fail_calls_of(&event.session);
+                }
                 // Without readers of its session an event is for the supervisor alone, and without that for no one.
                 let _ = shared.events.send(Arc::clone(&event));
                 let _ = all_events.send(event).await;

@@ -97,7 +97,11 @@ impl Visit {
         self,
         result: Result<String, BrowserError>,
     ) -> Result<ToolOutput, ToolError> {
-        let notices = self.notices().await;
+        let mut notices = self.notices().await;
+        // What was read or done before is still the result; the next call must not be a surprise.
+        if !self.browser().is_running() && !names_crash(&result) {
+            notices.push(BrowserError::Crashed.to_string());
+        }
         match result {
             Ok(text) => Ok(ToolOutput::from(with_notices(text, &notices))),
             Err(error) => Err(ToolError::new(with_notices(error.to_string(), &notices))),
@@ -145,6 +149,14 @@ impl Drop for Visit {
         if let Some(entry) = self.sessions.lock().get_mut(&self.session) {
             entry.last_used = Instant::now();
         }
+    }
+}
+
+/// Whether a result says already that the browser is gone.
+fn names_crash(result: &Result<String, BrowserError>) -> bool {
+    match result {
+        Ok(text) => text.contains(&BrowserError::Crashed.to_string()),
+        Err(error) => *error == BrowserError::Crashed,
     }
 }
 

@@ -140,11 +140,11 @@ async fn carry_out(
     };
     let last = steps.last().map(|step| step.action);
     if last.is_some_and(Action::is_answered_late) {
-        wait_for_late_reaction(page).await?;
+        wait_for_late_reaction(page).await;
     }
     let mut seen = look(visit, &options).await;
     if seen.as_ref().is_ok_and(|seen| seen.is_same) && !last.is_some_and(Action::is_answered_late) {
-        wait_for_late_reaction(page).await?;
+        wait_for_late_reaction(page).await;
         seen = look(visit, &options).await;
     }
     match seen {
@@ -157,10 +157,10 @@ async fn carry_out(
 }
 
 /// Gives a page time to react that waits for the end of typing, or for the pointer to stay.
-async fn wait_for_late_reaction(page: &Page) -> Result<(), BrowserError> {
+async fn wait_for_late_reaction(page: &Page) {
     tokio::time::sleep(LATE_REACTION).await;
-    page.settle_within(STEP_TIME).await?;
-    Ok(())
+    // A page that is gone is told of by the look that follows.
+    let _ = page.settle_within(STEP_TIME).await;
 }
 
 async fn carry_out_one(
@@ -179,9 +179,12 @@ async fn carry_out_one(
     }
     let files = stage(visit, step).await?;
     let line = page.act(step, &files).await?;
-    let settled = page.settle_within(STEP_TIME).await?;
-    if settled.pending.is_some() && page.is_loading() {
-        page.settle().await?;
+    // The step had its effect, whatever became of the page; the next step, or the look at the page, tells of that.
+    if let Ok(settled) = page.settle_within(STEP_TIME).await
+        && settled.pending.is_some()
+        && page.is_loading()
+    {
+        let _ = page.settle().await;
     }
     Ok(line)
 }

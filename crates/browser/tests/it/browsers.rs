@@ -1,36 +1,9 @@
 //! The browsers of sessions: how many, how long, and what is left of them.
 
+use crate::processes::{processes, wait_until_gone};
 use crate::support::Bench;
 use serde_json::json;
-use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// The processes whose command line names this folder.
-fn processes(folder: &Path) -> Vec<u32> {
-    let named = folder.to_str().unwrap();
-    let ids = fs::read_dir("/proc").unwrap().flatten();
-    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter(|id| {
-        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(named)
-    })
-    .collect()
-}
-
-/// Waits until there is no process and no directory left.
-async fn wait_until_gone(folder: &Path) {
-    let started = Instant::now();
-    let is_empty = || fs::read_dir(folder).is_ok_and(|entries| entries.count() == 0);
-    while !processes(folder).is_empty() || !is_empty() {
-        assert!(
-            started.elapsed() < Duration::from_secs(10),
-            "{:?}",
-            processes(folder)
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
+use std::time::Duration;
 
 #[tokio::test]
 async fn sessions_have_browsers_of_their_own() {

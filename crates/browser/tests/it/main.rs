@@ -4,12 +4,14 @@
 
 mod act;
 mod browsers;
+mod crashes;
 mod extract;
 mod files;
 mod gallery;
 mod navigating;
 mod observe;
 mod pages;
+mod processes;
 mod site;
 mod support;
 mod widgets;

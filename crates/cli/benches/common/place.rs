@@ -10,6 +10,7 @@ use tempfile::TempDir;
 /// Where lango runs. Each effect of a tool is one line in a file that only the commands of agents write.
 pub struct Place {
     root: TempDir,
+    has_browser: bool,
 }
 
 /// One line of the file of effects.
@@ -36,6 +37,7 @@ impl Place {
     pub fn with_configuration(configuration: &str) -> Self {
         let place = Self {
             root: tempfile::tempdir().expect("a temporary folder"),
+            has_browser: false,
         };
         fs::create_dir_all(place.home()).expect("a home");
         fs::create_dir_all(place.workspace().join("written")).expect("a workspace");
@@ -43,6 +45,23 @@ impl Place {
         fs::write(place.effects_file(), "").expect("a file");
         fs::write(place.home().join("lango.toml"), configuration).expect("a file");
         place
+    }
+
+    /// The same for agents with a browser.
+    pub fn with_browser(mut self) -> Self {
+        self.has_browser = true;
+        self
+    }
+
+    /// How many browsers have their private directory, alive or left behind.
+    pub fn browsers(&self) -> usize {
+        let entries = fs::read_dir(self.home().join("browsers"));
+        let entries = entries.into_iter().flatten().flatten();
+        let is_lock = |path: &Path| {
+            path.extension()
+                .is_some_and(|extension| extension == "lock")
+        };
+        entries.filter(|entry| is_lock(&entry.path())).count()
     }
 
     pub fn home(&self) -> PathBuf {
@@ -78,7 +97,7 @@ impl Place {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", home)
-            .env("LANGO_BROWSER_ENABLED", "false")
+            .env("LANGO_BROWSER_ENABLED", self.has_browser.to_string())
             .current_dir(self.workspace())
             .stdin(Stdio::null());
         command

@@ -18,19 +18,47 @@ use std::path::{Path, PathBuf};
 /// One thing that was looked at.
 struct Finding {
     name: &'static str,
-    is_well: bool,
+    mark: Mark,
     detail: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Well,
+    /// It is not here, and nothing else needs it.
+    Absent,
+    Warning,
+    Faulty,
+}
+
+impl Mark {
+    fn of(is_well: bool) -> Self {
+        if is_well { Self::Well } else { Self::Faulty }
+    }
+
+    fn sign(self) -> char {
+        match self {
+            Self::Well => '✓',
+            Self::Absent => '–',
+            Self::Warning => '!',
+            Self::Faulty => '✗',
+        }
+    }
 }
 
 /// Runs the command.
 pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
-    let findings = match App::load(config).await {
-        Ok(app) => examine(&app).await,
-        Err(failure) => vec![Finding {
-            name: "configuration",
-            is_well: false,
-            detail: failure.to_string(),
-        }],
+    let (findings, exit) = match App::load(config).await {
+        Ok(app) => (examine(&app).await, Exit::Config),
+        Err(failure) => {
+            let finding = Finding {
+                name: "configuration",
+                mark: Mark::Faulty,
+                detail: failure.to_string(),
+            };
+            (vec![finding], failure.exit)
+        }
     };
     let hidden = findings.into_iter().map(|finding| Finding {
         detail: redact(&finding.detail).into_owned(),
@@ -38,35 +66,34 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     });
     let findings: Vec<Finding> = hidden.collect();
     for finding in findings.iter().filter(|_| !as_json) {
-        let sign = match (finding.is_well, finding.name) {
-            (false, _) => "✗",
-            (true, "warning") => "!",
-            (true, _) => "✓",
-        };
+        let sign = finding.mark.sign();
         // What follows on further lines stands below the first.
         let detail = finding.detail.replace('\n', "\n                 ");
         let line = format!("{sign} {:<14} {detail}", finding.name);
         screen::print(&sanitize(&line))?;
     }
     if as_json {
-        let rows = findings
-            .iter()
-            .map(|f| json!({ "name": f.name, "ok": f.is_well, "detail": f.detail }));
+        let rows = findings.iter().map(|finding| {
+            let is_well = finding.mark != Mark::Faulty;
+            json!({ "name": finding.name, "ok": is_well, "detail": finding.detail })
+        });
         let rows: Vec<_> = rows.collect();
         screen::print(&screen::json(&rows, Layout::Indented)?)?;
     }
-    Ok(if findings.iter().all(|finding| finding.is_well) {
-        Exit::Ok
+    let is_faulty = |finding: &Finding| finding.mark == Mark::Faulty;
+    Ok(if findings.iter().any(is_faulty) {
+        exit
     } else {
-        Exit::Config
+        Exit::Ok
     })
 }
 
 async fn examine(app: &App) -> Vec<Finding> {
-    let well = |name, detail: String| Finding {
-        name,
-        is_well: true,
-        detail,
+    let finding = |name, mark, detail: String| Finding { name, mark, detail };
+    let well = |name, detail| finding(name, Mark::Well, detail);
+    let optional = |name, is_here: bool, detail| {
+        let mark = if is_here { Mark::Well } else { Mark::Absent };
+        finding(name, mark, detail)
     };
     let paths = &app.loaded.paths;
     let file = |path: &Path| match path.exists() {
@@ -85,14 +112,18 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
         well("egress", egress::describe(&app.egress)),
-        well("browser", app.browser.describe()),
-        well("web search", web::describe(&app.loaded.settings.search)),
+        optional("browser", app.browser.is_ready(), app.browser.describe()),
+        optional(
+            "web search",
+            web::is_set_up(&app.loaded.settings.search),
+            web::describe(&app.loaded.settings.search),
+        ),
         examine_model(app).await,
         well("agents", describe_agents(app)),
     ];
     let servers = app.mcp.servers.overview().iter().map(|server| Finding {
         name: "MCP server",
-        is_well: server.problem.is_none(),
+        mark: Mark::of(server.problem.is_none()),
         detail: format!("{}: {}", server.id, mcp::status(server)),
     });
     findings.extend(servers);
@@ -100,10 +131,10 @@ async fn examine(app: &App) -> Vec<Finding> {
         app.warnings()
             .into_iter()
             .chain(app.loose_rules())
-            .map(|detail| well("warning", detail)),
+            .map(|detail| finding("warning", Mark::Warning, detail)),
     );
     let store = examine_store(app).await;
-    let has_opened = store.is_well;
+    let has_opened = store.mark == Mark::Well;
     findings.push(store);
     if has_opened
         && matches!(
@@ -128,7 +159,7 @@ async fn examine_store(app: &App) -> Finding {
         let detail = format!("{} (made with the first turn)", path.display());
         return Finding {
             name: "sessions",
-            is_well: true,
+            mark: Mark::Well,
             detail,
         };
     }
@@ -143,7 +174,7 @@ async fn examine_store(app: &App) -> Finding {
     match listed {
         Ok(_) => Finding {
             name: "sessions",
-            is_well: true,
+            mark: Mark::Well,
             detail: match place {
                 StoreLocation::Sqlite(path) => path.display().to_string(),
                 StoreLocation::Postgres(_) => place.to_string(),
@@ -151,7 +182,7 @@ async fn examine_store(app: &App) -> Finding {
         },
         Err(failure) => Finding {
             name: "sessions",
-            is_well: false,
+            mark: Mark::Faulty,
             detail: failure.to_string(),
         },
     }
@@ -171,7 +202,7 @@ async fn examine_vectors(app: &App) -> Finding {
     };
     Finding {
         name: "vectors",
-        is_well,
+        mark: Mark::of(is_well),
         detail,
     }
 }
@@ -183,7 +214,7 @@ fn examine_workspace(app: &App) -> Finding {
     };
     Finding {
         name: "workspace",
-        is_well,
+        mark: Mark::of(is_well),
         detail,
     }
 }
@@ -213,7 +244,7 @@ async fn examine_sandbox(app: &App) -> Finding {
     };
     Finding {
         name: "sandbox",
-        is_well,
+        mark: Mark::of(is_well),
         detail,
     }
 }
@@ -250,7 +281,7 @@ async fn examine_model(app: &App) -> Finding {
     };
     Finding {
         name: "model",
-        is_well,
+        mark: Mark::of(is_well),
         detail,
     }
 }

@@ -1,8 +1,9 @@
 //! The keys under `egress`: which hosts tools, commands and the browser may contact, and how much a turn may use.
 
-use lango_net::{EgressLimits, HostPattern};
+use lango_net::{EgressLimits, HostPattern, HostPatternError};
 use toml::de::DeValue;
 
+use super::quote::shortened;
 use super::setting::{Base, Expected, Setting};
 
 /// The keys under `egress`.
@@ -62,7 +63,10 @@ impl Setting for Vec<HostPattern> {
         };
         let hosts = items.into_iter().map(str::parse::<HostPattern>);
         let hosts: Result<Vec<_>, _> = hosts.collect();
-        *self = hosts.map_err(|error| format!("a list of hosts; {error}"))?;
+        *self = hosts.map_err(|error| {
+            let entry = shortened(&error.entry);
+            format!("a list of hosts; {}", HostPatternError { entry, ..error })
+        })?;
         Ok(())
     }
 

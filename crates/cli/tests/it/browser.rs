@@ -71,24 +71,56 @@ fn no_process_outlives_a_lango_that_is_killed() {
 fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
     let lango = Lango::new();
     lango.file("not-a-program", "");
-    let path = lango.workspace().join("not-a-program");
-    let agents = |enabled: &str| {
-        let mut command = lango.command(&["agents"]);
+    lango.file("page.html", "<title>Quarterly report</title>");
+    let inside = lango.workspace().join("not-a-program");
+    let nowhere = lango.workspace().join("nowhere/chromium");
+    let run = |enabled: &str, path: &Path, arguments: &[&str]| {
+        let mut command = lango.command(arguments);
         command.env("LANGO_BROWSER_ENABLED", enabled);
-        finish(command.env("LANGO_BROWSER_PATH", &path), b"")
+        finish(command.env("LANGO_BROWSER_PATH", path), b"")
     };
-    let shown = agents("auto").ok().stdout;
-    assert!(!shown.contains("├─ navigator"), "{shown}");
-    assert!(shown.contains("browser_* (`browser.path` is `"), "{shown}");
-    agents("true").refused(3, &["`browser.enabled` is true", "which is not a program"]);
-    let shown = agents("false").ok().stdout;
+    let not_a_program = "which is not a program; set it to the program of Chromium, Chrome or Edge";
+    let disabled = "`browser.enabled` is false; set it to \"auto\" to have one";
+    for (enabled, path, reason) in [
+        ("auto", &inside, not_a_program),
+        ("auto", &nowhere, not_a_program),
+        ("false", &nowhere, disabled),
+    ] {
+        let shown = run(enabled, path, &["agents"]).ok().stdout;
+        assert!(!shown.contains("├─ navigator"), "{shown}");
+        let absent = shown
+            .lines()
+            .find(|line| line.starts_with("tools not here: browser_* ("));
+        assert!(absent.is_some_and(|line| line.contains(reason)), "{shown}");
+        let shown = run(enabled, path, &["doctor"]).ok().stdout;
+        let line = shown
+            .lines()
+            .find(|line| line.contains(" browser  "))
+            .unwrap();
+        assert!(
+            line.starts_with("– browser") && line.contains(reason),
+            "{shown}"
+        );
+        // Everything else works, the page too: another agent reads it.
+        let said = run(enabled, path, &["run", "hello"]).ok().stdout;
+        assert!(
+            said.contains("operator") && !said.contains("navigator"),
+            "{said}"
+        );
+        let request = "open page.html and tell me the title";
+        let ran = run(enabled, path, &["run", request]).ok();
+        assert!(ran.stdout.contains("Quarterly report"), "{ran:#?}");
+        assert!(ran.stderr.contains("operator ✓ fs_read"), "{ran:#?}");
+    }
+    let reason = &["`browser.enabled` is true", not_a_program];
+    for arguments in [&["agents"][..], &["run", "hello"]] {
+        run("true", &nowhere, arguments).refused(3, reason);
+    }
+    let shown = run("true", &nowhere, &["doctor"]).exits(3).stdout;
     assert!(
-        !shown.contains("├─ navigator") && !shown.contains("browser_*"),
+        shown.starts_with("✗ configuration") && shown.contains("next: "),
         "{shown}"
     );
-    let mut command = lango.command(&["doctor"]);
-    let shown = finish(command.env("LANGO_BROWSER_ENABLED", "auto"), b"").stdout;
-    assert!(shown.contains("✓ browser "), "{shown}");
 }
 
 #[test]

@@ -10,7 +10,11 @@ use std::process::Command;
 fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
     let lango = Lango::new();
     let shown = lango.run(&["doctor"]).ok().stdout;
-    let is_well = |line: &str| line.starts_with("✓ ") || line.starts_with("      ");
+    let is_well = |line: &str| {
+        ["✓ ", "– ", "      "]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
     assert!(shown.lines().all(is_well), "{shown}");
     for part in [
         "✓ sandbox        full (",
@@ -18,6 +22,8 @@ fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
         "✓ reach          read: nothing more; write: nothing more; network: closed\n",
         "✓ model          offline/rules (built-in rules, not an AI model)\n",
         "✓ agents         operator, librarian, planner, chronicler; not here: navigator, vault (no tools)\n",
+        "– browser        none: `browser.enabled` is false; set it to \"auto\" to have one\n",
+        "– web search     none; search_web needs a search service",
         "lango.toml (none, not needed)\n",
         "lango.db (made with the first turn)\n",
     ] {
@@ -57,6 +63,26 @@ fn a_doctor_that_finds_something_says_what_to_do() {
     assert_eq!(found[0]["name"], "configuration");
     assert_eq!(found[0]["ok"], false);
     assert!(text(&found[0]["detail"]).contains("agent.modle"));
+}
+
+#[test]
+fn a_bad_configuration_has_one_exit_code_whichever_command_finds_it() {
+    let lango = Lango::new();
+    let commands: [&[&str]; 5] = [
+        &["doctor"],
+        &["doctor", "--json"],
+        &["agents"],
+        &["config", "check"],
+        &["run", "hello"],
+    ];
+    for command in commands {
+        let flagged = [&["-c", "agent.maxToolCalls=many"], command].concat();
+        lango.run(&flagged).exits(2);
+    }
+    lango.home_file("lango.toml", "agent.maxToolCalls = 'many'\n");
+    for command in commands {
+        lango.run(command).exits(3);
+    }
 }
 
 #[test]

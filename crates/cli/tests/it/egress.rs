@@ -15,14 +15,14 @@ fn shown(lango: &Lango, key: &str) -> Value {
 fn the_egress_rules_are_shown_by_doctor_and_config() {
     let lango = Lango::new();
     let doctor = lango.run(&["doctor"]).ok().stdout;
-    let line = "✓ egress         public hosts; allow: nothing; deny: nothing; 5000 requests and 536870912 bytes per turn\n";
+    let line = "✓ egress         public hosts; allow: nothing; deny: nothing; 5000 requests and 512 MiB per turn\n";
     assert!(doctor.contains(line), "{doctor}");
     lango.home_file(
         "lango.toml",
         "[egress]\nallow = ['10.0.0.5:8080', '*.Corp.example']\ndeny = ['*']\nmaxRequests = 7\n",
     );
     let doctor = lango.run(&["doctor"]).ok().stdout;
-    let line = "allow: 10.0.0.5:8080, *.corp.example; deny: *; 7 requests and 536870912 bytes";
+    let line = "allow: 10.0.0.5:8080, *.corp.example; deny: *; 7 requests and 512 MiB per turn";
     assert!(doctor.contains(line), "{doctor}");
     assert_eq!(
         shown(&lango, "egress.allow"),
@@ -45,6 +45,33 @@ fn an_entry_that_is_not_a_host_is_named_with_what_to_write() {
             .run(&["-c", value, "config", "show"])
             .refused(2, &[problem]);
     }
+}
+
+#[test]
+fn what_an_entry_holds_besides_is_shown_on_one_line_and_not_obeyed() {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[egress]\nallow = [\"a/\\u001b[2J\\u0007\\n  next: run `rm`\"]\n",
+    );
+    for command in ["agents", "config"] {
+        let arguments: &[&str] = if command == "config" {
+            &["config", "check"]
+        } else {
+            &[command]
+        };
+        let ran = lango
+            .run(arguments)
+            .refused(3, &["\\U0000001B[2J\\U00000007\\n"]);
+        let is_control = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!ran.stderr.contains(is_control), "{ran:#?}");
+        assert_eq!(ran.stderr.lines().count(), 2, "{ran:#?}");
+    }
+    let shown = lango.run(&["doctor"]).exits(3).stdout;
+    assert!(
+        shown.contains("\\U0000001B[2J") && shown.lines().count() == 2,
+        "{shown}"
+    );
 }
 
 #[test]

@@ -174,8 +174,15 @@ fn without_a_search_service_there_is_no_search_tool_and_lango_says_how_to_get_on
     );
     let doctor = lango.run(&["doctor"]).ok().stdout;
     assert!(
-        doctor.contains("web search") && doctor.contains("search.providers."),
+        doctor.contains("– web search") && doctor.contains("search.providers."),
         "{doctor}"
+    );
+    let said = lango.run(&["run", "search the web for slipstreams"]).ok();
+    assert!(
+        said.stdout
+            .contains("no search service is set up; set one under `search.providers`"),
+        "{}",
+        said.stdout
     );
 }
 

@@ -4,6 +4,10 @@ use super::request::Request;
 use super::words::{has_phrase, parts, words};
 use super::{Decision, rules, small_talk};
 
+/// Why the web is not searched, and the way to change that.
+const NO_SEARCH_SERVICE: &str = "the web cannot be searched: no search service is set up; set one under \
+    `search.providers` (docs/web.md), or ask for a page by its address";
+
 pub(super) fn decide(request: &Request<'_>) -> Decision {
     if !request.results.is_empty() {
         return Decision::Say(tell(request));
@@ -26,7 +30,12 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
         return Decision::Say(plan(request.task));
     }
     if request.may_reject {
-        return Decision::Say("[REJECT] no rule of mine fits this task".to_owned());
+        let reason = if wants_web_search(request.task) {
+            NO_SEARCH_SERVICE
+        } else {
+            "no rule of mine fits this task"
+        };
+        return Decision::Say(format!("[REJECT] {reason}"));
     }
     Decision::Say(small_talk::answer(request.task, None).unwrap_or_else(|| {
         let beginning: String = request.task.chars().take(80).collect();
@@ -35,6 +44,10 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
             small_talk::introduction(None)
         )
     }))
+}
+
+fn wants_web_search(task: &str) -> bool {
+    rules::find(task, |tool| tool == "search_web").is_some()
 }
 
 /// What came back, in the order of the calls.

@@ -47,6 +47,7 @@ const GRAPH: [(&str, &[&str]); 17] = [
 
 /// The longest a file may be, in lines.
 const MOST_LINES: usize = 500;
+const MOST_ARCHITECTURE_LINES: usize = 300;
 
 #[track_caller]
 pub fn assert_none(violations: &[String]) {
@@ -369,6 +370,15 @@ fn no_file_is_too_long() {
         &long
             .map(|(lines, path)| format!("{}: {lines} lines", shown(&path)))
             .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn the_architecture_can_be_read_in_one_sitting() {
+    let lines = read(&root().join("ARCHITECTURE.md")).lines().count();
+    assert!(
+        lines <= MOST_ARCHITECTURE_LINES,
+        "{lines} lines; move details to docs/"
     );
 }
 

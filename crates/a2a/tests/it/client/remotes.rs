@@ -1,10 +1,11 @@
 //! All agents of a configuration together: what is there, what is not, and what comes later.
 
-use super::script::{card, hear, patience, send, settings};
+use super::script::{Said, card, deliver, done, hear, patience, send, settings, task};
 use super::support::{Server, json as answer, response};
 use lango_a2a::client::{Binding, RemoteSettings, Remotes};
-use lango_core::RemoteAgent;
-use lango_net::Egress;
+use lango_core::{BoxFuture, RemoteAgent};
+use lango_net::{Egress, EgressLimits, EgressRules, HostPattern, Resolver};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -165,4 +166,47 @@ async fn an_agent_that_moved_is_found_at_its_new_place_after_a_call_failed() {
         .filter(|seen| seen.method == "GET")
         .count();
     assert_eq!(looks, 3, "at the start, and once after each failed call");
+}
+
+/// Every name is this machine.
+struct Loopback;
+
+impl Resolver for Loopback {
+    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(std::future::ready(Ok(vec![[127, 0, 0, 1].into()])))
+    }
+}
+
+#[tokio::test]
+async fn an_interface_on_another_host_is_used_at_the_address_that_the_guard_checked() {
+    let server = Server::start(|seen| {
+        let host = seen.header("host").unwrap();
+        if seen.path.ends_with(".json") {
+            let url = format!("http://{}", host.replace("127.0.0.1", "agent.example"));
+            return answer(200, &card(&url, Binding::JsonRpc, false));
+        }
+        assert!(host.starts_with("agent.example:"), "{host}");
+        let done = Said::Whole(task("COMPLETED", "", &[("a", "ok")]));
+        deliver(Binding::JsonRpc, done)
+    })
+    .await;
+    let port = server.url.rsplit_once(':').unwrap().1.to_owned();
+    let connect = |allow: Vec<HostPattern>| {
+        let rules = EgressRules {
+            allow,
+            deny: Vec::new(),
+        };
+        let egress = Egress::with_resolver(rules, EgressLimits::default(), Arc::new(Loopback));
+        Remotes::connect(vec![named("a", &server.url)], patience(), egress)
+    };
+    let refused = connect(Vec::new()).await;
+    let why = refused.skipped()[0].reason.to_string();
+    assert!(
+        why.contains("its interface `http://agent.example:") && why.contains("`egress.allow`"),
+        "{why}"
+    );
+    let pattern = |host: &str| format!("{host}:{port}").parse().unwrap();
+    let allowed = connect(vec![pattern("agent.example"), pattern("127.0.0.1")]).await;
+    let agents = allowed.connected();
+    assert_eq!(hear(&agents[0], send("x")).await.1.unwrap(), done("ok"));
 }

@@ -50,8 +50,9 @@ impl Budget {
         }
     }
 
-    /// Counts a request, unless there were too many or nothing is left to read it with.
-    pub(crate) fn take_request(&self, destination: &str) -> Result<(), Refusal> {
+    /// Counts a request, unless there were too many or nothing is left to read it with. Requests that do not pass the guard,
+    /// because the user chose their address, are counted by those who send them.
+    pub fn take_request(&self, destination: &str) -> Result<(), Refusal> {
         let counters = &*self.0;
         if counters.bytes.load(Ordering::Relaxed) >= counters.most_bytes {
             return Err(self.out_of_bytes(destination));
@@ -72,7 +73,7 @@ impl Budget {
     }
 
     /// Counts bytes that were received or are about to be sent. They count even when they are too many.
-    pub(crate) fn take_bytes(&self, count: usize, destination: &str) -> Result<(), Refusal> {
+    pub fn take_bytes(&self, count: usize, destination: &str) -> Result<(), Refusal> {
         let count = count as u64;
         let before = self.0.bytes.fetch_add(count, Ordering::Relaxed);
         if before.saturating_add(count) > self.0.most_bytes {

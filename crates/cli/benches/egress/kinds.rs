@@ -80,21 +80,25 @@ fn spelling_v6(literal: &str) -> &'static str {
 
 /// Some of the cases, among them at least one of each kind. What must be reached is always among them.
 pub fn cover(cases: &[Case]) -> Vec<Case> {
-    let mut seen = BTreeSet::new();
-    let mut chosen = Vec::new();
-    for case in cases {
-        let new: Vec<&String> = case
-            .kinds
-            .iter()
-            .filter(|kind| !seen.contains(*kind))
-            .collect();
-        if new.is_empty() && !case.must_be_fetched() {
-            continue;
+    let mut seen: BTreeSet<&String> = BTreeSet::new();
+    let mut chosen = vec![false; cases.len()];
+    // At first those of which every kind is new, so that few are enough.
+    for is_first in [true, false] {
+        for (case, is_chosen) in cases.iter().zip(&mut chosen) {
+            let new = case
+                .kinds
+                .iter()
+                .filter(|kind| !seen.contains(kind))
+                .count();
+            let is_useful = new > 0 && (!is_first || new == case.kinds.len());
+            if is_useful || case.must_be_fetched() {
+                *is_chosen = true;
+                seen.extend(&case.kinds);
+            }
         }
-        seen.extend(new.into_iter().cloned());
-        chosen.push(case.clone());
     }
-    chosen
+    let chosen = cases.iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen);
+    chosen.map(|(case, _)| case.clone()).collect()
 }
 
 /// How many kinds the cases have.

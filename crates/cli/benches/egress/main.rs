@@ -38,6 +38,9 @@ use world::World;
 /// Which stage of the set-up this process is; the first one has none.
 pub const STAGE: &str = "LANGO_EGRESS_STAGE";
 
+/// The parts of a run: what needs no browser, and what needs one.
+pub const PARTS: [&str; 2] = ["rest", "browser"];
+
 fn main() -> ExitCode {
     match std::env::var(STAGE).as_deref() {
         Err(_) => namespaces::enter(),
@@ -62,8 +65,8 @@ impl Extent {
         let has = |word: &str| std::env::args().any(|argument| argument == word);
         Self {
             is_long: has("long"),
-            has_browser: !has("rest"),
-            has_rest: !has("browser"),
+            has_browser: !has(PARTS[0]),
+            has_rest: !has(PARTS[1]),
         }
     }
 }
@@ -133,8 +136,9 @@ fn run_guarded(report: &mut Report, all: &[Case], some: &[Case], extent: Extent,
 
 /// Pages that attack from inside, with all checks on.
 fn run_guarded_pages(report: &mut Report, extent: Extent, world: &World) {
-    let mut attacks = vec![cases::workspace_page(), cases::secure_page()];
+    let mut attacks = vec![cases::secure_page()];
     if extent.is_long {
+        attacks.push(cases::workspace_page());
         attacks.extend(cases::attack_pages(false));
         attacks.extend(cases::attack_pages(true));
     }

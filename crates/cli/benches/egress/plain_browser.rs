@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long a page may attack.
-const TIME: Duration = Duration::from_secs(5);
+const TIME: Duration = Duration::from_secs(7);
 /// The interfaces of the namespace of the run; one more would be a network of the machine.
 const INTERFACES: [&str; 2] = ["lo", "v0"];
 

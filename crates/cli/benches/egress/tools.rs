@@ -223,6 +223,6 @@ impl<C: Caller> Driver for Navigator<C> {
     }
 
     fn delay(&self) -> Duration {
-        Duration::from_millis(if self.is_for_pages { 1500 } else { 20 })
+        Duration::from_millis(if self.is_for_pages { 3500 } else { 20 })
     }
 }

@@ -18,6 +18,8 @@ const LOG: &str = "LANGO_EGRESS_LOG";
 const PORTS: [u16; 10] = [80, 443, 8080, 8443, 8444, 8445, 22, 25, 6379, 3000];
 /// Ports at which datagrams are counted: those of QUIC, of WebRTC's servers, and of time.
 const DATAGRAM_PORTS: [u16; 5] = [443, 3478, 5349, 19302, 123];
+/// The first byte of a connection with TLS.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// The port of name servers, which the run itself uses on this machine.
 const NAMES_PORT: u16 = 53;
 /// A public address of the world, at which redirects can be had.
@@ -223,6 +225,8 @@ fn answer(mut stream: TcpStream, log: &File) {
     let mut part = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         match stream.read(&mut part) {
+            // TLS, which is not spoken here; that it came is known by its port.
+            Ok(count) if count > 0 && head.is_empty() && part[0] == TLS_HANDSHAKE => return,
             Ok(count) if count > 0 => head.extend_from_slice(&part[..count]),
             _ => return,
         }

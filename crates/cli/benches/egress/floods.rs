@@ -205,7 +205,7 @@ fn bomb_pdf() -> io::Result<Vec<u8>> {
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
     for (index, object) in objects.iter().enumerate() {
         let _ = writeln!(table, "{:010} 00000 n ", file.len());
-        write!(file, "{} 0 obj\n", index + 1)?;
+        writeln!(file, "{} 0 obj", index + 1)?;
         file.extend(object);
         file.extend(b"\nendobj\n");
     }

@@ -21,13 +21,14 @@ pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut even
     shared.changes.send_modify(|count| *count += 1);
 }
 
-/// Attach to tabs, and to frames with processes of their own, before they run.
+/// Attach to tabs, to frames with processes of their own and to their workers, before they run. A worker that is not attached
+/// to would wait for ever.
 pub(crate) fn auto_attach() -> Value {
     json!({
         "autoAttach": true,
         "waitForDebuggerOnStart": true,
         "flatten": true,
-        "filter": [{ "type": "page" }, { "type": "iframe" }],
+        "filter": [{ "type": "page" }, { "type": "iframe" }, { "type": "worker" }],
     })
 }
 

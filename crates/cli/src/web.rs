@@ -6,7 +6,8 @@ use lango_core::{Tool, WebCache};
 use lango_engine::SystemClock;
 use lango_net::{Egress, SeenLinks, Url};
 use lango_web::{
-    FetchParts, ProviderKind, Providers, SearchProvider, Secrets, fetch_tool, search_tool,
+    FetchParts, ProviderKind, Providers, SearchParts, SearchProvider, Secrets, fetch_tool,
+    search_tool,
 };
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -53,8 +54,12 @@ pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
             let value = env.get(OsStr::new(name))?;
             Some(value.to_str()?.to_owned())
         });
-        let providers = Providers::new(providers, secrets);
-        tools.push(search_tool(providers, links.clone(), Arc::new(SystemClock)));
+        tools.push(search_tool(SearchParts {
+            providers: Providers::new(providers, secrets),
+            links: links.clone(),
+            budgets: egress.budgets().clone(),
+            clock: Arc::new(SystemClock),
+        }));
     }
     Ok(tools)
 }

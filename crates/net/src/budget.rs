@@ -50,8 +50,9 @@ impl Budget {
         }
     }
 
-    /// Counts a request; fails if the requests or the bytes of the turn are used up.
-    pub(crate) fn take_request(&self, destination: &str) -> Result<(), Refusal> {
+    /// Counts a request; fails if the requests or the bytes of the turn are used up. Callers whose requests bypass the
+    /// guard, because the user configured the address, must call this themselves.
+    pub fn take_request(&self, destination: &str) -> Result<(), Refusal> {
         let counters = &*self.0;
         if counters.bytes.load(Ordering::Relaxed) >= counters.most_bytes {
             return Err(self.out_of_bytes(destination));
@@ -72,7 +73,7 @@ impl Budget {
     }
 
     /// Counts bytes that were received or are about to be sent, including those that exceed the budget.
-    pub(crate) fn take_bytes(&self, count: usize, destination: &str) -> Result<(), Refusal> {
+    pub fn take_bytes(&self, count: usize, destination: &str) -> Result<(), Refusal> {
         let count = count as u64;
         let before = self.0.bytes.fetch_add(count, Ordering::Relaxed);
         if before.saturating_add(count) > self.0.most_bytes {

@@ -106,6 +106,8 @@ impl EgressClient {
             let is_first = redirects.is_empty();
             let destination = self.admit(&current, is_first)?;
             let mut exchange = self.send(&current, &destination, &headers, budget).await?;
+            let received = header_bytes(exchange.response.headers());
+            budget.take_bytes(received, &destination.to_string())?;
             let Some(next) = redirect_target(&current, &exchange.response) else {
                 let body = exchange
                     .read(&self.guard, &destination, budget, most_bytes)

@@ -3,6 +3,7 @@
 use crate::address::embedded_v4;
 use crate::destination::Host;
 use crate::host_pattern::HostPattern;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
 /// The lists `egress.allow` and `egress.deny`. Deny wins, except that `*` in `deny` stands for every host that `allow`
@@ -16,6 +17,19 @@ pub struct EgressRules {
 }
 
 impl EgressRules {
+    /// Returns a hash of the rules, to detect pages that were fetched under other rules. It may change between versions
+    /// of lango.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for list in [&self.allow, &self.deny] {
+            list.len().hash(&mut hasher);
+            for entry in list {
+                entry.to_string().hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
     /// Returns the entry of `deny` that matches a host.
     pub(crate) fn denying(&self, host: &Host, port: u16) -> Option<&HostPattern> {
         let is_named = self.allow.iter().any(|entry| entry.matches(host, port));

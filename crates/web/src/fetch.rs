@@ -9,7 +9,7 @@ use lango_core::{
 };
 use lango_net::{Egress, EgressError, Fetched, HeaderMap, HeaderValue, SeenLinks, Url, header};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 const SEARCH_FETCH: Declaration = Declaration {
@@ -33,6 +33,14 @@ struct Arguments {
     /// Fetch the page again although a copy is still fresh.
     #[serde(default)]
     fresh: bool,
+}
+
+/// A page in the cache, with the rules of the guard under which it was fetched. Under other rules it is fetched again: the
+/// hosts of its redirects, and the addresses behind their names, may be refused by now.
+#[derive(Serialize, Deserialize)]
+struct StoredPage<P> {
+    rules: u64,
+    page: P,
 }
 
 /// The longest address, in bytes.
@@ -131,8 +139,9 @@ impl FetchParts {
         } else {
             let cached = self.cache.cached_page(&caller.user, url.as_str()).await;
             cached.ok().flatten().and_then(|cached| {
-                let page: Page = serde_json::from_str(&cached.content).ok()?;
-                Some((cached, page))
+                let stored: StoredPage<Page> = serde_json::from_str(&cached.content).ok()?;
+                let is_under_these_rules = stored.rules == self.egress.rules().fingerprint();
+                is_under_these_rules.then_some((cached, stored.page))
             })
         };
         let now = self.clock.now();
@@ -205,8 +214,10 @@ impl FetchParts {
         now: Timestamp,
     ) {
         let (user, url) = (&caller.user, url.as_str());
+        let rules = self.egress.rules().fingerprint();
+        let content = serde_json::to_string(&StoredPage { rules, page });
         // Failing to store or to remove a copy must not fail the reading; a copy that stays is stale sooner or later.
-        match (permitted, serde_json::to_string(page)) {
+        match (permitted, content) {
             (
                 Storage::Allowed {
                     fresh_until,

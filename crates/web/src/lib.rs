@@ -14,4 +14,4 @@ mod show;
 
 pub use fetch::{FetchParts, fetch_tool};
 pub use provider::{ProviderKind, Providers, SearchProvider, Secrets};
-pub use search::search_tool;
+pub use search::{SearchParts, search_tool};

@@ -14,6 +14,7 @@ mod http;
 mod wire;
 
 use http::Endpoint;
+use lango_net::Budget;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -180,11 +181,11 @@ impl Providers {
         self.all.is_empty()
     }
 
-    /// Asks one service after the other until one has results.
-    pub(crate) async fn search(&self, query: &Query) -> Answer {
+    /// Asks one service after the other until one has results. Each request and its answer count in the budget.
+    pub(crate) async fn search(&self, query: &Query, budget: &Budget) -> Answer {
         let mut failures = Vec::new();
         for (provider, endpoint) in &*self.all {
-            match self.ask(provider, endpoint, query).await {
+            match self.ask(provider, endpoint, query, budget).await {
                 Ok(results) if !results.is_empty() => {
                     let results = Some((provider.clone(), results));
                     return Answer { results, failures };
@@ -204,6 +205,7 @@ impl Providers {
         provider: &SearchProvider,
         endpoint: &Endpoint,
         query: &Query,
+        budget: &Budget,
     ) -> Result<Vec<SearchResult>, String> {
         let key = match &provider.key_variable {
             None => None,
@@ -214,7 +216,9 @@ impl Providers {
             }
         };
         let request = wire::request(provider.kind, query);
-        let reply = endpoint.send(provider, &request, key.as_deref()).await?;
+        let reply = endpoint
+            .send(provider, &request, key.as_deref(), budget)
+            .await?;
         wire::results(provider.kind, &reply, query)
     }
 }

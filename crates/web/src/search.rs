@@ -3,7 +3,7 @@
 use crate::provider::{Failure, Freshness, Providers, Query};
 use crate::show;
 use lango_core::{Caller, Clock, Declaration, Effect, Risk, Subject, Tool, ToolError, ToolOutput};
-use lango_net::SeenLinks;
+use lango_net::{Budgets, SeenLinks};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -43,12 +43,25 @@ fn first_page() -> usize {
     1
 }
 
-/// Creates the tool `search_web`. At least one search service must be configured.
-pub fn search_tool(providers: Providers, links: SeenLinks, clock: Arc<dyn Clock>) -> Arc<dyn Tool> {
+/// The dependencies of the tool.
+#[derive(Clone)]
+pub struct SearchParts {
+    /// The search services, at least one.
+    pub providers: Providers,
+    /// The links that each session has seen.
+    pub links: SeenLinks,
+    /// The network budgets of turns.
+    pub budgets: Budgets,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Creates the tool `search_web`.
+pub fn search_tool(parts: SearchParts) -> Arc<dyn Tool> {
     SEARCH_WEB.with_code(move |caller: Caller, arguments: Arguments| {
-        let (providers, links) = (providers.clone(), links.clone());
-        let query = query(arguments, &*clock);
-        async move { search(&providers, &links, &caller, query?).await }
+        let query = query(arguments, &*parts.clock);
+        let parts = parts.clone();
+        async move { parts.search(&caller, query?).await }
     })
 }
 
@@ -77,31 +90,29 @@ fn query(arguments: Arguments, clock: &dyn Clock) -> Result<Query, ToolError> {
     })
 }
 
-async fn search(
-    providers: &Providers,
-    links: &SeenLinks,
-    caller: &Caller,
-    query: Query,
-) -> Result<ToolOutput, ToolError> {
-    let answer = providers.search(&query).await;
-    let failures = show::failures(&answer);
-    if let Some((provider, results)) = &answer.results {
-        links.add(
-            &caller.session,
-            results.iter().map(|result| result.url.as_str()),
-        );
-        let mut text = show::results(&query.text, query.page, provider, results);
-        if !failures.is_empty() {
-            text.push('\n');
-            text.push_str(&failures);
+impl SearchParts {
+    async fn search(&self, caller: &Caller, query: Query) -> Result<ToolOutput, ToolError> {
+        let budget = self.budgets.of(&caller.session, &caller.turn);
+        let answer = self.providers.search(&query, &budget).await;
+        let failures = show::failures(&answer);
+        if let Some((provider, results)) = &answer.results {
+            self.links.add(
+                &caller.session,
+                results.iter().map(|result| result.url.as_str()),
+            );
+            let mut text = show::results(&query.text, query.page, provider, results);
+            if !failures.is_empty() {
+                text.push('\n');
+                text.push_str(&failures);
+            }
+            return Ok(text.into());
         }
-        return Ok(text.into());
+        let is_empty = |(_, failure): &(String, Failure)| *failure == Failure::Empty;
+        if answer.failures.iter().any(is_empty) {
+            return Ok(format!("No results for `{}`.\n{failures}", query.text).into());
+        }
+        Err(ToolError::new(format!(
+            "no search service answered; try again later, or tell the user\n{failures}"
+        )))
     }
-    let is_empty = |(_, failure): &(String, Failure)| *failure == Failure::Empty;
-    if answer.failures.iter().any(is_empty) {
-        return Ok(format!("No results for `{}`.\n{failures}", query.text).into());
-    }
-    Err(ToolError::new(format!(
-        "no search service answered; try again later, or tell the user\n{failures}"
-    )))
 }

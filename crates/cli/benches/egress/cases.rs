@@ -1,10 +1,10 @@
 //! What is tried: the list of hostile URLs that the guard's own tests have, redirects of every kind, and names that lie.
 
-use crate::names;
 use crate::namespaces::OWN_ADDRESS;
 use crate::pages::{attacking, redirecting};
 use crate::tools::{COMMAND_SOCKETS, WORKSPACE_PAGE};
 use crate::world::{Hit, PUBLIC, Place};
+use crate::{kinds, names};
 use lango_net::{AddressClass, Check, classify};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +18,8 @@ pub struct Case {
     pub url: String,
     /// What may be reached by it.
     pub expected: Expected,
+    /// What it tries, in the words of [`kinds`].
+    pub kinds: Vec<String>,
 }
 
 /// What a URL may reach.
@@ -27,6 +29,8 @@ pub enum Expected {
     Refused,
     /// Public addresses only: the first step is allowed, what follows is not.
     PublicOnly,
+    /// A page on this machine's loopback that the rules allow, and public addresses.
+    OwnPage,
     /// A public address, which must be reached: otherwise the attempts prove nothing.
     Fetched,
 }
@@ -34,24 +38,29 @@ pub enum Expected {
 impl Case {
     /// A URL that may reach nothing.
     pub fn refused(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            expected: Expected::Refused,
-        }
+        Self::new(url.to_owned(), Expected::Refused)
     }
 
     fn public_only(url: String) -> Self {
-        Self {
-            url,
-            expected: Expected::PublicOnly,
-        }
+        Self::new(url, Expected::PublicOnly)
     }
 
     fn fetched(url: String) -> Self {
+        Self::new(url, Expected::Fetched)
+    }
+
+    fn new(url: String, expected: Expected) -> Self {
+        let kinds = Vec::new();
         Self {
             url,
-            expected: Expected::Fetched,
+            expected,
+            kinds,
         }
+    }
+
+    fn of_kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
+        self.kinds.extend(kinds.into_iter().map(Into::into));
+        self
     }
 
     /// Whether it has to reach something.
@@ -68,11 +77,19 @@ impl Case {
 
     /// Whether a connection is one that the guard should have prevented.
     pub fn is_violated_by(&self, hit: &Hit) -> bool {
-        self.expected == Expected::Refused
-            || hit.place != Place::World
-            || classify(hit.address) != AddressClass::Public
+        let is_public = hit.place == Place::World && classify(hit.address) == AddressClass::Public;
+        let is_own_page =
+            hit.place == Place::Here && hit.address.is_loopback() && hit.port == OWN_PAGE_PORT;
+        match self.expected {
+            Expected::Refused => true,
+            Expected::PublicOnly | Expected::Fetched => !is_public,
+            Expected::OwnPage => !is_public && !is_own_page,
+        }
     }
 }
+
+/// The port of pages on this machine.
+const OWN_PAGE_PORT: u16 = 80;
 
 /// Addresses of each kind that is refused, and that a connection can be made to.
 const TARGETS: [&str; 18] = [
@@ -164,14 +181,19 @@ fn listed() -> Vec<Case> {
             .get(2)
             .map(|answers| answers.split(',').collect::<Vec<_>>())
         {
-            None => cases.push(Case::refused(&unescape(columns.get(1).unwrap_or(&"")))),
+            None => {
+                let url = unescape(columns.get(1).unwrap_or(&""));
+                cases.push(Case::refused(&url).of_kinds(kinds::of_listed(columns[0], &url)));
+            }
             Some(answers) => {
                 let name = match answers.as_slice() {
                     [one] => names::of(one),
                     [first, .., last] => names::of_both(first, last),
                     [] => continue,
                 };
-                cases.push(Case::refused(&format!("http://{name}/")));
+                let case = Case::refused(&format!("http://{name}/"));
+                let kind = format!("name, as one of {}", answers.len());
+                cases.push(case.of_kinds([kind]));
             }
         }
     }
@@ -193,13 +215,13 @@ fn unescape(text: &str) -> String {
 fn resolving() -> Vec<Case> {
     let cases = TARGETS.iter().flat_map(|target| {
         [
-            names::of(target),
-            names::of_both(PUBLIC, target),
-            names::of_both(target, PUBLIC),
+            (names::of(target), "name"),
+            (names::of_both(PUBLIC, target), "name, public first"),
+            (names::of_both(target, PUBLIC), "name, public last"),
         ]
     });
     cases
-        .map(|name| Case::refused(&format!("http://{name}/")))
+        .map(|(name, kind)| Case::refused(&format!("http://{name}/")).of_kinds([kind]))
         .collect()
 }
 
@@ -213,20 +235,29 @@ fn changing() -> Vec<Case> {
     let cases = targets.flat_map(|target| {
         let name = names::changing(PUBLIC, target);
         [
-            format!("http://{name}/"),
-            format!("http://{name}/to/302/{secret}"),
+            (format!("http://{name}/"), "changing name"),
+            (
+                format!("http://{name}/to/302/{secret}"),
+                "changing name, redirected",
+            ),
         ]
     });
-    cases.map(Case::public_only).collect()
+    cases
+        .map(|(url, kind)| Case::public_only(url).of_kinds([kind]))
+        .collect()
 }
 
 fn redirects() -> Vec<Case> {
     let mut cases = Vec::new();
     for form in FORMS {
+        let mut add = |target: &str, kind: String| {
+            let case = Case::public_only(redirecting(form, target));
+            cases.push(case.of_kinds([format!("redirect by {form}"), kind]));
+        };
         for target in TARGETS {
-            cases.push(Case::public_only(redirecting(form, &literal(target))));
+            add(&literal(target), "redirect to an address".to_owned());
             let name = format!("http://{}/", names::of(target));
-            cases.push(Case::public_only(redirecting(form, &name)));
+            add(&name, "redirect to a name".to_owned());
         }
         for target in [
             "file:///etc/passwd",
@@ -236,10 +267,10 @@ fn redirects() -> Vec<Case> {
             "http://2130706433/",
             "\\\\10.0.0.1\\",
         ] {
-            cases.push(Case::public_only(redirecting(form, target)));
+            add(target, format!("redirect to {target}"));
         }
-        let twice = redirecting("302", &redirecting(form, "http://169.254.169.254/latest/"));
-        cases.push(Case::public_only(twice));
+        let metadata = "http://169.254.169.254/latest/";
+        add(&redirecting("302", metadata), "redirect twice".to_owned());
     }
     cases
 }
@@ -254,18 +285,18 @@ fn local_names() -> Vec<Case> {
         "kubernetes.default.svc",
         "nas.lan",
     ]
-    .map(|name| Case::refused(&format!("http://{name}/")))
+    .map(|name| Case::refused(&format!("http://{name}/")).of_kinds(["local name"]))
     .into()
 }
 
 fn ports() -> Vec<Case> {
     [22, 25, 6379]
-        .map(|port| Case::refused(&format!("http://{PUBLIC}:{port}/")))
+        .map(|port| Case::refused(&format!("http://{PUBLIC}:{port}/")).of_kinds(["port"]))
         .into()
 }
 
 fn own_address() -> Case {
-    Case::refused(&format!("http://{OWN_ADDRESS}/"))
+    Case::refused(&format!("http://{OWN_ADDRESS}/")).of_kinds(["own address"])
 }
 
 /// The hosts that attack pages attack: every refused address, or its name.
@@ -282,22 +313,32 @@ fn hosts(by_name: bool) -> impl Iterator<Item = String> {
     })
 }
 
+/// Hosts that one page attacks.
+const HOSTS_OF_A_PAGE: usize = 3;
+
 /// The host of the one attack page of a short run: each costs the browser dozens of frames, windows and workers.
 pub fn one_host(by_name: bool) -> String {
     hosts(by_name).nth(1).unwrap()
 }
 
-/// Pages that attack from inside: one for each refused address, or for one of them.
-pub fn attack_pages(by_name: bool, is_long: bool) -> Vec<Case> {
-    let pages = if is_long {
-        hosts(by_name).collect()
-    } else {
-        vec![one_host(by_name)]
-    };
+/// A page that attacks one host from inside.
+pub fn attack_page(by_name: bool) -> Case {
+    Case::public_only(attacking(&one_host(by_name)))
+}
+
+/// Pages that attack from inside: together they attack every refused address.
+pub fn attack_pages(by_name: bool) -> Vec<Case> {
+    let hosts: Vec<String> = hosts(by_name).collect();
+    let pages = hosts.chunks(HOSTS_OF_A_PAGE);
     pages
-        .iter()
-        .map(|hosts| Case::public_only(attacking(hosts)))
+        .map(|hosts| Case::public_only(attacking(&hosts.join(","))))
         .collect()
+}
+
+/// The attack page on this machine: its origin counts as secure, so that it has service workers and the like.
+pub fn secure_page() -> Case {
+    let url = attacking(&one_host(false)).replace(PUBLIC, "localhost");
+    Case::new(url, Expected::OwnPage)
 }
 
 /// The attack page as a file of the workspace: it reaches nothing at all.

@@ -1,17 +1,37 @@
 //! The set-up: a user, mount and network namespace for the run, with a link to a second network namespace for the world.
 //! Nothing here reaches, or is reachable from, the network of the machine.
 
-use crate::STAGE;
+use crate::{PARTS, STAGE};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
 
 /// The address of a public interface of this machine, as the guard should see it.
 pub const OWN_ADDRESS: &str = "93.184.215.14";
 
-/// Starts this program again in namespaces of its own.
+/// Starts this program again, in namespaces of its own for each part of the run: the parts run at the same time.
 pub fn enter() -> ExitCode {
-    let program = std::env::current_exe().unwrap();
+    let has_part = std::env::args().any(|argument| PARTS.contains(&argument.as_str()));
+    let [first, second] = PARTS;
+    let is_good = if has_part {
+        start(None, Stdio::inherit()).wait().unwrap().success()
+    } else {
+        let first = start(Some(first), Stdio::piped());
+        let first = thread::spawn(move || first.wait_with_output().unwrap());
+        let second = start(Some(second), Stdio::inherit()).wait().unwrap();
+        let first = first.join().unwrap();
+        println!("\n{}", String::from_utf8_lossy(&first.stdout));
+        first.status.success() && second.success()
+    };
+    if is_good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn start(part: Option<&str>, output: Stdio) -> Child {
     let mut command = Command::new("unshare");
     command.args([
         "--net",
@@ -24,18 +44,14 @@ pub fn enter() -> ExitCode {
     if !is_root() {
         command.arg("--map-root-user");
     }
-    let status = command
-        .arg(program)
+    command
+        .arg(std::env::current_exe().unwrap())
         .args(std::env::args().skip(1))
+        .args(part)
         .env(STAGE, "inside")
-        .status();
-    match status {
-        Ok(status) => ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)),
-        Err(error) => {
-            eprintln!("cannot start `unshare`: {error}; install util-linux");
-            ExitCode::FAILURE
-        }
-    }
+        .stdout(output)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start `unshare`: {error}; install util-linux"))
 }
 
 fn is_root() -> bool {

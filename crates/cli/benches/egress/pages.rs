@@ -35,6 +35,7 @@ pub fn response(path: &str) -> String {
             "",
             &format!("<iframe src='{target}'></iframe><img src='{target}'>"),
         ),
+        "image" => html("", &format!("<img src='{target}'>")),
         "refresh" => html(&format!("Refresh: 0;url={target}\r\n"), "wait"),
         status => format!(
             "HTTP/1.1 {status} Elsewhere\r\nLocation: {target}\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 0\r\n\

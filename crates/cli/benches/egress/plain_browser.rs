@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long a page may attack.
-const TIME: Duration = Duration::from_secs(6);
+const TIME: Duration = Duration::from_secs(7);
 /// The interfaces of the namespace of the run; one more would be a network of the machine.
 const INTERFACES: [&str; 2] = ["lo", "v0"];
 
@@ -29,6 +29,7 @@ impl Driver for PlainBrowser {
                 "--no-sandbox",
                 "--disable-gpu",
                 "--no-first-run",
+                "--disable-popup-blocking",
             ])
             // Chromium's own hold on requests from public pages to private addresses.
             .arg("--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebRTC")

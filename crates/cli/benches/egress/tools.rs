@@ -12,6 +12,9 @@ pub const WORKSPACE_PAGE: &str = "workspace:attack";
 /// Stands for the sockets of a command among URLs.
 pub const COMMAND_SOCKETS: &str = "command:sockets";
 
+/// Calls that the model makes in one reply.
+const CALLS_AT_ONCE: usize = 20;
+
 /// `search_fetch`.
 pub struct Fetcher<C>(pub C);
 
@@ -21,9 +24,17 @@ impl<C: Caller> Driver for Fetcher<C> {
     }
 
     fn open(&mut self, url: &str) {
+        self.open_batch(&[url.to_owned()]);
+    }
+
+    fn batch(&self) -> usize {
+        CALLS_AT_ONCE
+    }
+
+    fn open_batch(&mut self, urls: &[String]) {
         // From the network each time, not from the cache.
-        let arguments = json!({ "url": url, "fresh": true });
-        self.0.call("search_fetch", arguments);
+        let arguments = urls.iter().map(|url| json!({ "url": url, "fresh": true }));
+        self.0.call_all("search_fetch", arguments.collect());
     }
 }
 
@@ -133,6 +144,7 @@ impl<C: Caller> Driver for CommandLine<C> {
 pub struct Navigator<C> {
     caller: C,
     is_for_pages: bool,
+    count: usize,
 }
 
 impl<C: Caller> Navigator<C> {
@@ -145,7 +157,23 @@ impl<C: Caller> Navigator<C> {
         Self {
             caller,
             is_for_pages: false,
+            count: 0,
         }
+    }
+
+    /// Presses the keys that an attack page opens its windows for.
+    fn act(&mut self, url: &str, result: &str) {
+        // Otherwise nothing arrives because nothing attacks.
+        let is_loaded =
+            result.contains("Opened") || result.contains("a request of the page failed");
+        assert!(is_loaded, "{url}: {result}");
+        self.count += 1;
+        // A turn that repeats the same call is stopped.
+        let key = char::from(b'a' + u8::try_from(self.count % 26).unwrap());
+        let press = json!({ "action": "press", "text": key.to_string() });
+        let steps = json!({ "steps": [press, press] });
+        let result = self.caller.call("browser_act", steps);
+        assert!(result.contains("press"), "{url}: {result}");
     }
 
     /// For pages that attack: their attempts go on after the call.
@@ -165,17 +193,29 @@ impl<C: Caller> Driver for Navigator<C> {
     }
 
     fn open(&mut self, url: &str) {
-        let arguments = if url == WORKSPACE_PAGE {
-            json!({ "path": pages::ATTACK_FILE })
-        } else {
-            json!({ "url": url })
-        };
-        let result = self.caller.call("browser_navigate", arguments);
-        // Otherwise nothing arrives because nothing attacks.
-        let is_page = self.is_for_pages && url.contains("attack");
-        let is_loaded =
-            result.contains("Opened") || result.contains("a request of the page failed");
-        assert!(!is_page || is_loaded, "{url}: {result}");
+        self.open_batch(&[url.to_owned()]);
+    }
+
+    fn batch(&self) -> usize {
+        if self.is_for_pages { 1 } else { CALLS_AT_ONCE }
+    }
+
+    fn open_batch(&mut self, urls: &[String]) {
+        let arguments = urls.iter().map(|url| {
+            if url == WORKSPACE_PAGE {
+                json!({ "path": pages::ATTACK_FILE })
+            } else {
+                json!({ "url": url })
+            }
+        });
+        let results = self
+            .caller
+            .call_all("browser_navigate", arguments.collect());
+        if self.is_for_pages {
+            for (url, result) in urls.iter().zip(results) {
+                self.act(url, &result);
+            }
+        }
     }
 
     fn counts_targets(&self) -> bool {
@@ -183,6 +223,6 @@ impl<C: Caller> Driver for Navigator<C> {
     }
 
     fn delay(&self) -> Duration {
-        Duration::from_millis(if self.is_for_pages { 1500 } else { 20 })
+        Duration::from_millis(if self.is_for_pages { 3500 } else { 20 })
     }
 }

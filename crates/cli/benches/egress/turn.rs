@@ -5,11 +5,14 @@ use crate::drivers::egress;
 use lango_browser::{BrowserLauncher, BrowserSetup, Sessions, browser_tools, find_browser};
 use lango_cli::hands::SANDBOX_MARK;
 use lango_core::{ModelReply, Tool};
+use lango_engine::SystemClock;
 use lango_net::{Check, SeenLinks};
 use lango_sandbox::{Helper, Launcher, Policy};
-use lango_testkit::model::{call, say};
+use lango_store::MemoryStore;
+use lango_testkit::model::{calls, say};
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
 use lango_tools::{CommandLimits, CommandProxy, CommandSetup, Commands, Workspace, command_tools};
+use lango_web::{FetchParts, fetch_tool};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,14 +24,21 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// Calls of one turn; its messages grow with each.
-const MOST_CALLS: usize = 60;
+const MOST_CALLS: usize = 300;
+/// Calls that the model makes in one reply; of more, lango carries out the first ones.
+const CALLS_OF_A_REPLY: usize = 25;
 /// How long one call may take.
 const LONGEST_CALL: Duration = Duration::from_secs(130);
 
 /// What calls tools.
 pub trait Caller {
+    /// Calls a tool once for each of the arguments and gives the results, or why a call failed.
+    fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String>;
+
     /// Calls a tool and gives its result, or why it failed.
-    fn call(&mut self, tool: &str, arguments: Value) -> String;
+    fn call(&mut self, tool: &str, arguments: Value) -> String {
+        self.call_all(tool, vec![arguments]).remove(0)
+    }
 
     /// The folder of the agents.
     fn workspace(&self) -> PathBuf;
@@ -39,12 +49,13 @@ pub struct Turn {
     folder: TempDir,
     running: Option<Running>,
     count: usize,
+    settings: String,
 }
 
 struct Running {
     child: Child,
     calls: Option<Sender<ModelReply>>,
-    results: Receiver<String>,
+    results: Receiver<Vec<String>>,
     _server: WireServer,
     _runtime: Runtime,
 }
@@ -60,7 +71,33 @@ impl Turn {
             folder,
             running: None,
             count: 0,
+            settings: "[egress]\nmaxRequests = 10000000\n".to_owned(),
         }
+    }
+
+    /// With other settings of the guard: a part of `lango.toml`.
+    pub fn with_settings(settings: &str) -> Self {
+        Self {
+            settings: settings.to_owned(),
+            ..Self::new()
+        }
+    }
+
+    /// Starts lango before the first call, so that its start does not count.
+    pub fn start_now(&mut self) {
+        if self.running.is_none() {
+            self.running = Some(self.start());
+        }
+    }
+
+    /// The most memory that lango used since it was started, in MiB.
+    pub fn peak_memory(&self) -> u64 {
+        let running = self.running.as_ref().unwrap();
+        let status = format!("/proc/{}/status", running.child.id());
+        let status = fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+        kib.unwrap() / 1024
     }
 
     fn start(&self) -> Running {
@@ -70,7 +107,11 @@ impl Turn {
         let server = runtime.block_on(WireServer::start(script(next_call, send_result)));
         let server = server.forgetful();
         let home = self.folder.path().join("home");
-        fs::write(home.join("lango.toml"), config(server.url())).unwrap();
+        fs::write(
+            home.join("lango.toml"),
+            config(server.url(), &self.settings),
+        )
+        .unwrap();
         let output = fs::File::create(self.output()).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_lango"))
             .args(["run", "follow the script"])
@@ -91,7 +132,7 @@ impl Turn {
             _server: server,
             _runtime: runtime,
         };
-        self.wait_for_result(&running);
+        self.wait_for_results(&running);
         running
     }
 
@@ -99,7 +140,7 @@ impl Turn {
         self.folder.path().join("output")
     }
 
-    fn wait_for_result(&self, running: &Running) -> String {
+    fn wait_for_results(&self, running: &Running) -> Vec<String> {
         running
             .results
             .recv_timeout(LONGEST_CALL)
@@ -111,25 +152,42 @@ impl Turn {
 }
 
 impl Caller for Turn {
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
-        if self.count.is_multiple_of(MOST_CALLS) {
-            self.running = None;
-        }
-        self.count += 1;
-        let running = self.running.take().unwrap_or_else(|| self.start());
-        let calls = running.calls.as_ref().unwrap();
-        calls.send(call(tool, arguments)).unwrap();
-        let result = self.wait_for_result(&running);
-        self.running = Some(running);
-        assert!(
-            !result.contains("nothing more can be called"),
-            "the turn was stopped: {result}"
-        );
-        result
+    fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
+        let replies = arguments.chunks(CALLS_OF_A_REPLY);
+        let results = replies.flat_map(|arguments| self.call_at_once(tool, arguments.to_vec()));
+        results.collect()
     }
 
     fn workspace(&self) -> PathBuf {
         self.folder.path().join("workspace")
+    }
+}
+
+impl Turn {
+    fn call_at_once(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
+        let count = arguments.len();
+        if self.count + count > MOST_CALLS {
+            self.running = None;
+            self.count = 0;
+        }
+        self.count += count;
+        let running = self.running.take().unwrap_or_else(|| self.start());
+        let reply = calls(arguments.into_iter().map(|arguments| (tool, arguments)));
+        running.calls.as_ref().unwrap().send(reply).unwrap();
+        let results = self.wait_for_results(&running);
+        self.running = Some(running);
+        assert_eq!(
+            results.len(),
+            count,
+            "not every call has a result: {results:?}"
+        );
+        for result in &results {
+            assert!(
+                !result.contains("nothing more can be called"),
+                "the turn was stopped: {result}"
+            );
+        }
+        results
     }
 }
 
@@ -141,24 +199,26 @@ impl Drop for Running {
     }
 }
 
-/// Gives the battery the result of the last call, and waits for the next one.
+/// Gives the battery the results of the last calls, and waits for the next ones.
 fn script(
     calls: Receiver<ModelReply>,
-    results: Sender<String>,
+    results: Sender<Vec<String>>,
 ) -> impl Fn(&Recorded) -> Answer + Send + Sync + 'static {
     let ends = Mutex::new((calls, results));
     move |request| {
         let messages = request.body["messages"].as_array();
-        let last = messages.and_then(|messages| messages.last());
-        let content = last.map(|message| message["content"].to_string());
+        let last = messages.into_iter().flatten().rev();
+        let last = last.take_while(|message| message["role"] == "tool");
+        let mut contents: Vec<String> = last.map(|tool| tool["content"].to_string()).collect();
+        contents.reverse();
         let ends = ends.lock().unwrap();
-        let _ = ends.1.send(content.unwrap_or_default());
+        let _ = ends.1.send(contents);
         let next = ends.0.recv();
         next.unwrap_or_else(|_| say("done")).into()
     }
 }
 
-fn config(model: &str) -> String {
+fn config(model: &str, settings: &str) -> String {
     format!(
         r#"
 [agent]
@@ -170,8 +230,7 @@ turnTimeout = "30m"
 [providers.script]
 kind = "openai"
 baseUrl = "{model}/v1"
-[egress]
-maxRequests = 10000000
+{settings}
 [browser]
 enabled = true
 [tools.exec]
@@ -182,7 +241,7 @@ action = "allow"
     )
 }
 
-/// The tools of commands and of the browser, behind a guard without some of its checks.
+/// The tools of commands, of the browser and of the web, behind a guard without some of its checks.
 pub struct InProcessTools {
     tools: Vec<Arc<dyn Tool>>,
     runtime: Runtime,
@@ -215,7 +274,7 @@ impl InProcessTools {
                 program: find_browser(None, std::env::var_os("PATH").as_deref()).unwrap(),
                 sandbox,
                 directory: folder.path().join("browsers"),
-                egress,
+                egress: egress.clone(),
                 workspace: Workspace::open(policy).unwrap(),
             },
             seen_links: SeenLinks::default(),
@@ -224,6 +283,12 @@ impl InProcessTools {
         });
         let mut tools = command_tools(&commands);
         tools.extend(browser_tools(&sessions));
+        tools.push(fetch_tool(FetchParts {
+            egress,
+            links: SeenLinks::default(),
+            cache: Arc::new(MemoryStore::new()),
+            clock: Arc::new(SystemClock),
+        }));
         Self {
             tools,
             runtime: Runtime::new().unwrap(),
@@ -233,18 +298,20 @@ impl InProcessTools {
 }
 
 impl Caller for InProcessTools {
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
         let mut tools = self.tools.iter();
         let tool = tools.find(|known| known.spec().name == tool).unwrap();
-        let arguments = Arc::new(arguments);
-        self.runtime.block_on(async {
+        let call = async |arguments| {
+            let arguments = Arc::new(arguments);
             let mut caller = lango_testkit::tool::caller();
             caller.inspection = tool.inspect(&caller, Arc::clone(&arguments)).await;
             match tool.run(&caller, arguments).await {
                 Ok(output) => output.text,
                 Err(error) => error.message,
             }
-        })
+        };
+        let run = |arguments| self.runtime.block_on(call(arguments));
+        arguments.into_iter().map(run).collect()
     }
 
     fn workspace(&self) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The listeners: one set in the namespace of the run, which stands for this machine, and one in a second namespace, which
 //! stands for every other address. Both write down who was reached, before they answer.
 
-use crate::{STAGE, namespaces, pages};
+use crate::{STAGE, floods, namespaces, pages, ways};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 
 const LOG: &str = "LANGO_EGRESS_LOG";
 /// Ports that are listened on: those of HTTP, and some that the guard refuses.
-const PORTS: [u16; 7] = [80, 443, 8080, 22, 25, 6379, 3000];
+const PORTS: [u16; 10] = [80, 443, 8080, 8443, 8444, 8445, 22, 25, 6379, 3000];
 /// Ports at which datagrams are counted: those of QUIC, of WebRTC's servers, and of time.
 const DATAGRAM_PORTS: [u16; 5] = [443, 3478, 5349, 19302, 123];
+/// The first byte of a connection with TLS.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// The port of name servers, which the run itself uses on this machine.
 const NAMES_PORT: u16 = 53;
 /// A public address of the world, at which redirects can be had.
@@ -133,8 +135,11 @@ impl World {
     fn read(&self) -> Vec<Hit> {
         let text = std::fs::read_to_string(&self.log).unwrap();
         let ways = text.lines().filter_map(|line| line.strip_prefix("way "));
-        self.ways.borrow_mut().extend(ways.map(str::to_owned));
-        text.lines().filter_map(parse).collect()
+        let mut seen = self.ways.borrow_mut();
+        seen.extend(ways.map(str::to_owned));
+        let hits: Vec<Hit> = text.lines().filter_map(parse).collect();
+        seen.extend(hits.iter().filter_map(ways::of_hit).map(str::to_owned));
+        hits
     }
 }
 
@@ -220,6 +225,8 @@ fn answer(mut stream: TcpStream, log: &File) {
     let mut part = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         match stream.read(&mut part) {
+            // TLS, which is not spoken here; that it came is known by its port.
+            Ok(count) if count > 0 && head.is_empty() && part[0] == TLS_HANDSHAKE => return,
             Ok(count) if count > 0 => head.extend_from_slice(&part[..count]),
             _ => return,
         }
@@ -234,5 +241,7 @@ fn answer(mut stream: TcpStream, log: &File) {
         let way = way.split('?').next().unwrap_or_default();
         lines.write_all(format!("way {way}\n").as_bytes()).unwrap();
     }
-    let _ = stream.write_all(pages::response(path).as_bytes());
+    if !floods::answer(&mut stream, path, &head) {
+        let _ = stream.write_all(pages::response(path).as_bytes());
+    }
 }

@@ -106,3 +106,30 @@ fn sessions_have_budgets_of_their_own_and_old_ones_are_forgotten() {
         format!("{:?}", egress.budgets().of(&SessionId::from("kept"), &turn))
     );
 }
+
+#[tokio::test]
+async fn headers_of_responses_count_in_the_bytes_of_the_turn() {
+    let server = Server::start(|_| {
+        let filler = "x".repeat(2000);
+        format!("HTTP/1.1 200 OK\r\nX-Filler: {filler}\r\nContent-Length: 0\r\n\r\n").into_bytes()
+    })
+    .await;
+    let allow = vec![server.address.to_string().parse().unwrap()];
+    let rules = EgressRules {
+        allow,
+        deny: Vec::new(),
+    };
+    let egress = Egress::new(rules, limits(10, 3000));
+    let budget = egress
+        .budgets()
+        .of(&SessionId::from("s"), &TurnId::from("1"));
+    let url = url(&format!("http://{}/", server.address));
+    let headers = HeaderMap::new();
+    let get = || egress.client().get(&url, &headers, &budget);
+    get().await.unwrap();
+    let error = get().await.unwrap_err();
+    assert_eq!(
+        error.refusal().unwrap().reason,
+        Reason::OutOfBytes { limit: 3000 }
+    );
+}

@@ -1,7 +1,9 @@
-//! One request to a search service: no redirects, limits on time and size, and no error that contains the key.
+//! One request to a search service: no redirects, limits on time and size, counted in the turn's budget, and no error
+//! that contains the key.
 
 use super::wire::{Body, WireRequest};
 use super::{ProviderKind, SearchProvider};
+use lango_net::Budget;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
@@ -37,11 +39,17 @@ impl Endpoint {
         provider: &SearchProvider,
         request: &WireRequest,
         key: Option<&str>,
+        budget: &Budget,
     ) -> Result<Value, String> {
+        let counter = Counter {
+            budget,
+            url: &self.base_url,
+        };
+        counter.count_request(request)?;
         let exchange = async {
             let response = self.exchange(provider, request, key).await?;
             check_status(provider, &response)?;
-            read(response).await
+            read(response, &counter).await
         };
         let body = tokio::time::timeout(REQUEST_TIME, exchange)
             .await
@@ -142,11 +150,38 @@ fn check_status(provider: &SearchProvider, response: &Response) -> Result<(), St
     Err(format!("{code}: {problem}"))
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, String> {
+/// Counts what a request moves in the budget of a turn.
+struct Counter<'a> {
+    budget: &'a Budget,
+    url: &'a str,
+}
+
+impl Counter<'_> {
+    fn count_request(&self, request: &WireRequest) -> Result<(), String> {
+        let taken = self.budget.take_request(self.url);
+        taken.map_err(|refusal| refusal.to_string())?;
+        let sent = match &request.body {
+            Body::Query(pairs) => pairs
+                .iter()
+                .map(|(name, value)| name.len() + value.len())
+                .sum(),
+            Body::Json(body) => body.to_string().len(),
+        };
+        self.count_bytes(sent)
+    }
+
+    fn count_bytes(&self, count: usize) -> Result<(), String> {
+        let taken = self.budget.take_bytes(count, self.url);
+        taken.map_err(|refusal| refusal.to_string())
+    }
+}
+
+async fn read(mut response: Response, counter: &Counter<'_>) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     loop {
         let chunk = response.chunk().await.map_err(|error| deepest(&error))?;
         let Some(chunk) = chunk else { return Ok(body) };
+        counter.count_bytes(chunk.len())?;
         if body.len() + chunk.len() > ANSWER_BYTES {
             return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
         }

@@ -2,8 +2,8 @@
 
 use crate::support::{Reply, Site, TestClock, caller, session};
 use lango_core::{ToolError, Trust};
-use lango_net::SeenLinks;
-use lango_web::{ProviderKind, Providers, SearchProvider, search_tool};
+use lango_net::{Budgets, EgressLimits, SeenLinks};
+use lango_web::{ProviderKind, Providers, SearchParts, SearchProvider, search_tool};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -22,10 +22,22 @@ async fn search(
     providers: Vec<SearchProvider>,
     arguments: Value,
 ) -> (Result<String, ToolError>, SeenLinks) {
+    search_within(providers, arguments, &Budgets::new(EgressLimits::default())).await
+}
+
+async fn search_within(
+    providers: Vec<SearchProvider>,
+    arguments: Value,
+    budgets: &Budgets,
+) -> (Result<String, ToolError>, SeenLinks) {
     let secrets = Arc::new(|name: &str| (name != "MISSING").then(|| KEY.to_owned()));
     let links = SeenLinks::default();
-    let providers = Providers::new(providers, secrets);
-    let tool = search_tool(providers, links.clone(), Arc::new(TestClock::default()));
+    let tool = search_tool(SearchParts {
+        providers: Providers::new(providers, secrets),
+        links: links.clone(),
+        budgets: budgets.clone(),
+        clock: Arc::new(TestClock::default()),
+    });
     let output = tool.run(&caller(), Arc::new(arguments)).await;
     let text = output.map(|output| {
         assert_eq!(output.trust, Trust::Untrusted);
@@ -272,4 +284,51 @@ async fn no_results_anywhere_is_an_answer() {
         text.unwrap(),
         "No results for `wings`.\n`b` gave nothing: it has no results\n"
     );
+}
+
+#[tokio::test]
+async fn requests_to_search_services_count_in_the_budget_of_the_turn() {
+    let broken = Site::serve(|_| Reply::status(500)).await;
+    let site = Site::serve(|_| Reply::json(&searxng())).await;
+    let providers = || {
+        vec![
+            provider("broken", ProviderKind::SearXng, &broken),
+            provider("local", ProviderKind::SearXng, &site),
+        ]
+    };
+    let limits = EgressLimits {
+        requests: 3,
+        ..EgressLimits::default()
+    };
+    let budgets = Budgets::new(limits);
+    let query = |text: &str| json!({ "query": text });
+    let (found, _) = search_within(providers(), query("wings"), &budgets).await;
+    found.unwrap();
+    let usage = budgets.of(&session(), &caller().turn).usage();
+    assert_eq!(usage.requests, 2);
+    assert!(usage.bytes as usize > searxng().to_string().len());
+    let (found, _) = search_within(providers(), query("tails"), &budgets).await;
+    let text = found.unwrap_err().message;
+    assert!(
+        text.contains("this turn made 3 requests, the most that `egress.maxRequests` allows"),
+        "{text}"
+    );
+    assert_eq!((broken.requests().len(), site.requests().len()), (2, 1));
+}
+
+#[tokio::test]
+async fn the_answer_of_a_search_service_counts_in_the_bytes_of_the_turn() {
+    let site = Site::serve(|_| Reply::json(&searxng())).await;
+    let limits = EgressLimits {
+        total_bytes: 200,
+        ..EgressLimits::default()
+    };
+    let budgets = Budgets::new(limits);
+    let local = || vec![provider("local", ProviderKind::SearXng, &site)];
+    for _ in 0..2 {
+        let (found, _) = search_within(local(), json!({ "query": "wings" }), &budgets).await;
+        let text = found.unwrap_err().message;
+        assert!(text.contains("`egress.maxBytes` allows"), "{text}");
+    }
+    assert_eq!(site.requests().len(), 1);
 }

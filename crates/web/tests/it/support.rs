@@ -217,10 +217,15 @@ impl Bench {
             allow: allowed.map(|entry| entry.parse().unwrap()).collect(),
             deny: Vec::new(),
         };
+        Self::behind(Egress::new(rules, limits), cache)
+    }
+
+    /// A tool behind a guard.
+    pub fn behind(egress: Egress, cache: Arc<dyn WebCache>) -> Self {
         let links = SeenLinks::default();
         let clock = Arc::new(TestClock::default());
         let tool = fetch_tool(FetchParts {
-            egress: Egress::new(rules, limits),
+            egress,
             links: links.clone(),
             cache,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,

@@ -73,6 +73,14 @@ pub enum BrowserError {
         "the steps act on the pages of different sites; make one call for the elements of each frame"
     )]
     SeveralSites,
+    /// The focus is in a frame of another site than the one that the call may contact.
+    #[error(
+        "the focus went to a frame of `{host}`, and no key was pressed; observe the page and call again"
+    )]
+    FocusMoved {
+        /// The host of that frame; empty if it has none.
+        host: String,
+    },
     /// The page has no host that could be asked about.
     #[error("the page belongs to no site; open one with `browser_navigate`")]
     NoSite,

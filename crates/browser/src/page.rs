@@ -258,8 +258,8 @@ impl Page {
         self.change(|tab| tab.dialogs.answer = Some(answer));
     }
 
-    /// The node of the file input whose chooser the page opened since the last time this was asked.
-    pub fn take_file_chooser(&self) -> Option<i64> {
+    /// Takes the frame and the node of the file input whose chooser the page opened last.
+    pub(crate) fn take_file_chooser(&self) -> Option<(Arc<str>, i64)> {
         self.change(|tab| tab.file_chooser.take()).flatten()
     }
 

@@ -2,6 +2,7 @@
 
 use super::Step;
 use crate::address::host_of;
+use crate::cdp::CdpSession;
 use crate::handles::Element;
 use crate::{BrowserError, ContextKind, Frame, Page};
 use lango_core::SiteAccess;
@@ -29,7 +30,7 @@ pub(crate) async fn site_of(
         if touched.is_empty() {
             touched.push(match focused.take() {
                 Some(frame) => frame,
-                None => focused_frame(page, &frames).await,
+                None => focused_frame_id(page, &frames).await,
             });
         }
         focused = touched.first().cloned();
@@ -72,8 +73,23 @@ fn frames_of(page: &Page, step: &Step) -> Result<Vec<Arc<str>>, BrowserError> {
         .collect()
 }
 
-/// The innermost frame that has the focus.
-async fn focused_frame(page: &Page, frames: &[Frame]) -> Arc<str> {
+/// A frame that has the focus.
+pub(super) struct FocusedFrame {
+    pub(super) session: CdpSession,
+    pub(super) host: Option<String>,
+}
+
+/// The innermost frame that has the focus, with its host.
+pub(super) async fn focused_frame(page: &Page) -> Result<FocusedFrame, BrowserError> {
+    let frames = page.frames().await?;
+    let id = focused_frame_id(page, &frames).await;
+    let host = host_of_frame(page, &frames, &id).await;
+    let frame = frames.into_iter().find(|frame| frame.id == id);
+    let session = frame.map_or_else(|| page.session().clone(), |frame| frame.session);
+    Ok(FocusedFrame { session, host })
+}
+
+async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
     let mut focused = page.main_frame();
     // Frames come after those that hold them, and those around a focused one have the focus too.
     for frame in frames {

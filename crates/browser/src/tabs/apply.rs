@@ -79,6 +79,7 @@ struct Response {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ChooserOpened {
+    frame_id: Arc<str>,
     backend_node_id: Option<i64>,
 }
 
@@ -284,9 +285,9 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
         }
         "Page.loadEventFired" if is_top => tab.is_loaded = true,
         "Page.fileChooserOpened" => {
-            tab.file_chooser = event
-                .read()
-                .and_then(|chooser: ChooserOpened| chooser.backend_node_id);
+            tab.file_chooser = event.read().and_then(|chooser: ChooserOpened| {
+                Some((chooser.frame_id, chooser.backend_node_id?))
+            });
         }
         "Network.requestWillBeSent" => {
             // Streams stay open as long as the page does.

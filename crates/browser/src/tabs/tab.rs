@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most requests of one tab that are counted as under way.
+/// The most requests of one tab that are counted as running.
 const MOST_REQUESTS: usize = 1000;
 
 /// What the pages of a tab can reach.
@@ -42,8 +42,8 @@ pub(crate) struct Tab {
     last_request: Option<Instant>,
     pub(crate) dialogs: Dialogs,
     pub(crate) handles: Handles,
-    /// The node of the file input whose chooser the page opened.
-    pub(crate) file_chooser: Option<i64>,
+    /// The frame and the node of the file input whose chooser the page opened.
+    pub(crate) file_chooser: Option<(Arc<str>, i64)>,
 }
 
 /// A frame with a process, and so a session, of its own.

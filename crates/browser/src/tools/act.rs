@@ -178,7 +178,7 @@ async fn carry_out_one(
         });
     }
     let files = stage(visit, step).await?;
-    let line = page.act(step, &files).await?;
+    let line = page.act(step, &files, host).await?;
     let settled = page.settle_within(STEP_TIME).await?;
     if settled.pending.is_some() && page.is_loading() {
         page.settle().await?;

@@ -6,6 +6,7 @@ mod act;
 mod browsers;
 mod extract;
 mod files;
+mod focus;
 mod gallery;
 mod navigating;
 mod observe;

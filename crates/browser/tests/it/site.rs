@@ -113,6 +113,8 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/memory", fixed("Memory", "<script>setTimeout(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 26).fill(1)) })</script>"))
         .route("/reach", get(move || async move { page("Reach", REACH) }))
         .route("/search", get(search))
+        .route("/thief", get(thief))
+        .route("/victim", fixed("Victim", "<input id=s aria-label=Secret oninput=\"parent.postMessage('go', '*')\">"))
         .route("/gallery/{name}", get(|Path(name): Path<String>| async move {
             crate::gallery::page(&name).map(Html).ok_or(StatusCode::NOT_FOUND)
         }))
@@ -246,6 +248,17 @@ async fn count(headers: HeaderMap) -> impl IntoResponse {
     (
         [(SET_COOKIE, format!("count={count}"))],
         page(&format!("Visit {count}"), ""),
+    )
+}
+
+/// Takes the focus, as a frame or as the page around one.
+async fn thief(Query(query): Query<HashMap<String, String>>) -> Html<String> {
+    let frame = query
+        .get("frame")
+        .map(|url| format!("<iframe width=300 height=100 src={url}></iframe>"));
+    page(
+        "Thief",
+        &(crate::focus::THIEF.to_owned() + &frame.unwrap_or_default()),
     )
 }
 

@@ -45,6 +45,7 @@ pub struct BrowserLauncher {
 #[derive(Debug)]
 pub(crate) struct StartedBrowser {
     pub(crate) browser: Browser,
+    _files: FilesServer,
     pub(crate) proxy: ProxyHandle,
     pub(crate) private: Arc<PrivateDirectory>,
 }
@@ -73,22 +74,28 @@ impl BrowserLauncher {
         };
         let proxy = Proxy::serve(listeners.proxy, self.egress.clone(), options);
         let proxy = proxy.map_err(not_started)?;
-        let files = FilesServer::serve(listeners.files, self.workspace.clone());
-        let files = files.map_err(not_started)?;
         let (process, reader, writer) = Process::follow(child, Arc::clone(&private))?;
-        let last_words = process.last_words();
+        let diagnosis = process.diagnosis();
         let proxies = ContextProxies {
             web: &format!("http://127.0.0.1:{PROXY_PORT}"),
             files: &format!("http://127.0.0.1:{FILES_PORT}"),
         };
-        let attached = Browser::attach(reader, writer, proxies, (process, files)).await;
+        let attached = Browser::attach(reader, writer, proxies, process).await;
         let browser = match attached {
             Ok(browser) => browser,
-            Err(error) => return Err(not_started(last_words.explain(error).await)),
+            Err(error) => return Err(not_started(diagnosis.explain(error).await)),
         };
         browser.set_downloads(&private.downloads()).await?;
+        let shared = Arc::downgrade(&browser.shared);
+        let is_open = move || {
+            let shared = shared.upgrade();
+            shared.is_some_and(|shared| shared.tabs().has_workspace_page())
+        };
+        let files = FilesServer::serve(listeners.files, self.workspace.clone(), is_open);
+        let files = files.map_err(not_started)?;
         Ok(StartedBrowser {
             browser,
+            _files: files,
             proxy,
             private,
         })

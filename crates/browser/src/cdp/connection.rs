@@ -166,7 +166,11 @@ impl CdpSession {
             method,
             seconds: limit.as_secs(),
         })??;
-        R::deserialize(result.map_err(failed)?).map_err(|error| failed(error.to_string()))
+        let result = result.map_err(|message| match is_page_change(&message) {
+            true => BrowserError::PageChanged,
+            false => failed(message),
+        })?;
+        R::deserialize(result).map_err(|error| failed(error.to_string()))
     }
 
     /// The events of this session from now on.
@@ -176,6 +180,21 @@ impl CdpSession {
             receiver: self.connection.shared.events.subscribe(),
         }
     }
+}
+
+/// Whether the browser refused a call because what it was about is gone.
+fn is_page_change(message: &str) -> bool {
+    const MESSAGES: [&str; 8] = [
+        "Cannot find context with specified id",
+        "Execution context was destroyed",
+        "Inspected target navigated or closed",
+        "No frame for given id found",
+        "Frame with the given id was not found",
+        "No node with given id found",
+        "No node found for given backend id",
+        "Session with given id not found",
+    ];
+    MESSAGES.iter().any(|known| message.starts_with(known))
 }
 
 /// Forgets a call when it is over, however it ends.
@@ -224,8 +243,8 @@ async fn read_all(
 ) {
     let mut reader = BufReader::with_capacity(64 << 10, reader);
     let mut buffer = Vec::new();
-    while let Ok(true) = read_message(&mut reader, &mut buffer).await {
-        match Incoming::parse(&buffer) {
+    while let Ok(Some(size)) = read_message(&mut reader, &mut buffer).await {
+        match Incoming::parse(&buffer, size) {
             Incoming::Reply { id, result } => {
                 let waiting = shared.lock_calls().waiting.remove(&id);
                 if let Some(waiting) = waiting {
@@ -235,7 +254,7 @@ async fn read_all(
             }
             Incoming::Event(event) => {
                 let event = Arc::new(event);
-                // Without readers of its session an event is for the supervisor alone, and without that for no one.
+                // Both fail only if nothing reads events any more.
                 let _ = shared.events.send(Arc::clone(&event));
                 let _ = all_events.send(event).await;
             }

@@ -1,4 +1,4 @@
-//! The browser's process: ended with its handle, its last words remembered, its directory removed after it.
+//! The browser's process: ended with its handle, the end of its error output stored, its directory removed after it.
 
 use super::{PrivateDirectory, not_started};
 use crate::BrowserError;
@@ -10,19 +10,19 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, watch};
 
-/// How much of what the browser complains about is remembered.
+/// How much of the end of its error output is stored.
 const TAIL_BYTES: usize = 4 << 10;
 
 /// A process that runs. Dropping it ends the process and everything that it started.
 #[derive(Debug)]
 pub(super) struct Process {
     stop: Arc<Notify>,
-    last_words: LastWords,
+    diagnosis: Diagnosis,
 }
 
-/// What a process complained about last, and how it ended.
+/// The end of a process's error output, and how it ended.
 #[derive(Debug, Clone)]
-pub(super) struct LastWords {
+pub(super) struct Diagnosis {
     tail: Arc<Mutex<VecDeque<u8>>>,
     end: watch::Receiver<Option<String>>,
 }
@@ -42,12 +42,12 @@ impl Process {
         let (ended, end) = watch::channel(None);
         let stop = Arc::new(Notify::new());
         tokio::spawn(wait(child, Arc::clone(&stop), ended, private));
-        let last_words = LastWords { tail, end };
-        Ok((Self { stop, last_words }, stdout, stdin))
+        let diagnosis = Diagnosis { tail, end };
+        Ok((Self { stop, diagnosis }, stdout, stdin))
     }
 
-    pub(super) fn last_words(&self) -> LastWords {
-        self.last_words.clone()
+    pub(super) fn diagnosis(&self) -> Diagnosis {
+        self.diagnosis.clone()
     }
 }
 
@@ -57,8 +57,8 @@ impl Drop for Process {
     }
 }
 
-impl LastWords {
-    /// An error with what the process said before it ended.
+impl Diagnosis {
+    /// An error with the last line that the process wrote before it ended.
     pub(super) async fn explain(mut self, error: BrowserError) -> String {
         let ending = self.end.wait_for(Option::is_some);
         let end = tokio::time::timeout(Duration::from_secs(2), ending).await;
@@ -69,9 +69,9 @@ impl LastWords {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let (one, two) = tail.as_slices();
         let tail = String::from_utf8_lossy(&[one, two].concat()).into_owned();
-        let words = tail.lines().rev().find(|line| !line.trim().is_empty());
-        match words {
-            Some(words) => format!("{end}; it said: {}", crate::notice::shorten(words)),
+        let line = tail.lines().rev().find(|line| !line.trim().is_empty());
+        match line {
+            Some(line) => format!("{end}; its last message: {}", crate::notice::shorten(line)),
             None => end,
         }
     }

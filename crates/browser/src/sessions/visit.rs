@@ -1,9 +1,13 @@
 //! One call's use of a session's browser: the only one at a time, ended with what happened meanwhile.
 
 use super::Sessions;
+use crate::files_server::FILES_HOST;
 use crate::launch::StartedBrowser;
+use crate::tabs::Tabs;
 use crate::{Browser, BrowserError, ContextKind, Page};
 use lango_core::{SessionId, ToolError, ToolOutput};
+use lango_net::Refusal;
+use lango_sandbox::{FILES_PORT, PROXY_PORT};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
@@ -47,9 +51,9 @@ impl Visit {
         self.browser().active_page()
     }
 
-    /// Lets the downloads be saved that this call causes: it was allowed to act on the site.
-    pub(crate) fn allow_downloads(&self) {
-        self.browser().tabs().downloads.are_allowed = true;
+    /// Permits this call to save downloads of a page: the user allowed it to act on the site.
+    pub(crate) fn permit_downloads(&self, page: &Page) {
+        self.browser().tabs().downloads.permit(page.tab());
     }
 
     /// Remembers addresses that a page shows, so that they can be opened without a question. Those in files of the
@@ -81,12 +85,13 @@ impl Visit {
                 let destination = refusal.destination.as_str();
                 destination == host || destination.split(':').next() == Some(host)
             });
+            let text = describe_refusal(&refusal);
             if is_it && found.is_none() {
-                found = Some(refusal.to_string());
+                found = Some(text);
             } else {
                 let mut tabs = self.browser().tabs();
                 tabs.notices
-                    .add(format!("a request of the page failed: {refusal}"));
+                    .add(format!("a request of the page failed: {text}"));
             }
         }
         found
@@ -105,6 +110,7 @@ impl Visit {
     }
 
     async fn notices(&self) -> Vec<String> {
+        self.browser().tabs().downloads.forbid();
         self.save_downloads().await;
         self.refusal_of(None);
         let mut notices: Vec<String> = self.notice.iter().map(|&text| text.to_owned()).collect();
@@ -114,20 +120,17 @@ impl Visit {
 
     async fn save_downloads(&self) {
         let end = Instant::now() + DOWNLOAD_TIME;
-        let none_running = |tabs: &crate::tabs::Tabs| (!tabs.downloads.are_running()).then_some(());
+        let none_running = |tabs: &Tabs| (!tabs.downloads.are_running()).then_some(());
         let left = end.saturating_duration_since(Instant::now());
-        // What takes longer is told as such, and saved with a later call.
+        // A later call saves what takes longer.
         let _ = self.browser().wait_for(left, none_running).await;
         let finished = {
             let mut tabs = self.browser().tabs();
-            let running: Vec<String> = tabs.downloads.running().map(str::to_owned).collect();
-            for name in running {
-                let text = format!(
-                    "the download of `{name}` is still under way; the next calls will tell"
-                );
-                tabs.notices.add(text);
-            }
-            tabs.downloads.take_finished()
+            let Tabs {
+                downloads, notices, ..
+            } = &mut *tabs;
+            downloads.note_running(notices);
+            downloads.take_finished()
         };
         for download in finished {
             let workspace = self.sessions.setup().launcher.workspace.clone();
@@ -142,10 +145,27 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
+        self.browser().tabs().downloads.forbid();
         if let Some(entry) = self.sessions.lock().get_mut(&self.session) {
             entry.last_used = Instant::now();
         }
     }
+}
+
+/// The text of a refusal. lango's own addresses inside of the sandbox are none that the user could allow.
+pub(crate) fn describe_refusal(refusal: &Refusal) -> String {
+    let destination = &refusal.destination;
+    let host = destination.split(':').next().unwrap_or_default();
+    let own = [FILES_PORT, PROXY_PORT].map(|port| format!("127.0.0.1:{port}"));
+    if host == FILES_HOST {
+        return format!(
+            "`{destination}` is refused: pages of the web cannot load files of the workspace; open one with the `path` of `browser_navigate`"
+        );
+    }
+    if own.contains(destination) {
+        return format!("`{destination}` is refused: it belongs to lango");
+    }
+    refusal.to_string()
 }
 
 fn with_notices(mut text: String, notices: &[String]) -> String {

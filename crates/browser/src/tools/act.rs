@@ -85,7 +85,7 @@ async fn run(
     let site = site_of(&page, &arguments.steps).await?;
     expect_inspected(site.as_ref(), &caller)?;
     if site.is_some() {
-        visit.allow_downloads();
+        visit.permit_downloads(&page);
     }
     let host = site.map(|site| site.host.to_string());
     let done = carry_out(&visit, &page, &arguments.steps, host.as_deref()).await;

@@ -8,6 +8,7 @@ mod extract;
 mod files;
 mod focus;
 mod gallery;
+mod hostile;
 mod navigating;
 mod observe;
 mod pages;

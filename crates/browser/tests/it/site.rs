@@ -113,6 +113,7 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/memory", fixed("Memory", "<script>setTimeout(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 26).fill(1)) })</script>"))
         .route("/reach", get(move || async move { page("Reach", REACH) }))
         .route("/search", get(search))
+        .route("/restless", fixed("Restless", "<p>text</p><script>setTimeout(() => location.reload(), 30)</script>"))
         .route("/thief", get(thief))
         .route("/victim", fixed("Victim", "<input id=s aria-label=Secret oninput=\"parent.postMessage('go', '*')\">"))
         .route("/gallery/{name}", get(|Path(name): Path<String>| async move {

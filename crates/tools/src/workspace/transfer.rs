@@ -51,9 +51,8 @@ impl Workspace {
         for number in 1..=MOST_NAMES {
             let path = format!("{folder}/{}", numbered(name, number));
             let mut spot = self.locate(&path)?.file_destination()?;
-            if let Some(guarded) = spot.guarded() {
-                let (path, reason) = (guarded.path.to_string(), guarded.reason.to_string());
-                return Err(FileError::NotAsked { path, reason }.into());
+            if spot.guarded().is_some() {
+                return Err(FileError::Reserved { path }.into());
             }
             spot.make_parents()?;
             match fill_new(&spot, content) {

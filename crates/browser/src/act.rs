@@ -81,10 +81,15 @@ impl Page {
                     quote(&cut(&one_line(&wanted.join(", ")), 60))
                 ));
             }
-            Action::Upload => text.push_str(&format!(
-                " {} to",
-                cut(&one_line(&step.values.join(", ")), 100)
-            )),
+            Action::Upload => {
+                // Whole: the user must see which file leaves the workspace.
+                let files: Vec<String> = step
+                    .values
+                    .iter()
+                    .map(|path| quote(&one_line(path)))
+                    .collect();
+                text.push_str(&format!(" {} to", files.join(", ")));
+            }
             Action::Scroll if element.is_none() => text.push_str(" the page"),
             Action::Highlight | Action::Wait if step.text.is_some() => {
                 let marked = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);

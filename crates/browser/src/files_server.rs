@@ -136,11 +136,11 @@ impl Files {
         let relative = path.trim_start_matches('/');
         let name = if relative.is_empty() { "." } else { relative };
         match self.workspace.open_entry(name) {
-            Ok(WorkspaceEntry::File { file, size }) => read_file(name, file, size),
+            Ok(WorkspaceEntry::File { file, size, .. }) => read_file(name, file, size),
             Ok(WorkspaceEntry::Folder) if path.ends_with('/') => {
                 let index = format!("{name}/index.html");
                 match self.workspace.open_entry(&index) {
-                    Ok(WorkspaceEntry::File { file, size }) => read_file(&index, file, size),
+                    Ok(WorkspaceEntry::File { file, size, .. }) => read_file(&index, file, size),
                     Ok(WorkspaceEntry::Folder) | Err(_) => {
                         reply(StatusCode::NOT_FOUND, "this folder has no index.html")
                     }

@@ -8,12 +8,15 @@ mod process;
 
 pub use find::{BrowserProgram, NoBrowser, find_browser};
 pub(crate) use private::PrivateDirectory;
+pub use private::remove_abandoned_directories;
 
 use crate::files_server::FilesServer;
 use crate::{Browser, BrowserError, ContextProxies};
+use flags::OwnSandbox;
 use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
 use lango_sandbox::{
-    Command, FILES_PORT, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy, Profile, Stdin,
+    Command, FILES_PORT, LaunchError, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy,
+    Profile, Stdin,
 };
 use lango_tools::Workspace;
 use process::Process;
@@ -62,9 +65,14 @@ impl BrowserLauncher {
     async fn start_unlimited(&self, budget: Budget) -> Result<StartedBrowser, BrowserError> {
         let private = PrivateDirectory::create(&self.directory).map_err(not_started)?;
         let private = Arc::new(private);
+        let own_sandbox = match self.sandbox.check_nesting().await {
+            Ok(()) => OwnSandbox::On,
+            Err(LaunchError::NoNesting { .. }) => OwnSandbox::Off,
+            Err(error) => return Err(not_started(process::causes(&error))),
+        };
         let mut child = self
             .sandbox
-            .spawn(&self.policy(&private), self.command(&private))
+            .spawn(&self.policy(&private), self.command(&private, own_sandbox))
             .map_err(|error| not_started(process::causes(&error)))?;
         let listeners = child.listeners().await;
         let listeners = listeners.map_err(|error| not_started(process::causes(&error)))?;
@@ -109,10 +117,10 @@ impl BrowserLauncher {
         policy
     }
 
-    fn command(&self, private: &PrivateDirectory) -> Command {
+    fn command(&self, private: &PrivateDirectory, own_sandbox: OwnSandbox) -> Command {
         let mut argv = vec!["sh".into(), "-c".into(), PIPE_SCRIPT.into()];
         argv.push(self.program.path().into());
-        argv.extend(flags::flags(&private.profile()));
+        argv.extend(flags::flags(&private.profile(), own_sandbox));
         let mut command = Command::new(argv, private.path().to_owned());
         command.env = flags::environment(private.path());
         command.stdin = Stdin::Piped;

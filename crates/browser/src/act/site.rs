@@ -1,6 +1,6 @@
 //! The site that actions contact: that of the frame which the element is in.
 
-use super::Step;
+use super::{Action, Step};
 use crate::address::host_of;
 use crate::cdp::CdpSession;
 use crate::handles::Element;
@@ -8,7 +8,7 @@ use crate::{BrowserError, ContextKind, Frame, Page};
 use lango_core::SiteAccess;
 use std::sync::Arc;
 
-/// So many actions are named in the summary for the user.
+/// So many actions are named in the summary for the user, besides uploads.
 const NAMED_STEPS: usize = 3;
 
 /// The site that steps contact; none if they only look, or the page is a file of the workspace. Steps on the elements of
@@ -44,13 +44,19 @@ pub(crate) async fn site_of(
             }
         }
     }
-    let mut summaries: Vec<String> = contacting
+    // Uploads first, and all of them: a file that leaves the workspace is what matters most.
+    let (uploads, others): (Vec<&Step>, Vec<&Step>) = contacting
         .iter()
-        .take(NAMED_STEPS)
+        .partition(|step| step.action == Action::Upload);
+    let named = uploads.len().max(NAMED_STEPS);
+    let mut summaries: Vec<String> = uploads
+        .into_iter()
+        .chain(others)
+        .take(named)
         .map(|step| page.summary(step, element_of(page, step.handle.as_deref()).as_ref()))
         .collect();
-    if contacting.len() > NAMED_STEPS {
-        summaries.push(format!("{} more steps", contacting.len() - NAMED_STEPS));
+    if contacting.len() > named {
+        summaries.push(format!("{} more steps", contacting.len() - named));
     }
     let host = host.ok_or(BrowserError::NoSite)?;
     Ok(Some(SiteAccess {

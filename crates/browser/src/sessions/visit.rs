@@ -4,6 +4,7 @@ use super::Sessions;
 use crate::files_server::FILES_HOST;
 use crate::launch::StartedBrowser;
 use crate::tabs::Tabs;
+use crate::uploads::SensitiveFiles;
 use crate::{Browser, BrowserError, ContextKind, Page};
 use lango_core::{SessionId, ToolError, ToolOutput};
 use lango_net::Refusal;
@@ -66,11 +67,16 @@ impl Visit {
     }
 
     /// Copies a file of the workspace to where the browser can read it, for a page that asks for one.
-    pub(crate) async fn stage_upload(&self, path: &str) -> Result<std::path::PathBuf, ToolError> {
+    pub(crate) async fn stage_upload(
+        &self,
+        path: &str,
+        sensitive: &SensitiveFiles,
+    ) -> Result<std::path::PathBuf, ToolError> {
         let workspace = self.sessions.setup().launcher.workspace.clone();
         let private = &self.open.private;
         let (directory, path) = (private.uploads_handle(), path.to_owned());
-        let staging = move || crate::uploads::stage(&workspace, &path, &directory);
+        let sensitive = sensitive.clone();
+        let staging = move || crate::uploads::stage(&workspace, &path, &directory, &sensitive);
         match tokio::task::spawn_blocking(staging).await {
             Ok(staged) => Ok(private.uploads().join(staged?)),
             Err(_) => Err(ToolError::trusted("the file was not copied; try again")),

@@ -240,3 +240,48 @@ async fn a_line_for_the_console_of_any_size_does_not_end_the_browser() {
     let text = bench.text("browser_observe", json!({ "full": true })).await;
     assert!(text.contains("still here"), "{text}");
 }
+
+#[tokio::test]
+async fn a_sensitive_file_is_asked_about_by_name_and_a_link_to_one_too() {
+    let bench = Bench::new().await;
+    std::fs::write(bench.inside(".env"), "KEY=1").unwrap();
+    std::fs::write(bench.inside("note.txt"), "a note").unwrap();
+    std::os::unix::fs::symlink(".env", bench.inside("picture.png")).unwrap();
+    bench.open("upload").await;
+    let seen = bench.text("browser_observe", json!({ "full": true })).await;
+    let (file, send) = (handle(&seen, "file"), handle(&seen, "button \"Send\""));
+    let arguments = |name: &str| {
+        let mut steps = vec![json!({ "action": "focus", "handle": send }); 4];
+        steps.push(json!({ "action": "upload", "handle": file, "values": [name] }));
+        json!({ "steps": steps })
+    };
+    let tool = bench.tool("browser_act");
+    for name in [".env", "picture.png"] {
+        let inspection = tool
+            .inspect(&caller_of("s_1"), arguments(name).into())
+            .await;
+        let guarded = inspection.guarded.unwrap();
+        assert_eq!(&*guarded.path, ".env", "{name}");
+        assert!(
+            guarded
+                .reason
+                .contains("\".env\" would be uploaded to `site.test"),
+            "{guarded:?}"
+        );
+        let site = inspection.site.unwrap();
+        let start = format!("upload \"{name}\" to ");
+        assert!(site.summary.starts_with(&start), "{site:?}");
+    }
+    // The file becomes another one after the question.
+    let mut caller = caller_of("s_1");
+    let call = std::sync::Arc::new(arguments("note.txt"));
+    caller.inspection = tool.inspect(&caller, call.clone()).await;
+    assert_eq!(caller.inspection.guarded, None);
+    std::fs::remove_file(bench.inside("note.txt")).unwrap();
+    std::os::unix::fs::symlink(".env", bench.inside("note.txt")).unwrap();
+    let error = tool.run(&caller, call).await.unwrap_err().message;
+    assert!(
+        error.contains("changed since the call was allowed"),
+        "{error}"
+    );
+}

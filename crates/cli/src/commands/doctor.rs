@@ -85,7 +85,7 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
         well("egress", egress::describe(&app.egress)),
-        well("browser", app.browser.describe()),
+        well("browser", app.browser.describe(&app.launcher).await),
         well("web search", web::describe(&app.loaded.settings.search)),
         examine_model(app).await,
         well("agents", describe_agents(app)),

@@ -8,7 +8,7 @@ use cap_std::fs::OpenOptions;
 use lango_core::ToolError;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many names are tried for a new file.
 const MOST_NAMES: usize = 100;
@@ -22,6 +22,8 @@ pub enum WorkspaceEntry {
         file: File,
         /// Its size in bytes.
         size: u64,
+        /// Its path without links, relative to the workspace if it lies there.
+        path: PathBuf,
     },
     /// A folder.
     Folder,
@@ -30,10 +32,12 @@ pub enum WorkspaceEntry {
 impl Workspace {
     /// Opens the file at a path relative to the workspace, or says that it is a folder. Hidden files are missing.
     pub fn open_entry(&self, path: &str) -> Result<WorkspaceEntry, ToolError> {
-        match self.locate(path)?.target()?.open_file() {
+        let target = self.locate(path)?.target()?;
+        match target.open_file() {
             Ok((file, size)) => Ok(WorkspaceEntry::File {
                 file: file.into_std(),
                 size,
+                path: self.roots.short(&target.path()).to_owned(),
             }),
             Err(FileError::IsFolder { .. }) => Ok(WorkspaceEntry::Folder),
             Err(error) => Err(error.into()),

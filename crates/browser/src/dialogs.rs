@@ -119,14 +119,14 @@ mod tests {
             text: "suggestion".to_owned(),
         };
         assert_eq!(dialogs.open(&dialog("prompt"), &mut notices), accepted);
-        let told = notices.take();
+        let texts = notices.take();
         assert_eq!(
-            told[0],
-            "the page asked (`confirm`): `Really?`; this was declined"
+            texts[0],
+            r#"the page asked (`confirm`): "Really?"; this was declined"#
         );
         assert_eq!(
-            told[1],
-            "the page asked (`prompt`): `Really?`; this was accepted"
+            texts[1],
+            r#"the page asked (`prompt`): "Really?"; this was accepted"#
         );
     }
 

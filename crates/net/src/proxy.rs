@@ -69,8 +69,8 @@ pub(crate) struct Shared {
 
 type ProxyBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 type Stop = watch::Receiver<()>;
-/// A place among the connections; a tunnel holds on to the one of its connection.
-type Place = Arc<OwnedSemaphorePermit>;
+/// The permit of a connection, one of a limited number; a tunnel holds that of its connection.
+type ConnectionPermit = Arc<OwnedSemaphorePermit>;
 
 impl Proxy {
     /// Serves a listener until the handle is dropped. Needs a tokio runtime.
@@ -128,9 +128,9 @@ fn spawn_until(mut stopped: Stop, future: impl Future<Output = ()> + Send + 'sta
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -139,7 +139,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
                     stream,
                     Arc::clone(&shared),
                     stopped.clone(),
-                    Arc::new(place),
+                    Arc::new(permit),
                 );
                 spawn_until(stopped.clone(), connection);
             }
@@ -149,10 +149,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>, stopped: Stop, place: Place) {
+async fn serve(stream: TcpStream, shared: Arc<Shared>, stopped: Stop, permit: ConnectionPermit) {
     let service = service_fn(move |request| {
-        let (shared, stopped, place) = (Arc::clone(&shared), stopped.clone(), Arc::clone(&place));
-        async move { Ok::<_, Infallible>(answer(request, &shared, stopped, place).await) }
+        let (shared, stopped, permit) = (Arc::clone(&shared), stopped.clone(), Arc::clone(&permit));
+        async move { Ok::<_, Infallible>(answer(request, &shared, stopped, permit).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -168,11 +168,11 @@ async fn answer(
     request: Request<Incoming>,
     shared: &Arc<Shared>,
     stopped: Stop,
-    place: Place,
+    permit: ConnectionPermit,
 ) -> Response<ProxyBody> {
     let budget = lock(&shared.budget).clone();
     let answered = if request.method() == Method::CONNECT {
-        tunnel::open(request, shared, budget, stopped, place).await
+        tunnel::open(request, shared, budget, stopped, permit).await
     } else {
         forward::send(request, shared, budget, stopped).await
     };

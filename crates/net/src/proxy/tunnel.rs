@@ -1,6 +1,6 @@
 //! Tunnels: after CONNECT bytes pass both ways, counted, until one side ends or both are silent for too long.
 
-use super::{Failure, Place, ProxyBody, Shared, Stop, spawn_until};
+use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, spawn_until};
 use crate::budget::Budget;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
@@ -22,7 +22,7 @@ pub(super) async fn open(
     shared: &Arc<Shared>,
     budget: Budget,
     stopped: Stop,
-    place: Place,
+    permit: ConnectionPermit,
 ) -> Result<Response<ProxyBody>, Failure> {
     let url = target(&request)?;
     let destination = shared.admit(&url)?;
@@ -35,7 +35,7 @@ pub(super) async fn open(
     };
     let idle_time = shared.egress.limits().tunnel_idle_time;
     spawn_until(stopped, async move {
-        let _place = place;
+        let _permit = permit;
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
             run(TokioIo::new(upgraded), stream, meter, idle_time).await;
         }

@@ -5,16 +5,6 @@ use crate::support::Bench;
 use lango_browser::Page;
 use serde_json::{Value, json};
 
-/// Takes the focus as soon as the other window says so, and then all the time; remembers what it gets.
-pub const THIEF: &str = "<input id=t aria-label=Thief><script>
-    let taken = 0;
-    window.got = '';
-    const take = () => { taken++; window.focus(); t.focus(); };
-    onmessage = () => { take(); setInterval(take, 1); };
-    for (const type of ['keydown', 'keypress', 'keyup', 'beforeinput', 'input', 'paste'])
-        addEventListener(type, event => got += type + ':' + (event.key ?? event.data) + ' ', true);
-    </script>";
-
 async fn evaluate_in(page: &Page, host: &str, expression: &str) -> Value {
     // The frame's own world, in which its scripts have their variables.
     let script = json!(format!(

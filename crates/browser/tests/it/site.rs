@@ -152,6 +152,16 @@ const FORM: &str = "<form method=post><label>Mail <input name=mail type=email re
     <input name=age type=number min=18></label><label>Colour <select name=colour><option>red<option>blue</select></label>\
     <label><input name=agree type=checkbox required> Agree</label><button>Send</button></form>";
 
+/// Takes the focus as soon as the other window says so, and then all the time; remembers what it gets.
+const THIEF: &str = "<input id=t aria-label=Thief><script>
+    let taken = 0;
+    window.got = '';
+    const take = () => { taken++; window.focus(); t.focus(); };
+    onmessage = () => { take(); setInterval(take, 1); };
+    for (const type of ['keydown', 'keypress', 'keyup', 'beforeinput', 'input', 'paste'])
+        addEventListener(type, event => got += type + ':' + (event.key ?? event.data) + ' ', true);
+    </script>";
+
 /// Tries what a page may not reach.
 const REACH: &str = "<pre id=out></pre><script>
     const tries = ['http://127.0.0.1:8081/', 'http://169.254.169.254/latest/', 'http://workspace.localhost/secret.txt', 'http://10.0.0.1/', 'https://example.com/'];
@@ -257,10 +267,7 @@ async fn thief(Query(query): Query<HashMap<String, String>>) -> Html<String> {
     let frame = query
         .get("frame")
         .map(|url| format!("<iframe width=300 height=100 src={url}></iframe>"));
-    page(
-        "Thief",
-        &(crate::focus::THIEF.to_owned() + &frame.unwrap_or_default()),
-    )
+    page("Thief", &(THIEF.to_owned() + &frame.unwrap_or_default()))
 }
 
 async fn search(Query(query): Query<HashMap<String, String>>) -> Html<String> {

@@ -1,4 +1,4 @@
-//! Actions on a page, with the events of a real mouse and keyboard: find the element ([`target`]), act on it ([`mouse`],
+//! Actions on a page, with the events of a mouse and a keyboard: find the element ([`target`]), act on it ([`mouse`],
 //! [`keys`], [`fields`]), and say what was done. What changed on the page is the observation's business.
 
 mod fields;
@@ -31,8 +31,14 @@ struct Scrolled {
 }
 
 impl Page {
-    /// Carries out one action and says what was done. `files` are those of an upload, where the browser can read them.
-    pub async fn act(&self, step: &Step, files: &[PathBuf]) -> Result<String, BrowserError> {
+    /// Carries out one action and says what was done. `files` are those of an upload, where the browser can read them;
+    /// `host` is the one that keys may go to, or none if it does not matter.
+    pub async fn act(
+        &self,
+        step: &Step,
+        files: &[PathBuf],
+        host: Option<&str>,
+    ) -> Result<String, BrowserError> {
         if let Some(accept) = step.accept_dialog {
             self.answer_dialogs(DialogAnswer {
                 accept,
@@ -43,7 +49,7 @@ impl Page {
             Some(handle) => Some(self.element(handle)?),
             None => None,
         };
-        let note = self.carry_out(step, element.as_ref(), files).await?;
+        let note = self.carry_out(step, element.as_ref(), files, host).await?;
         let mut text = self.summary(step, element.as_ref());
         if !note.is_empty() {
             text.push_str(&format!(" ({note})"));
@@ -75,10 +81,15 @@ impl Page {
                     quote(&cut(&one_line(&wanted.join(", ")), 60))
                 ));
             }
-            Action::Upload => text.push_str(&format!(
-                " {} to",
-                cut(&one_line(&step.values.join(", ")), 100)
-            )),
+            Action::Upload => {
+                // Whole: the user must see which file leaves the workspace.
+                let files: Vec<String> = step
+                    .values
+                    .iter()
+                    .map(|path| quote(&one_line(path)))
+                    .collect();
+                text.push_str(&format!(" {} to", files.join(", ")));
+            }
             Action::Scroll if element.is_none() => text.push_str(" the page"),
             Action::Highlight | Action::Wait if step.text.is_some() => {
                 let marked = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
@@ -103,17 +114,18 @@ impl Page {
         step: &Step,
         element: Option<&Element>,
         files: &[PathBuf],
+        host: Option<&str>,
     ) -> Result<String, BrowserError> {
         let needed = || element.ok_or_else(|| step.handle().err().unwrap_or(BrowserError::NoPage));
         match step.action {
             Action::Click => self.click(needed()?, step).await?,
-            Action::Type => return self.type_into(needed()?, step).await,
+            Action::Type => return self.type_into(needed()?, step, host).await,
             Action::Press => {
                 let press = KeyPress::parse(step.text()?)?;
                 if let Some(element) = element {
                     let _: bool = self.call_on(element, "focus", json!([])).await?;
                 }
-                self.press(&press).await?;
+                self.press(&press, host).await?;
             }
             Action::Select => return self.select(needed()?, step).await,
             Action::Check => return self.set_checked(needed()?, true).await,

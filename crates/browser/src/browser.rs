@@ -18,6 +18,9 @@ use tokio::task::JoinHandle;
 /// How long the browser may take to start and to open a tab.
 const START_TIME: Duration = Duration::from_secs(20);
 
+/// How long a page may take to end when its tab is closed.
+const CLOSE_TIME: Duration = Duration::from_secs(2);
+
 /// A browser that runs. Clones share it; with the last one it ends.
 #[derive(Clone)]
 pub struct Browser {
@@ -166,6 +169,13 @@ impl Browser {
             .call("Target.closeTarget", json!({ "targetId": target }))
             .await?;
         let gone = |tabs: &Tabs| tabs.tab(id).is_none().then_some(());
+        if self.wait_for(CLOSE_TIME, gone).await.is_ok() {
+            return Ok(());
+        }
+        // The browser waits for the page's scripts, and one of them does not end.
+        if let Ok(page) = self.page(id) {
+            page.end_process().await;
+        }
         self.wait_for(START_TIME, gone).await
     }
 
@@ -210,7 +220,7 @@ impl Browser {
         self.tabs().start_call();
     }
 
-    /// Takes what happened besides what was asked for, each to be told once.
+    /// Takes the notices of what happened besides what was asked for.
     pub fn take_notices(&self) -> Vec<String> {
         self.tabs().notices.take()
     }

@@ -1,7 +1,7 @@
-//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). None waits for anybody: each is answered at once and
-//! told with the next result. A `confirm` or `prompt` is declined unless the call that runs said how to answer.
+//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). lango answers each at once, and the next result carries
+//! a notice. It declines a `confirm` or `prompt` unless the call that runs said how to answer.
 
-use crate::notice::{Notices, shorten};
+use crate::notice::{Notices, quote_short};
 use serde::Deserialize;
 
 /// How a call answers the dialogs that it causes.
@@ -20,7 +20,7 @@ pub(crate) struct Dialogs {
     count: usize,
 }
 
-/// A dialog that opened, as the protocol tells it.
+/// A dialog that opened, as the event has it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Opening {
@@ -56,11 +56,11 @@ impl Dialogs {
             notices.add("the page opened dialogs in a loop, and was stopped");
             return Reaction::EndPage;
         }
-        let message = shorten(&dialog.message);
+        let message = quote_short(&dialog.message);
         let mut text = String::new();
         let accept = match dialog.r#type.as_str() {
             "alert" => {
-                notices.add(format!("the page showed an alert: `{message}`"));
+                notices.add(format!("the page showed an alert: {message}"));
                 true
             }
             "beforeunload" => {
@@ -81,7 +81,7 @@ impl Dialogs {
                 };
                 let done = if accept { "accepted" } else { "declined" };
                 notices.add(format!(
-                    "the page asked (`{kind}`): `{message}`; this was {done}"
+                    "the page asked (`{kind}`): {message}; this was {done}"
                 ));
                 accept
             }
@@ -119,14 +119,14 @@ mod tests {
             text: "suggestion".to_owned(),
         };
         assert_eq!(dialogs.open(&dialog("prompt"), &mut notices), accepted);
-        let told = notices.take();
+        let texts = notices.take();
         assert_eq!(
-            told[0],
-            "the page asked (`confirm`): `Really?`; this was declined"
+            texts[0],
+            r#"the page asked (`confirm`): "Really?"; this was declined"#
         );
         assert_eq!(
-            told[1],
-            "the page asked (`prompt`): `Really?`; this was accepted"
+            texts[1],
+            r#"the page asked (`prompt`): "Really?"; this was accepted"#
         );
     }
 

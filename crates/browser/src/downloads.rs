@@ -1,8 +1,12 @@
-//! Downloads: the browser writes them into its private directory, and lango copies a finished one into the workspace. Only
-//! a call that was allowed to act on the site may cause one; all others are cancelled.
+//! Downloads: the browser writes them into its private directory, and lango copies a finished one into the workspace. A
+//! call that may act on a site permits a few of them, in the tab that it acts on and in tabs that this one opens meanwhile;
+//! lango cancels all others.
 
+use crate::address::host_of;
 use crate::notice::{Notices, shorten};
+use crate::tabs::TabId;
 use lango_core::ToolError;
+use lango_sandbox::protection_of_path;
 use lango_tools::Workspace;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Deserialize;
@@ -10,11 +14,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The largest download in bytes.
 const MOST_BYTES: u64 = 100 << 20;
-/// Downloads at the same time.
+/// Downloads of one call.
+const MOST_OF_CALL: usize = 3;
+/// Downloads at the same time, those of earlier calls included.
 const MOST_DOWNLOADS: usize = 10;
 /// The folder of the workspace that downloads are copied into.
 const FOLDER: &str = "downloads";
@@ -24,24 +31,40 @@ const LONGEST_NAME: usize = 100;
 /// The downloads of a browser.
 #[derive(Debug, Default)]
 pub(crate) struct Downloads {
-    pub(crate) are_allowed: bool,
+    permit: Option<DownloadPermit>,
     /// How many were started so far, those that were cancelled included.
     pub(crate) starts: u64,
-    running: BTreeMap<Arc<str>, String>,
+    running: BTreeMap<Arc<str>, DownloadSource>,
     finished: Vec<FinishedDownload>,
+}
+
+/// Permission of the running call to save downloads.
+#[derive(Debug)]
+struct DownloadPermit {
+    tab: TabId,
+    left: usize,
+}
+
+/// The name of a download and the host that sends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DownloadSource {
+    name: String,
+    host: String,
 }
 
 /// A download that is complete, under the browser's name in its private directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FinishedDownload {
     id: Arc<str>,
-    name: String,
+    source: DownloadSource,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DownloadStart {
+    pub(crate) frame_id: Arc<str>,
     guid: Arc<str>,
+    url: String,
     suggested_filename: String,
 }
 
@@ -61,28 +84,50 @@ pub(crate) enum DownloadReaction {
 }
 
 impl Downloads {
+    /// Permits downloads of a tab until [`Self::forbid`].
+    pub(crate) fn permit(&mut self, tab: TabId) {
+        let left = MOST_OF_CALL;
+        self.permit = Some(DownloadPermit { tab, left });
+    }
+
+    /// Cancels downloads that start from now on.
+    pub(crate) fn forbid(&mut self) {
+        self.permit = None;
+    }
+
+    /// The tab whose downloads are permitted.
+    pub(crate) fn permitted_tab(&self) -> Option<TabId> {
+        self.permit.as_ref().map(|permit| permit.tab)
+    }
+
+    /// Decides about a download that starts; `is_of_call` says whether it is one of the permitted tab.
     pub(crate) fn start(
         &mut self,
         start: DownloadStart,
+        is_of_call: bool,
         notices: &mut Notices,
     ) -> DownloadReaction {
         self.starts += 1;
-        let name = safe_name(&start.suggested_filename);
-        if !self.are_allowed {
-            notices.add(format!(
-                "the download of `{name}` was not saved: it was not asked for; use `browser_navigate` with `download`, or \
-                 click its link with `browser_act`"
-            ));
-            return DownloadReaction::Cancel(start.guid);
-        }
-        if self.running.len() >= MOST_DOWNLOADS {
-            notices.add(format!(
-                "the download of `{name}` was not saved: too many run already"
-            ));
-            return DownloadReaction::Cancel(start.guid);
-        }
-        self.running.insert(start.guid, name);
-        DownloadReaction::Nothing
+        let source = DownloadSource::of(&start);
+        let permit = self.permit.as_mut().filter(|_| is_of_call);
+        let problem = match permit {
+            None => {
+                "no call asked for it; use `browser_navigate` with `download`, or click its link with `browser_act`"
+            }
+            Some(permit) if permit.left == 0 => {
+                "one call saves 3 downloads at most; make another call for it"
+            }
+            Some(_) if self.running.len() >= MOST_DOWNLOADS => {
+                "10 downloads run already; try again later"
+            }
+            Some(permit) => {
+                permit.left -= 1;
+                self.running.insert(start.guid, source);
+                return DownloadReaction::Nothing;
+            }
+        };
+        notices.add(source.refusal(problem));
+        DownloadReaction::Cancel(start.guid)
     }
 
     pub(crate) fn progress(
@@ -90,26 +135,22 @@ impl Downloads {
         progress: DownloadProgress,
         notices: &mut Notices,
     ) -> DownloadReaction {
-        let Some(name) = self.running.get(&progress.guid) else {
+        let Some(source) = self.running.get(&progress.guid) else {
             return DownloadReaction::Nothing;
         };
         if progress.received_bytes > MOST_BYTES as f64 {
-            notices.add(format!(
-                "the download of `{name}` was not saved: it is larger than 100 MiB"
-            ));
+            notices.add(source.refusal("it is larger than 100 MiB"));
             self.running.remove(&progress.guid);
             return DownloadReaction::Cancel(progress.guid);
         }
         match progress.state.as_str() {
             "completed" => {
-                if let Some((id, name)) = self.running.remove_entry(&progress.guid) {
-                    self.finished.push(FinishedDownload { id, name });
+                if let Some((id, source)) = self.running.remove_entry(&progress.guid) {
+                    self.finished.push(FinishedDownload { id, source });
                 }
             }
             "canceled" => {
-                notices.add(format!(
-                    "the download of `{name}` broke off, and was not saved"
-                ));
+                notices.add(source.refusal("the connection broke; try again"));
                 self.running.remove(&progress.guid);
             }
             _ => {}
@@ -117,14 +158,16 @@ impl Downloads {
         DownloadReaction::Nothing
     }
 
-    /// Whether one is under way.
+    /// Whether one is running.
     pub(crate) fn are_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// The names of those that are under way.
-    pub(crate) fn running(&self) -> impl Iterator<Item = &str> {
-        self.running.values().map(String::as_str)
+    /// Adds a notice for each one that is still running.
+    pub(crate) fn note_running(&self, notices: &mut Notices) {
+        for source in self.running.values() {
+            notices.add(format!("{source} is still running; a later call saves it"));
+        }
     }
 
     /// Takes those that are complete.
@@ -133,13 +176,36 @@ impl Downloads {
     }
 }
 
+impl DownloadSource {
+    fn of(start: &DownloadStart) -> Self {
+        let url = start.url.strip_prefix("blob:").unwrap_or(&start.url);
+        Self {
+            name: safe_name(&start.suggested_filename),
+            host: host_of(url).unwrap_or_else(|| "the page itself".to_owned()),
+        }
+    }
+
+    fn refusal(&self, reason: &str) -> String {
+        format!("{self} was not saved: {reason}")
+    }
+}
+
+impl std::fmt::Display for DownloadSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the download of `{}` from `{}`", self.name, self.host)
+    }
+}
+
 impl FinishedDownload {
-    /// Copies it from the browser's directory into the workspace, and removes it there. Says where it is now, or why not.
+    /// Moves it from the browser's directory into the workspace. Returns a notice with its path, or with the reason why not.
     pub(crate) fn save(&self, directory: &OwnedFd, workspace: &Workspace) -> String {
         let saved = self.copy(directory, workspace);
         match saved {
-            Ok((path, size)) => format!("downloaded `{path}` ({size} bytes)"),
-            Err(error) => format!("the download of `{}` was not saved: {error}", self.name),
+            Ok((path, size)) => format!(
+                "downloaded `{path}` ({size} bytes) from `{}`",
+                self.source.host
+            ),
+            Err(error) => self.source.refusal(&error.to_string()),
         }
     }
 
@@ -158,14 +224,15 @@ impl FinishedDownload {
         if !metadata.is_file() || metadata.len() > MOST_BYTES {
             return Err(ToolError::trusted("it is not a file of up to 100 MiB"));
         }
-        let saved = workspace.save_new(FOLDER, &self.name, &mut file.take(MOST_BYTES))?;
+        let saved = workspace.save_new(FOLDER, &self.source.name, &mut file.take(MOST_BYTES))?;
         // The directory goes with the browser anyway.
         let _ = rustix::fs::unlinkat(directory, &*self.id, AtFlags::empty());
         Ok((saved, metadata.len()))
     }
 }
 
-/// A name for a file, whatever the site calls it: one component, no leading dot, nothing that needs quotes.
+/// A name for a file, whatever the site calls it: one component, no leading dot, nothing that needs quotes, and none that
+/// other programs act on.
 pub(crate) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain = |c: char| {
@@ -182,6 +249,8 @@ pub(crate) fn safe_name(name: &str) -> String {
     let cut: String = plain.chars().skip(surplus).collect();
     if cut.is_empty() {
         "download".to_owned()
+    } else if protection_of_path(Path::new(&cut)).is_some() {
+        format!("{cut}.download")
     } else {
         cut
     }
@@ -196,8 +265,10 @@ mod tests {
         assert_eq!(safe_name("report.pdf"), "report.pdf");
         assert_eq!(safe_name("../../.git/config"), "config");
         assert_eq!(safe_name("..\\..\\.bashrc"), "bashrc");
-        assert_eq!(safe_name("\u{202e}a\n;b.txt"), "_a _b.txt");
+        assert_eq!(safe_name("\u{202e}a\n;b.txt"), "a _b.txt");
         assert_eq!(safe_name("..."), "download");
+        assert_eq!(safe_name("AGENTS.md"), "AGENTS.md.download");
+        assert_eq!(safe_name("x.code-workspace"), "x.code-workspace.download");
         let long = safe_name(&format!("{}.zip", "a".repeat(250)));
         assert!(long.chars().count() <= LONGEST_NAME && long.ends_with(".zip"));
     }
@@ -206,14 +277,22 @@ mod tests {
     fn a_download_that_was_not_asked_for_is_cancelled() {
         let (mut downloads, mut notices) = (Downloads::default(), Notices::default());
         let start = || DownloadStart {
+            frame_id: "f".into(),
             guid: "a-1".into(),
+            url: "blob:http://a.test/1".to_owned(),
             suggested_filename: "x.zip".to_owned(),
         };
-        let cancelled = downloads.start(start(), &mut notices);
+        let cancelled = downloads.start(start(), true, &mut notices);
         assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
-        assert!(notices.take()[0].contains("was not saved"));
-        downloads.are_allowed = true;
-        let started = downloads.start(start(), &mut notices);
+        let notice = &notices.take()[0];
+        assert!(
+            notice.starts_with("the download of `x.zip` from `a.test` was not saved"),
+            "{notice}"
+        );
+        downloads.permit(TabId::default());
+        let cancelled = downloads.start(start(), false, &mut notices);
+        assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
+        let started = downloads.start(start(), true, &mut notices);
         assert_eq!(started, DownloadReaction::Nothing);
         let done = DownloadProgress {
             guid: "a-1".into(),

@@ -1,6 +1,6 @@
-//! Why the browser did not do what was asked, in words for the model and the user.
+//! Errors of the browser, with texts for the model and the user.
 
-/// An error of the browser. The variants part what a caller can do about it.
+/// An error of the browser. Its variants differ in what a caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrowserError {
     /// The browser's process is gone.
@@ -13,7 +13,8 @@ pub enum BrowserError {
     PageCrashed,
     /// The browser did not answer.
     #[error(
-        "the page did not react to `{method}` within {seconds} s; navigate elsewhere or try again"
+        "the page did not answer `{method}` within {seconds} s; a script may keep it busy; open another page with \
+         `browser_navigate`, or close its tab with `browser_tabs`"
     )]
     TimedOut {
         /// The method of the protocol.
@@ -21,6 +22,9 @@ pub enum BrowserError {
         /// The time limit in seconds.
         seconds: u64,
     },
+    /// The document, frame or element that a call was about is gone.
+    #[error("the page changed meanwhile; call `browser_observe` to see what it shows now")]
+    PageChanged,
     /// The browser refused a call.
     #[error("the browser refused `{method}`: {message}")]
     Protocol {
@@ -73,6 +77,14 @@ pub enum BrowserError {
         "the steps act on the pages of different sites; make one call for the elements of each frame"
     )]
     SeveralSites,
+    /// The focus is in a frame of another site than the one that the call may contact.
+    #[error(
+        "the focus went to a frame of `{host}`, and no key was pressed; observe the page and call again"
+    )]
+    FocusMoved {
+        /// The host of that frame; empty if it has none.
+        host: String,
+    },
     /// The page has no host that could be asked about.
     #[error("the page belongs to no site; open one with `browser_navigate`")]
     NoSite,

@@ -122,7 +122,7 @@ fn read(html: &str, url: &str, options: &ExtractOptions, has_scope: bool) -> Ext
     let readable = markdown(html, url);
     let mut text = String::new();
     if let Some(date) = &readable.date {
-        text.push_str(&format!("[published {}]\n", one_line(date)));
+        text.push_str(&format!("Published: {}\n", one_line(date)));
     }
     text.push_str(&readable.markdown);
     Extract {

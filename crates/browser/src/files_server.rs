@@ -1,5 +1,6 @@
 //! The server behind the browser's second listener: files of the workspace under `http://workspace.localhost/`, and nothing
-//! else. Pages that were opened from there have no other network.
+//! else. Pages that were opened from there have no other network. It answers only while such a page is open: a browser
+//! whose own process a web page has taken over reaches the listener too.
 
 mod media_type;
 
@@ -32,21 +33,31 @@ const HEADER_TIME: Duration = Duration::from_secs(60);
 
 type Reply = Response<Full<Bytes>>;
 
+/// Whether a page of the workspace is open.
+type IsOpen = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// A server that runs. Dropping it ends it with all its connections.
 #[derive(Debug)]
 pub(crate) struct FilesServer(JoinHandle<()>);
 
 struct Files {
     workspace: Workspace,
+    is_open: IsOpen,
     reading: Semaphore,
 }
 
 impl FilesServer {
-    pub(crate) fn serve(listener: std::net::TcpListener, workspace: Workspace) -> io::Result<Self> {
+    /// Serves a workspace as long as `is_open` says that a page of it is open.
+    pub(crate) fn serve(
+        listener: std::net::TcpListener,
+        workspace: Workspace,
+        is_open: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let files = Files {
             workspace,
+            is_open: Box::new(is_open),
             reading: Semaphore::new(MOST_FILES),
         };
         Ok(Self(tokio::spawn(accept(listener, Arc::new(files)))))
@@ -94,6 +105,9 @@ async fn serve_connection(stream: TcpStream, files: Arc<Files>) {
 
 impl Files {
     async fn answer(self: Arc<Self>, request: &Request<Incoming>) -> Reply {
+        if !(self.is_open)() {
+            return reply(StatusCode::FORBIDDEN, "no page of the workspace is open");
+        }
         let uri = request.uri();
         if uri.host() != Some(FILES_HOST) || uri.port_u16().is_some_and(|port| port != 80) {
             let text = "pages of the workspace reach nothing but files of the workspace";
@@ -122,11 +136,11 @@ impl Files {
         let relative = path.trim_start_matches('/');
         let name = if relative.is_empty() { "." } else { relative };
         match self.workspace.open_entry(name) {
-            Ok(WorkspaceEntry::File { file, size }) => read_file(name, file, size),
+            Ok(WorkspaceEntry::File { file, size, .. }) => read_file(name, file, size),
             Ok(WorkspaceEntry::Folder) if path.ends_with('/') => {
                 let index = format!("{name}/index.html");
                 match self.workspace.open_entry(&index) {
-                    Ok(WorkspaceEntry::File { file, size }) => read_file(&index, file, size),
+                    Ok(WorkspaceEntry::File { file, size, .. }) => read_file(&index, file, size),
                     Ok(WorkspaceEntry::Folder) | Err(_) => {
                         reply(StatusCode::NOT_FOUND, "this folder has no index.html")
                     }
@@ -201,6 +215,7 @@ mod tests {
     use super::*;
     use lango_sandbox::Policy;
     use std::net::{Ipv4Addr, SocketAddr};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     async fn ask(address: SocketAddr, line: &str) -> String {
@@ -222,7 +237,13 @@ mod tests {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let workspace = Workspace::open(policy).unwrap();
-        let _server = FilesServer::serve(listener, workspace).unwrap();
+        let is_open = Arc::new(AtomicBool::new(false));
+        let open = Arc::clone(&is_open);
+        let open = move || open.load(Ordering::Relaxed);
+        let _server = FilesServer::serve(listener, workspace, open).unwrap();
+        let refused = ask(address, "GET http://workspace.localhost/a.html").await;
+        assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+        is_open.store(true, Ordering::Relaxed);
         let file = ask(address, "GET http://workspace.localhost/a.html").await;
         assert!(
             file.starts_with("HTTP/1.1 200") && file.contains("text/html"),

@@ -3,7 +3,7 @@
 //! its document.
 
 use crate::BrowserError;
-use crate::observe::Shown;
+use crate::observe::ShownLines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct Handles {
     elements: HashMap<String, Element>,
     by_node: HashMap<NodeKey, String>,
     /// What was shown of the document.
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShownLines,
 }
 
 impl Handles {

@@ -8,13 +8,16 @@ mod process;
 
 pub use find::{BrowserProgram, NoBrowser, find_browser};
 pub(crate) use private::PrivateDirectory;
+pub use private::remove_abandoned_directories;
 
 use crate::files_server::FilesServer;
 use crate::{Browser, BrowserError, ContextProxies};
+use flags::OwnSandbox;
 use lango_core::error_chain;
 use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
 use lango_sandbox::{
-    Command, FILES_PORT, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy, Profile, Stdin,
+    Command, FILES_PORT, LaunchError, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy,
+    Profile, Stdin,
 };
 use lango_tools::Workspace;
 use std::path::PathBuf;
@@ -45,6 +48,7 @@ pub struct BrowserLauncher {
 #[derive(Debug)]
 pub(crate) struct StartedBrowser {
     pub(crate) browser: Browser,
+    _files: FilesServer,
     pub(crate) proxy: ProxyHandle,
     pub(crate) private: Arc<PrivateDirectory>,
 }
@@ -61,9 +65,14 @@ impl BrowserLauncher {
     async fn start_unlimited(&self, budget: Budget) -> Result<StartedBrowser, BrowserError> {
         let private = PrivateDirectory::create(&self.directory).map_err(not_started)?;
         let private = Arc::new(private);
+        let own_sandbox = match self.sandbox.check_nesting().await {
+            Ok(()) => OwnSandbox::On,
+            Err(LaunchError::NoNesting { .. }) => OwnSandbox::Off,
+            Err(error) => return Err(not_started(error_chain(&error))),
+        };
         let mut child = self
             .sandbox
-            .spawn(&self.policy(&private), self.command(&private))
+            .spawn(&self.policy(&private), self.command(&private, own_sandbox))
             .map_err(|error| not_started(error_chain(&error)))?;
         let listeners = child.listeners().await;
         let listeners = listeners.map_err(|error| not_started(error_chain(&error)))?;
@@ -73,21 +82,27 @@ impl BrowserLauncher {
         };
         let proxy = Proxy::serve(listeners.proxy, self.egress.clone(), options);
         let proxy = proxy.map_err(not_started)?;
-        let files = FilesServer::serve(listeners.files, self.workspace.clone());
-        let files = files.map_err(not_started)?;
         let (service, reader, writer) = process::follow(child, Arc::clone(&private))?;
         let proxies = ContextProxies {
             web: &format!("http://127.0.0.1:{PROXY_PORT}"),
             files: &format!("http://127.0.0.1:{FILES_PORT}"),
         };
-        let attached = Browser::attach(reader, writer, proxies, (service.clone(), files)).await;
+        let attached = Browser::attach(reader, writer, proxies, service.clone()).await;
         let browser = match attached {
             Ok(browser) => browser,
             Err(error) => return Err(not_started(process::explain(&service, error).await)),
         };
         browser.set_downloads(&private.downloads()).await?;
+        let shared = Arc::downgrade(&browser.shared);
+        let is_open = move || {
+            let shared = shared.upgrade();
+            shared.is_some_and(|shared| shared.tabs().has_workspace_page())
+        };
+        let files = FilesServer::serve(listeners.files, self.workspace.clone(), is_open);
+        let files = files.map_err(not_started)?;
         Ok(StartedBrowser {
             browser,
+            _files: files,
             proxy,
             private,
         })
@@ -101,10 +116,10 @@ impl BrowserLauncher {
         policy
     }
 
-    fn command(&self, private: &PrivateDirectory) -> Command {
+    fn command(&self, private: &PrivateDirectory, own_sandbox: OwnSandbox) -> Command {
         let mut argv = vec!["sh".into(), "-c".into(), PIPE_SCRIPT.into()];
         argv.push(self.program.path().into());
-        argv.extend(flags::flags(&private.profile()));
+        argv.extend(flags::flags(&private.profile(), own_sandbox));
         let mut command = Command::new(argv, private.path().to_owned());
         command.env = flags::environment(private.path());
         command.stdin = Stdin::Piped;

@@ -34,7 +34,9 @@ pub use error::BrowserError;
 pub use extract::{Extract, ExtractFormat, ExtractOptions, ExtractedPart};
 pub use geometry::Area;
 pub use handles::{Element, Handles};
-pub use launch::{BrowserLauncher, BrowserProgram, NoBrowser, find_browser};
+pub use launch::{
+    BrowserLauncher, BrowserProgram, NoBrowser, find_browser, remove_abandoned_directories,
+};
 pub use observe::{DEFAULT_TOKENS, MOST_TOKENS, Observation, ObserveOptions, ObservedExtent};
 pub use page::{Frame, Page};
 pub use sessions::{BrowserSetup, Sessions};

@@ -1,12 +1,17 @@
-//! What happened in a browser besides what a call asked for: dialogs, popups, downloads, errors of scripts. Each is told
-//! once, with the result of the next call; many of a kind become one line with a count.
+//! Notices of what happened in a browser besides what a call asked for: dialogs, popups, downloads, errors of scripts. The
+//! result of the next call carries each once; many of a kind become one line with a count.
+//!
+//! A notice is a line in brackets at the end of a result. Texts of pages stand in it in quotes ([`quote`]), and no line of a
+//! page starts with a bracket ([`escape_notices`]), so that a page cannot write one.
 
-/// The most notices that wait to be told.
+use crate::observe::{cut, is_unseen, one_line, quote};
+
+/// The most notices that wait for a result.
 const MOST: usize = 20;
-/// The longest text of a notice, in characters.
+/// The longest text of a page in a notice, in bytes.
 const LONGEST: usize = 300;
 
-/// Notices that were not told yet.
+/// Notices that no result has carried yet.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     lines: Vec<Line>,
@@ -22,7 +27,7 @@ struct Line {
 impl Notices {
     /// Adds one; the same again only raises its count.
     pub(crate) fn add(&mut self, text: impl AsRef<str>) {
-        let text = shorten(text.as_ref());
+        let text = one_line(text.as_ref());
         if let Some(line) = self.lines.iter_mut().find(|line| line.text == text) {
             line.count += 1;
         } else if self.lines.len() < MOST {
@@ -35,7 +40,7 @@ impl Notices {
     /// Takes them all.
     pub(crate) fn take(&mut self) -> Vec<String> {
         let Self { lines, left_out } = std::mem::take(self);
-        let mut told: Vec<String> = lines
+        let mut texts: Vec<String> = lines
             .into_iter()
             .map(|Line { text, count }| match count {
                 1 => text,
@@ -43,23 +48,45 @@ impl Notices {
             })
             .collect();
         if left_out > 0 {
-            told.push(format!("{left_out} more of such are not shown"));
+            texts.push(format!("{left_out} more of such are not shown"));
         }
-        told
+        texts
     }
 }
 
-/// A text of a page on one line, without control characters, cut to a length that can be read.
+/// A text of a page on one line, without characters that are not seen, cut to a length that can be read.
 pub(crate) fn shorten(text: &str) -> String {
-    let mut line = String::new();
-    for (index, c) in text.chars().enumerate() {
-        if index == LONGEST {
-            line.push('…');
-            break;
+    cut(&one_line(text), LONGEST)
+}
+
+/// The same in quotes, for a text in a notice.
+pub(crate) fn quote_short(text: &str) -> String {
+    quote(&shorten(text))
+}
+
+/// Marks every line of a page's text that could be taken for a notice with a backslash before its bracket. Links of
+/// Markdown stay.
+pub(crate) fn escape_notices(text: &str) -> String {
+    let is_break = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let mut escaped = String::with_capacity(text.len());
+    for line in text.split_inclusive(is_break) {
+        let start = line.find(|c: char| !c.is_whitespace() && !is_unseen(c));
+        let (before, rest) = line.split_at(start.unwrap_or(line.len()));
+        escaped.push_str(before);
+        let is_link = rest
+            .split_once(']')
+            .is_some_and(|(_, after)| after.starts_with('('));
+        if rest.starts_with('[') && !is_link {
+            escaped.push('\\');
         }
-        line.push(if c.is_control() { ' ' } else { c });
+        escaped.push_str(rest);
     }
-    line
+    escaped
 }
 
 #[cfg(test)]
@@ -75,10 +102,19 @@ mod tests {
         for index in 0..100 {
             notices.add(format!("popup {index}"));
         }
-        let told = notices.take();
-        assert_eq!(told[0], "an alert said `a b` (3 times)");
-        assert_eq!(told.len(), MOST + 1);
-        assert_eq!(told[MOST], "81 more of such are not shown");
+        let taken = notices.take();
+        assert_eq!(taken[0], "an alert said `a b` (3 times)");
+        assert_eq!(taken.len(), MOST + 1);
+        assert_eq!(taken[MOST], "81 more of such are not shown");
         assert!(notices.take().is_empty());
+    }
+    #[test]
+    fn a_line_of_a_page_does_not_start_like_a_notice() {
+        let page = "a [b]\n[downloaded `x`]\n \u{200b}[end\u{2028}[end]\r[x](http://a/) [y]\n[a] [x](http://a/)";
+        assert_eq!(
+            escape_notices(page),
+            "a [b]\n\\[downloaded `x`]\n \u{200b}\\[end\u{2028}\\[end]\r[x](http://a/) [y]\n\\[a] [x](http://a/)"
+        );
+        assert_eq!(quote_short("a\"]\n[b\u{202e}\u{200b}"), r#""a\"] [b""#);
     }
 }

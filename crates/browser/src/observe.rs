@@ -20,8 +20,8 @@ mod semantics;
 mod snapshot;
 mod tokens;
 
-pub(crate) use changes::Shown;
-pub(crate) use print::{cut, one_line, quote};
+pub(crate) use changes::ShownLines;
+pub(crate) use print::{cut, is_unseen, one_line, quote};
 pub(crate) use report::source_line;
 pub(crate) use scene::{Scene, SceneKind};
 

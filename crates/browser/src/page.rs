@@ -13,7 +13,9 @@ use std::time::Duration;
 
 /// How long the script of an evaluation may run.
 const SCRIPT_TIME: Duration = Duration::from_secs(10);
-/// A page that does not answer for so long hangs.
+/// How long a page may take to answer before a call gives up: it may be at work on something large.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// A frame that does not answer for so long is left out, and a page that is left anyway is ended.
 const RESPONSE_TIME: Duration = Duration::from_secs(3);
 /// The name of the world that lango's own scripts run in: they see the document, and nothing that the page's scripts
 /// changed.
@@ -184,7 +186,7 @@ impl Page {
             ready.collect::<Vec<_>>()
         });
         let mut frames = Vec::new();
-        add_frames(&mut frames, &self.session, None).await?;
+        add_frames(&mut frames, ANSWER_TIME, &self.session, None).await?;
         let mut waiting = inner.unwrap_or_default();
         // A frame comes after its parent: in each pass those whose parent is known.
         while frames.len() < Self::MOST_FRAMES {
@@ -200,9 +202,14 @@ impl Page {
             };
             let (session, frame) = waiting.swap_remove(next);
             let session = self.browser.session(&session);
-            match add_frames(&mut frames, &session, frame.parent).await {
+            match add_frames(&mut frames, RESPONSE_TIME, &session, frame.parent).await {
                 // A frame that is gone meanwhile, or hangs, is left out.
-                Ok(()) | Err(BrowserError::Protocol { .. } | BrowserError::TimedOut { .. }) => {}
+                Ok(())
+                | Err(
+                    BrowserError::PageChanged
+                    | BrowserError::Protocol { .. }
+                    | BrowserError::TimedOut { .. },
+                ) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -258,8 +265,8 @@ impl Page {
         self.change(|tab| tab.dialogs.answer = Some(answer));
     }
 
-    /// The node of the file input whose chooser the page opened since the last time this was asked.
-    pub fn take_file_chooser(&self) -> Option<i64> {
+    /// Takes the frame and the node of the file input whose chooser the page opened last.
+    pub(crate) fn take_file_chooser(&self) -> Option<(Arc<str>, i64)> {
         self.change(|tab| tab.file_chooser.take()).flatten()
     }
 
@@ -308,7 +315,7 @@ impl Page {
         if self.is_crashed() {
             return;
         }
-        // There is no reply: the event tells.
+        // There is no reply, only an event.
         let _: Result<Value, _> = self
             .session
             .call_within(RESPONSE_TIME, "Page.crash", json!({}))
@@ -338,10 +345,13 @@ impl Page {
 
 async fn add_frames(
     frames: &mut Vec<Frame>,
+    limit: Duration,
     session: &CdpSession,
     parent: Option<Arc<str>>,
 ) -> Result<(), BrowserError> {
-    let tree: FrameTreeReply = session.call("Page.getFrameTree", json!({})).await?;
+    let tree: FrameTreeReply = session
+        .call_within(limit, "Page.getFrameTree", json!({}))
+        .await?;
     let mut waiting = vec![(parent, tree.frame_tree)];
     while let (Some((parent, tree)), true) = (waiting.pop(), frames.len() < Page::MOST_FRAMES) {
         let id = Arc::clone(&tree.frame.id);

@@ -2,7 +2,7 @@
 
 mod visit;
 
-pub(crate) use visit::Visit;
+pub(crate) use visit::{Visit, describe_refusal};
 
 use crate::launch::{BrowserLauncher, StartedBrowser};
 use crate::{Browser, BrowserError};

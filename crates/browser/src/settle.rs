@@ -94,7 +94,11 @@ impl Page {
             .await;
         match evaluation {
             Ok(value) => Ok(value.as_bool() == Some(true)),
-            Err(BrowserError::Protocol { .. } | BrowserError::TimedOut { .. }) => {
+            Err(
+                BrowserError::PageChanged
+                | BrowserError::Protocol { .. }
+                | BrowserError::TimedOut { .. },
+            ) => {
                 // The document went away while it was watched. The next look finds the new one.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 Ok(false)

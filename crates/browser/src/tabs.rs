@@ -18,6 +18,7 @@ pub(crate) const MOST_TABS: usize = 10;
 
 /// The name of a tab: `t1`, `t2`, … in the order in which they opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(test, derive(Default))]
 pub struct TabId(u32);
 
 impl std::fmt::Display for TabId {
@@ -125,13 +126,29 @@ impl Tabs {
         }
     }
 
-    /// Starts a call: no answer to dialogs is set, none from before counts, and downloads are
-    /// not allowed.
+    /// Starts a call: no answer to dialogs is set, none from before counts, and no download is permitted.
     pub(crate) fn start_call(&mut self) {
-        self.downloads.are_allowed = false;
+        self.downloads.forbid();
         for tab in self.tabs.values_mut() {
             tab.dialogs.start_call();
+            tab.opener = None;
         }
+    }
+
+    /// Whether a page of the workspace is open.
+    pub(crate) fn has_workspace_page(&self) -> bool {
+        let mut tabs = self.tabs.values();
+        tabs.any(|tab| tab.context == ContextKind::Workspace)
+    }
+
+    /// Whether a frame is in the tab whose downloads are permitted, or in one that this tab opened during the call.
+    fn may_download(&self, frame: &str) -> bool {
+        let Some(permitted) = self.downloads.permitted_tab() else {
+            return false;
+        };
+        let mut tabs = self.tabs.iter();
+        let holder = tabs.find(|(_, tab)| tab.has_frame(frame));
+        holder.is_some_and(|(id, tab)| *id == permitted || tab.opener == Some(permitted))
     }
 
     /// The tab to which a session belongs, its own or that of one of its frames.

@@ -39,11 +39,11 @@ impl From<BrowserError> for ToolError {
 pub(crate) async fn describe_page(page: &Page) -> String {
     // A page that lets no script run has no title.
     let title = page.title().await.unwrap_or_default();
-    let title = crate::notice::shorten(title.trim());
+    let title = crate::notice::shorten(&title);
     let url = crate::notice::shorten(&page.url());
     let mut line = match title.is_empty() {
         true => url,
-        false => format!("{url} — {title}"),
+        false => format!("{url} {}", crate::observe::quote(&title)),
     };
     if let Some(status) = page.status().filter(|status| *status >= 400) {
         line.push_str(&format!(" (HTTP status {status})"));

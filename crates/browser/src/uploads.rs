@@ -1,10 +1,14 @@
-//! Uploads: a file of the workspace is copied into the browser's private directory, which is all that the browser can
-//! read, and given to the page from there.
+//! Uploads: lango copies a file of the workspace into the browser's private directory, which is all that the browser can
+//! read, and gives it to the page from there. The user is asked about sensitive files each time ([`SensitiveFiles`]).
 
 use crate::downloads::safe_name;
-use lango_core::ToolError;
+use crate::observe::{one_line, quote};
+use crate::{Action, Step};
+use lango_core::{GuardedTarget, ToolError};
+use lango_sandbox::protection_of_path;
 use lango_tools::{Workspace, WorkspaceEntry};
 use rustix::fs::{Mode, OFlags};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
@@ -14,15 +18,101 @@ use std::path::{Path, PathBuf};
 /// The largest upload in bytes.
 const MOST_BYTES: u64 = 100 << 20;
 
-/// Copies a file, under its own name in a folder of its own, and says where it is below the directory. The browser may be
-/// taken over by a page and rename what is there: everything is created relative to open handles.
+/// Endings of files that hold keys.
+const KEY_ENDINGS: [&str; 10] = [
+    "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "ovpn",
+];
+/// Parts of names of files that hold secrets, in lower case.
+const SECRET_PARTS: [&str; 8] = [
+    "secret",
+    "credential",
+    "password",
+    "passwd",
+    "token",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+];
+
+/// Those of the files of a call that the user is asked about each time, by their paths without links.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SensitiveFiles(Vec<PathBuf>);
+
+impl SensitiveFiles {
+    /// Finds them among the files that steps upload. A file that cannot be opened fails its step later.
+    pub(crate) fn find(workspace: &Workspace, steps: &[Step]) -> Self {
+        let uploads = steps.iter().filter(|step| step.action == Action::Upload);
+        let mut found = Vec::new();
+        for path in uploads.flat_map(|step| &step.values) {
+            if let Ok(WorkspaceEntry::File { path, .. }) = workspace.open_entry(path)
+                && is_sensitive(&path)
+                && !found.contains(&path)
+            {
+                found.push(path);
+            }
+        }
+        Self(found)
+    }
+
+    /// What the user is asked about.
+    pub(crate) fn target(&self, host: &str) -> Option<GuardedTarget> {
+        let first = self.0.first()?;
+        let names: Vec<String> = self.0.iter().map(|path| quote_path(path)).collect();
+        let reason = format!(
+            "{} would be uploaded to `{host}`, and may hold secrets",
+            names.join(", ")
+        );
+        Some(GuardedTarget {
+            path: first.to_string_lossy().into(),
+            reason: reason.into(),
+        })
+    }
+
+    fn expect(&self, path: &Path) -> Result<(), ToolError> {
+        if !is_sensitive(path) || self.0.iter().any(|known| known == path) {
+            return Ok(());
+        }
+        let path = quote_path(path);
+        Err(ToolError::new(format!(
+            "{path} is not uploaded: it may hold secrets, and the user was not asked about it; call again"
+        )))
+    }
+}
+
+/// Whether a file is hidden, other programs act on it, or its name says that it holds keys or secrets.
+fn is_sensitive(path: &Path) -> bool {
+    let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+    let name = path.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().to_ascii_lowercase();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    path.iter().any(is_hidden)
+        || protection_of_path(path).is_some()
+        || KEY_ENDINGS.contains(&ending)
+        || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+fn quote_path(path: &Path) -> String {
+    quote(&one_line(&path.to_string_lossy()))
+}
+
+/// Copies a file, under its own name in a folder of its own, and returns its path below the directory. A page that has
+/// taken over the browser may rename what is there: everything is created relative to open handles.
 pub(crate) fn stage(
     workspace: &Workspace,
     path: &str,
     directory: &OwnedFd,
+    sensitive: &SensitiveFiles,
 ) -> Result<PathBuf, ToolError> {
     let (file, size) = match workspace.open_entry(path)? {
-        WorkspaceEntry::File { file, size } => (file, size),
+        WorkspaceEntry::File {
+            file,
+            size,
+            path: own_path,
+        } => {
+            // The path may lead to another file since the user was asked.
+            sensitive.expect(&own_path)?;
+            (file, size)
+        }
         WorkspaceEntry::Folder => {
             let text = format!("`{path}` is a folder; only files can be uploaded");
             return Err(ToolError::new(text));
@@ -65,9 +155,30 @@ mod tests {
         std::fs::write(workspace.path().join("a.txt"), "a").unwrap();
         let policy = lango_sandbox::Policy::of(workspace.path().canonicalize().unwrap());
         let workspace = lango_tools::Workspace::open(policy).unwrap();
-        let staged = super::stage(&workspace, "a.txt", &private.uploads_handle()).unwrap();
+        let staged = super::stage(
+            &workspace,
+            "a.txt",
+            &private.uploads_handle(),
+            &super::SensitiveFiles::default(),
+        )
+        .unwrap();
         assert_eq!(outside.path().read_dir().unwrap().count(), 0);
         let moved = private.uploads().with_extension("moved").join(staged);
         assert_eq!(std::fs::read_to_string(moved).unwrap(), "a");
+    }
+    #[test]
+    fn hidden_protected_and_secret_files_are_sensitive() {
+        let is_sensitive = |path: &str| super::is_sensitive(path.as_ref());
+        for path in [
+            ".env",
+            "a/.ssh/id_rsa",
+            ".git/config",
+            "lango.toml",
+            "keys/Server.PEM",
+            "aws_credentials.csv",
+        ] {
+            assert!(is_sensitive(path), "{path}");
+        }
+        assert!(!is_sensitive("report.pdf") && !is_sensitive("photos/cat.png"));
     }
 }

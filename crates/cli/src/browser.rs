@@ -4,10 +4,11 @@ use crate::config::{BrowserSettings, BrowserUse, Paths, SearchSettings};
 use crate::exit::{Exit, Failure};
 use lango_browser::{
     BrowserLauncher, BrowserProgram, BrowserSetup, Sessions, browser_tools, find_browser,
+    remove_abandoned_directories,
 };
 use lango_core::Tool;
 use lango_net::{Egress, SeenLinks, Url};
-use lango_sandbox::{Launcher, Strength};
+use lango_sandbox::{LaunchError, Launcher, Strength};
 use lango_tools::Workspace;
 use lango_web::ProviderKind;
 use std::ffi::OsStr;
@@ -53,9 +54,11 @@ pub struct Parts<'a> {
     pub workspace: &'a Workspace,
 }
 
-/// Finds the browser and makes its tools; nothing is started.
+/// Finds the browser and makes its tools; starts nothing. Removes what browsers of killed processes left behind.
 pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
     let settings = parts.settings;
+    // Also without a browser now: a lango that was killed may have had one.
+    remove_abandoned_directories(&parts.paths.browsers());
     let search_url = search_url(settings, parts.search)?;
     if settings.enabled == BrowserUse::Never {
         return Ok((Vec::new(), BrowserStatus::Disabled));
@@ -123,9 +126,18 @@ impl BrowserStatus {
     }
 
     /// Describes it in a line for `lango doctor`.
-    pub fn describe(&self) -> String {
+    pub async fn describe(&self, launcher: &Launcher) -> String {
         match self {
-            Self::Ready(program) => program.path().display().to_string(),
+            Self::Ready(program) => {
+                let path = program.path().display();
+                match launcher.check_nesting().await {
+                    Ok(()) => path.to_string(),
+                    Err(LaunchError::NoNesting { why }) => format!(
+                        "{path}\nChromium's own sandbox cannot start here ({why}); lango's sandbox alone contains it"
+                    ),
+                    Err(error) => format!("{path}\nit cannot start: {error}"),
+                }
+            }
             Self::Disabled => format!("none: {DISABLED}"),
             Self::Absent(reason) => format!("none: {reason}"),
         }

@@ -55,7 +55,8 @@ pub enum Extent {
 /// What a call would touch that its arguments do not say. It is stored with the request for approval and with the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Something that the call changes and that other programs act on. Such a call is asked for every time.
+    /// Something that the call changes and that other programs act on, or a sensitive file that it sends to a site. The user
+    /// is asked about such a call every time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<GuardedTarget>,
     /// The SHA-256 of the content that the call would run, in hexadecimal digits. An approval holds for that content.
@@ -82,7 +83,8 @@ pub struct SiteAccess {
     pub summary: Text,
 }
 
-/// Something that other programs act on: settings of an editor, instructions of another agent, a git directory.
+/// Something that other programs act on (settings of an editor, instructions of another agent, a git directory), or a file
+/// that may hold secrets and leaves the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardedTarget {
     /// Its path without links, relative to the workspace if it lies there.

@@ -42,6 +42,62 @@ Object.assign(lango, {
         return element.matches(':focus-within');
     },
 
+    // Types keys into whatever has the focus in the element's own document, one task each, from number `start` on, for
+    // three seconds at most. Check, events and insertion of a key are one task in that document: no script can move the
+    // focus in between, and nothing reaches another frame. The events of the keys are the only ones that a page could tell
+    // from those of a keyboard.
+    async typeKeys(keys, start, isField) {
+        const deadline = performance.now() + 3000;
+        for (let at = start; at < keys.length; at++) {
+            const problem = lango.focusProblem(this, isField);
+            if (problem || performance.now() > deadline) return { typed: at, problem };
+            lango.typeKey(this, keys[at]);
+            if (at + 1 < keys.length) await new Promise(resolve => setTimeout(resolve));
+        }
+        return { typed: keys.length, problem: null };
+    },
+
+    typeKey(element, [key, code, keyCode]) {
+        const send = (type, codes) => lango.focused(element).dispatchEvent(new KeyboardEvent(type, {
+            key, code, ...codes, view: window, bubbles: true, cancelable: true, composed: true,
+        }));
+        const letter = key.codePointAt(0);
+        if (send('keydown', { keyCode }) && send('keypress', { keyCode: letter, charCode: letter })) lango.insert(element, key);
+        send('keyup', { keyCode });
+    },
+
+    // Enters a text as a whole, or deletes what is selected if it is empty.
+    typeText(text, isField) {
+        const problem = lango.focusProblem(this, isField);
+        if (!problem) lango.insert(this, text);
+        return { typed: problem ? 0 : 1, problem };
+    },
+
+    insert(element, text) {
+        const target = lango.focused(element);
+        const isField = ['input', 'textarea'].includes(target.localName) && !target.readOnly && !target.disabled;
+        if (!isField && !target.isContentEditable) return;
+        const inputType = text ? 'insertText' : 'deleteContentForward';
+        const init = { inputType, data: text || null, bubbles: true, cancelable: true, composed: true };
+        if (!target.dispatchEvent(new InputEvent('beforeinput', init))) return;
+        document.execCommand(text ? 'insertText' : 'forwardDelete', false, text);
+    },
+
+    // What has the focus in the document of an element: its body if nothing has.
+    focused(element) {
+        const root = element.isConnected ? element.getRootNode() : document;
+        let focused = root.activeElement ?? document.activeElement ?? document.body ?? document.documentElement;
+        while (focused.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+        return focused;
+    },
+
+    focusProblem(element, isField) {
+        const focused = lango.focused(element);
+        if (['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(focused.localName)) return 'frame';
+        const isNothing = focused === document.body || focused === document.documentElement;
+        return isField && isNothing && !focused.isContentEditable ? 'nothing' : null;
+    },
+
     // Sets the value of a field that is not typed into, such as a date, the way its own picker does.
     setValue(value) {
         const before = this.value;

@@ -1,4 +1,7 @@
 //! Fields of forms: typing, choosing, checking, giving files.
+//!
+//! Text is typed inside of the element's own document, and not as keys of the browser: the browser gives a key to whatever
+//! has the focus when it arrives, and a page can move the focus to a frame of another site between two keys.
 
 use super::keys::KeyPress;
 use super::mouse::{Click, MouseButton};
@@ -13,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Texts up to this many characters are typed key by key; longer ones are entered at once.
 const MOST_KEYS: usize = 200;
+/// How long typing may take.
+const TYPING_TIME: Duration = Duration::from_secs(30);
 /// How long a list may take to open, and a page to ask for files.
 const OPEN_TIME: Duration = Duration::from_secs(2);
 /// A plain click.
@@ -33,6 +38,13 @@ struct Field {
     is_read_only: bool,
 }
 
+/// How far typing came, and what stopped it.
+#[derive(Deserialize)]
+struct Typing {
+    typed: usize,
+    problem: Option<String>,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Choice {
@@ -50,6 +62,7 @@ impl Page {
         &self,
         element: &Element,
         step: &Step,
+        host: Option<&str>,
     ) -> Result<String, BrowserError> {
         let text = step.text()?;
         let field: Field = self.call_on(element, "field", json!([])).await?;
@@ -62,7 +75,7 @@ impl Page {
                 // Some widgets take keys without being fields.
                 let point = self.point_at(element, None).await?;
                 self.click_at(point, LEFT_CLICK).await?;
-                self.enter(text).await?;
+                self.enter(element, text, false).await?;
                 return Ok(String::new());
             }
             _ => return Err(self.unsuitable(element, "is not a text field")),
@@ -78,10 +91,9 @@ impl Page {
         if !has_focus {
             return Err(self.unsuitable(element, "does not take the focus"));
         }
-        if text.is_empty() && !step.append {
-            self.press(&KeyPress::parse("Delete")?).await?;
+        if !text.is_empty() || !step.append {
+            self.enter(element, text, true).await?;
         }
-        self.enter(text).await?;
         let after: Result<Field, _> = self.call_on(element, "field", json!([])).await;
         let note = match after {
             Ok(after) if !field.is_password => {
@@ -91,7 +103,7 @@ impl Page {
             Ok(_) | Err(_) => String::new(),
         };
         if step.submit {
-            self.press(&KeyPress::parse("Enter")?).await?;
+            self.press(&KeyPress::parse("Enter")?, host).await?;
         }
         Ok(note)
     }
@@ -110,18 +122,62 @@ impl Page {
         Ok(String::new())
     }
 
-    async fn enter(&self, text: &str) -> Result<(), BrowserError> {
-        let is_long = text.chars().count() > MOST_KEYS;
-        if is_long || text.contains(['\n', '\r', '\t']) {
-            let _: Value = self
-                .call("Input.insertText", json!({ "text": text }))
+    /// Enters a text into what has the focus in the element's document; a field may pass the focus on to the next one of
+    /// that document. Stops when the focus is in another frame, or nowhere although the element is a field.
+    async fn enter(
+        &self,
+        element: &Element,
+        text: &str,
+        is_field: bool,
+    ) -> Result<(), BrowserError> {
+        let count = text.chars().count();
+        if count == 0 || count > MOST_KEYS || text.contains(['\n', '\r', '\t']) {
+            let typing: Typing = self
+                .call_on(element, "typeText", json!([text, is_field]))
                 .await?;
-            return Ok(());
+            return self.expect_typed(element, &typing, count);
         }
-        for c in text.chars() {
-            self.press(&KeyPress::of_character(c)).await?;
+        let keys: Vec<Value> = text
+            .chars()
+            .map(|c| KeyPress::of_character(c).to_json())
+            .collect();
+        let end = Instant::now() + TYPING_TIME;
+        let mut typed = 0;
+        while typed < count {
+            let typing: Typing = self
+                .call_on(element, "typeKeys", json!([keys, typed, is_field]))
+                .await?;
+            self.expect_typed(element, &typing, count)?;
+            typed = typing.typed;
+            if typed < count && Instant::now() > end {
+                let reason = format!(
+                    "took only {typed} of {count} characters within 30 s; the page is too slow"
+                );
+                return Err(self.unsuitable(element, &reason));
+            }
         }
         Ok(())
+    }
+
+    fn expect_typed(
+        &self,
+        element: &Element,
+        typing: &Typing,
+        count: usize,
+    ) -> Result<(), BrowserError> {
+        let Some(problem) = typing.problem.as_deref() else {
+            return Ok(());
+        };
+        let place = if problem == "frame" {
+            " to another frame"
+        } else {
+            ""
+        };
+        let reason = format!(
+            "lost the focus{place} after {} of {count} characters; the rest was not typed; observe the page",
+            typing.typed
+        );
+        Err(self.unsuitable(element, &reason))
     }
 
     /// Chooses options, by label or value. Says what was chosen.
@@ -248,7 +304,9 @@ impl Page {
         let end = Instant::now() + OPEN_TIME;
         let node = loop {
             match self.take_file_chooser() {
-                Some(node) => break node,
+                // Another frame that asks gets nothing: the user was asked about this one's site.
+                Some((frame, node)) if frame == element.frame => break node,
+                Some(_) => {}
                 None if Instant::now() > end => {
                     return Err(
                         self.unsuitable(element, "does not ask for files when it is clicked")

@@ -1,5 +1,6 @@
 //! Keys: their names, and what a keyboard sends for them.
 
+use super::site::focused_frame;
 use crate::{BrowserError, Page};
 use serde_json::{Value, json};
 
@@ -168,6 +169,11 @@ impl KeyPress {
             .then(|| Self::of_character(first))
     }
 
+    /// The key as lango's script takes it.
+    pub(super) fn to_json(&self) -> Value {
+        json!([self.key, self.code, self.virtual_key])
+    }
+
     fn event(&self, kind: &str) -> Value {
         let mut event = json!({
             "type": kind,
@@ -197,20 +203,35 @@ fn unknown(key: &str) -> BrowserError {
 }
 
 impl Page {
-    /// Presses a key and lets it go, in whatever has the focus.
-    pub(super) async fn press(&self, press: &KeyPress) -> Result<(), BrowserError> {
+    /// Presses a key and releases it in the frame that has the focus, which must be of the host that the call may contact.
+    /// Keys go to the session of that frame: with a process of its own no other frame gets them. The main process passes a
+    /// key on to what has the focus by then, so this checks right before.
+    pub(super) async fn press(
+        &self,
+        press: &KeyPress,
+        host: Option<&str>,
+    ) -> Result<(), BrowserError> {
+        self.expect_alive()?;
+        let frame = focused_frame(self).await?;
+        if let Some(host) = host
+            && frame.host.as_deref() != Some(host)
+        {
+            return Err(BrowserError::FocusMoved {
+                host: frame.host.unwrap_or_default(),
+            });
+        }
         // Without a text the browser expects the raw form.
         let down = if press.text.is_some() {
             "keyDown"
         } else {
             "rawKeyDown"
         };
-        let _: Value = self
-            .call("Input.dispatchKeyEvent", press.event(down))
-            .await?;
-        let _: Value = self
-            .call("Input.dispatchKeyEvent", press.event("keyUp"))
-            .await?;
+        for kind in [down, "keyUp"] {
+            let _: Value = frame
+                .session
+                .call("Input.dispatchKeyEvent", press.event(kind))
+                .await?;
+        }
         Ok(())
     }
 }

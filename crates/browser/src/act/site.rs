@@ -1,13 +1,14 @@
 //! The site that actions contact: that of the frame which the element is in.
 
-use super::Step;
+use super::{Action, Step};
 use crate::address::host_of;
+use crate::cdp::CdpSession;
 use crate::handles::Element;
 use crate::{BrowserError, ContextKind, Frame, Page};
 use lango_core::SiteAccess;
 use std::sync::Arc;
 
-/// So many actions are named in the summary for the user.
+/// So many actions are named in the summary for the user, besides uploads.
 const NAMED_STEPS: usize = 3;
 
 /// The site that steps contact; none if they only look, or the page is a file of the workspace. Steps on the elements of
@@ -29,7 +30,7 @@ pub(crate) async fn site_of(
         if touched.is_empty() {
             touched.push(match focused.take() {
                 Some(frame) => frame,
-                None => focused_frame(page, &frames).await,
+                None => focused_frame_id(page, &frames).await,
             });
         }
         focused = touched.first().cloned();
@@ -43,13 +44,19 @@ pub(crate) async fn site_of(
             }
         }
     }
-    let mut summaries: Vec<String> = contacting
+    // Uploads first, and all of them: a file that leaves the workspace is what matters most.
+    let (uploads, others): (Vec<&Step>, Vec<&Step>) = contacting
         .iter()
-        .take(NAMED_STEPS)
+        .partition(|step| step.action == Action::Upload);
+    let named = uploads.len().max(NAMED_STEPS);
+    let mut summaries: Vec<String> = uploads
+        .into_iter()
+        .chain(others)
+        .take(named)
         .map(|step| page.summary(step, element_of(page, step.handle.as_deref()).as_ref()))
         .collect();
-    if contacting.len() > NAMED_STEPS {
-        summaries.push(format!("{} more steps", contacting.len() - NAMED_STEPS));
+    if contacting.len() > named {
+        summaries.push(format!("{} more steps", contacting.len() - named));
     }
     let host = host.ok_or(BrowserError::NoSite)?;
     Ok(Some(SiteAccess {
@@ -72,8 +79,23 @@ fn frames_of(page: &Page, step: &Step) -> Result<Vec<Arc<str>>, BrowserError> {
         .collect()
 }
 
-/// The innermost frame that has the focus.
-async fn focused_frame(page: &Page, frames: &[Frame]) -> Arc<str> {
+/// A frame that has the focus.
+pub(super) struct FocusedFrame {
+    pub(super) session: CdpSession,
+    pub(super) host: Option<String>,
+}
+
+/// The innermost frame that has the focus, with its host.
+pub(super) async fn focused_frame(page: &Page) -> Result<FocusedFrame, BrowserError> {
+    let frames = page.frames().await?;
+    let id = focused_frame_id(page, &frames).await;
+    let host = host_of_frame(page, &frames, &id).await;
+    let frame = frames.into_iter().find(|frame| frame.id == id);
+    let session = frame.map_or_else(|| page.session().clone(), |frame| frame.session);
+    Ok(FocusedFrame { session, host })
+}
+
+async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
     let mut focused = page.main_frame();
     // Frames come after those that hold them, and those around a focused one have the focus too.
     for frame in frames {

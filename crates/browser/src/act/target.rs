@@ -136,7 +136,7 @@ impl Page {
         let world = json!({ "frameId": element.frame, "worldName": crate::page::WORLD });
         // A frame or a node that is gone; whatever else is wrong with it, there is nothing to act on.
         let gone = |error| match error {
-            BrowserError::Protocol { .. } => self.stale(element),
+            BrowserError::PageChanged | BrowserError::Protocol { .. } => self.stale(element),
             error => error,
         };
         let world: World = session

@@ -187,8 +187,9 @@ impl CdpSession {
             seconds: limit.as_secs(),
         })??;
         let result = result.map_err(|failure| match failure {
-            CallFailure::Refused(message) => failed(message),
             CallFailure::TargetCrashed => BrowserError::PageCrashed,
+            CallFailure::Refused(message) if is_page_change(&message) => BrowserError::PageChanged,
+            CallFailure::Refused(message) => failed(message),
         })?;
         R::deserialize(result).map_err(|error| failed(error.to_string()))
     }
@@ -200,6 +201,21 @@ impl CdpSession {
             receiver: self.connection.shared.events.subscribe(),
         }
     }
+}
+
+/// Whether the browser refused a call because what it was about is gone.
+fn is_page_change(message: &str) -> bool {
+    const MESSAGES: [&str; 8] = [
+        "Cannot find context with specified id",
+        "Execution context was destroyed",
+        "Inspected target navigated or closed",
+        "No frame for given id found",
+        "Frame with the given id was not found",
+        "No node with given id found",
+        "No node found for given backend id",
+        "Session with given id not found",
+    ];
+    MESSAGES.iter().any(|known| message.starts_with(known))
 }
 
 /// Forgets a call when it is over, however it ends.
@@ -255,8 +271,8 @@ async fn read_all(
 ) {
     let mut reader = BufReader::with_capacity(64 << 10, reader);
     let mut buffer = Vec::new();
-    while let Ok(true) = read_message(&mut reader, &mut buffer).await {
-        match Incoming::parse(&buffer) {
+    while let Ok(Some(size)) = read_message(&mut reader, &mut buffer).await {
+        match Incoming::parse(&buffer, size) {
             Incoming::Reply { id, result } => {
                 let waiting = shared.lock_calls().waiting.remove(&id);
                 if let Some(slot) = waiting {
@@ -269,7 +285,7 @@ async fn read_all(
                 if event.method == "Inspector.targetCrashed" {
                     shared.fail_calls_of(&event.session);
                 }
-                // Without readers of its session an event is for the supervisor alone, and without that for no one.
+                // Both fail only if nothing reads events any more.
                 let _ = shared.events.send(Arc::clone(&event));
                 let _ = all_events.send(event).await;
             }

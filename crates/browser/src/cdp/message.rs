@@ -1,4 +1,4 @@
-//! Messages on the pipe: reading them one at a time within a size limit, and telling replies from events.
+//! Messages on the pipe: reads them one at a time within a size limit, and tells replies from events.
 
 use super::Event;
 use serde::Deserialize;
@@ -8,8 +8,20 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 /// The largest message in bytes: a screenshot of a long page in base64 fits.
 pub(crate) const MESSAGE_BYTES: u64 = 64 << 20;
-/// A larger buffer is not kept for the next message.
-const KEPT_BYTES: usize = 1 << 20;
+/// The most bytes of a message that is skipped. The browser itself has no more memory.
+const SKIPPED_BYTES: u64 = 4 << 30;
+/// A larger buffer is not used again for the next message.
+const BUFFER_BYTES: usize = 1 << 20;
+/// So much of a skipped message is read, for its id.
+const HEAD_BYTES: usize = 64;
+
+/// Whether a message was read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageSize {
+    Whole,
+    /// It is larger than a message may be, and only its head was read.
+    Skipped,
+}
 
 /// A message from the browser.
 #[derive(Debug)]
@@ -49,7 +61,18 @@ struct Identified {
 }
 
 impl Incoming {
-    pub(crate) fn parse(bytes: &[u8]) -> Self {
+    /// Reads a message. Of one that was skipped for its size only the id is known: its call fails. A page can cause an
+    /// event of any size, such as with a line for the console.
+    pub(crate) fn parse(bytes: &[u8], size: MessageSize) -> Self {
+        if size == MessageSize::Skipped {
+            return match id_of_head(bytes) {
+                Some(id) => Self::Reply {
+                    id,
+                    result: Err("its reply is larger than 64 MiB".to_owned()),
+                },
+                None => Self::Other,
+            };
+        }
         let Ok(envelope) = serde_json::from_slice::<Envelope>(bytes) else {
             // Values of pages may be nested without limit. The call that asked for one fails instead of timing out.
             return match serde_json::from_slice::<Identified>(bytes) {
@@ -81,22 +104,52 @@ impl Incoming {
     }
 }
 
-/// Reads the next message into `buffer`, without its zero byte. `false` at the end of the stream.
+/// The id at the start of a reply: the browser writes it first.
+fn id_of_head(head: &[u8]) -> Option<u64> {
+    let digits = head.strip_prefix(br#"{"id":"#)?;
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+}
+
+/// Reads the next message into `buffer`, without its zero byte; of one that is too large, only the head. `None` at the end
+/// of the stream.
 pub(crate) async fn read_message(
     from: &mut (impl AsyncBufRead + Unpin),
     buffer: &mut Vec<u8>,
-) -> io::Result<bool> {
+) -> io::Result<Option<MessageSize>> {
     buffer.clear();
-    buffer.shrink_to(KEPT_BYTES);
+    buffer.shrink_to(BUFFER_BYTES);
     from.take(MESSAGE_BYTES + 1).read_until(0, buffer).await?;
     match buffer.pop() {
-        Some(0) => Ok(true),
-        Some(_) if buffer.len() as u64 >= MESSAGE_BYTES => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "a message of the browser is larger than 64 MiB",
-        )),
-        Some(_) | None => Ok(false),
+        Some(0) => Ok(Some(MessageSize::Whole)),
+        Some(_) if buffer.len() as u64 >= MESSAGE_BYTES => {
+            buffer.truncate(HEAD_BYTES);
+            skip_message(from).await?;
+            Ok(Some(MessageSize::Skipped))
+        }
+        Some(_) | None => Ok(None),
     }
+}
+
+async fn skip_message(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<()> {
+    let mut left = SKIPPED_BYTES;
+    while left > 0 {
+        let bytes = from.fill_buf().await?;
+        let end = bytes.iter().position(|byte| *byte == 0);
+        let count = end.map_or(bytes.len(), |end| end + 1);
+        if count == 0 {
+            return Ok(());
+        }
+        from.consume(count);
+        if end.is_some() {
+            return Ok(());
+        }
+        left = left.saturating_sub(count as u64);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "a message of the browser is larger than 4 GiB",
+    ))
 }
 
 #[cfg(test)]
@@ -110,7 +163,9 @@ mod tests {
             "[".repeat(500),
             "]".repeat(500)
         );
-        let Incoming::Reply { id: 7, result } = Incoming::parse(deep.as_bytes()) else {
+        let Incoming::Reply { id: 7, result } =
+            Incoming::parse(deep.as_bytes(), MessageSize::Whole)
+        else {
             panic!("not a reply");
         };
         assert!(result.is_err());
@@ -121,17 +176,31 @@ mod tests {
         let mut stream: &[u8] = b"{}\0\0{\"a\":1}\0{\"cut";
         let mut buffer = Vec::new();
         let mut messages = Vec::new();
-        while read_message(&mut stream, &mut buffer).await.unwrap() {
+        while let Some(MessageSize::Whole) = read_message(&mut stream, &mut buffer).await.unwrap() {
             messages.push(String::from_utf8(buffer.clone()).unwrap());
         }
         assert_eq!(messages, ["{}", "", "{\"a\":1}"]);
     }
 
     #[tokio::test]
-    async fn a_message_without_end_is_an_error() {
-        let endless = tokio::io::repeat(b'x');
-        let mut endless = tokio::io::BufReader::new(endless);
-        let read = read_message(&mut endless, &mut Vec::new()).await;
-        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    async fn a_message_that_is_too_large_is_skipped_and_fails_its_call() {
+        let large = tokio::io::repeat(b'x').take(MESSAGE_BYTES + 5);
+        let (head, tail): (&[u8], &[u8]) = (b"{\"id\":12,\"result\":\"", b"\0{}\0");
+        let mut stream = tokio::io::BufReader::new(head.chain(large).chain(tail));
+        let mut buffer = Vec::new();
+        let size = read_message(&mut stream, &mut buffer).await.unwrap();
+        let message = Incoming::parse(&buffer, size.unwrap());
+        assert!(
+            matches!(
+                message,
+                Incoming::Reply {
+                    id: 12,
+                    result: Err(_)
+                }
+            ),
+            "{message:?}"
+        );
+        let size = read_message(&mut stream, &mut buffer).await.unwrap();
+        assert_eq!((size, &*buffer), (Some(MessageSize::Whole), &b"{}"[..]));
     }
 }

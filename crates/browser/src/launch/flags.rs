@@ -1,5 +1,5 @@
-//! What a browser is started with: no window, no debugging port, nothing that calls its maker, and no way around the
-//! proxy. The network namespace holds whatever a flag should miss.
+//! The flags of a browser: no window, no debugging port, nothing that calls its maker, and no way around the proxy. The
+//! network namespace stops whatever a flag misses.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,8 +61,19 @@ const FLAGS: [&str; 34] = [
     "--proxy-bypass-list=<-loopback>",
 ];
 
-pub(super) fn flags(profile: &Path) -> Vec<OsString> {
+/// Chromium's own sandbox around its pages, inside of lango's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OwnSandbox {
+    On,
+    /// It cannot start here; lango's sandbox alone confines the pages.
+    Off,
+}
+
+pub(super) fn flags(profile: &Path, own_sandbox: OwnSandbox) -> Vec<OsString> {
     let mut flags: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
+    if own_sandbox == OwnSandbox::Off {
+        flags.push("--no-sandbox".into());
+    }
     flags.push(format!("--disable-features={}", FEATURES_OFF.join(",")).into());
     let mut directory = OsString::from("--user-data-dir=");
     directory.push(profile);

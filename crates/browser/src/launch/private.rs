@@ -1,5 +1,6 @@
-//! The private directory of a browser: its profile, what it downloads, and what is uploaded through it. It lives as long
-//! as the browser; those of a lango that was killed are removed by the next one.
+//! The private directory of a browser: its profile, what it downloads, and what is uploaded through it. It is removed with
+//! the browser. Each has a lock file that its owner holds; the next start of any lango with the same data directory removes
+//! those of processes that were killed.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::{DirBuilder, File};
@@ -16,7 +17,7 @@ const PROFILE: &str = "profile";
 const DOWNLOADS: &str = "downloads";
 const UPLOADS: &str = "uploads";
 
-/// A directory that nobody else can read. Dropping it removes it.
+/// A directory that only the user can read. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct PrivateDirectory {
     path: PathBuf,
@@ -34,6 +35,9 @@ impl PrivateDirectory {
         builder.mode(0o700);
         builder.recursive(true).create(parent)?;
         let parent = parent.canonicalize()?;
+        // Between its creation and its lock a lock file looks abandoned.
+        let starting = File::open(&parent)?;
+        starting.lock()?;
         remove_abandoned(&parent);
         let name = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let lock = parent.join(&name).with_extension(LOCK);
@@ -97,6 +101,16 @@ impl Drop for PrivateDirectory {
     }
 }
 
+/// Removes the private directories in `parent` whose owners were killed. Does nothing if another process is doing it, or
+/// starts a browser.
+pub fn remove_abandoned_directories(parent: &Path) {
+    if let Ok(directory) = File::open(parent)
+        && directory.try_lock().is_ok()
+    {
+        remove_abandoned(parent);
+    }
+}
+
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = parent.read_dir() else {
         return;
@@ -138,6 +152,23 @@ mod tests {
         assert!(!parent.path().join("abandoned").exists());
         assert!(!parent.path().join("abandoned.lock").exists());
         drop((one, two));
+        assert_eq!(parent.path().read_dir().unwrap().count(), 0);
+    }
+    #[test]
+    fn directories_that_are_just_created_are_not_taken_for_abandoned_ones() {
+        let parent = tempfile::tempdir().unwrap();
+        let create = || {
+            for _ in 0..100 {
+                let own = PrivateDirectory::create(parent.path()).unwrap();
+                remove_abandoned_directories(parent.path());
+                assert!(own.lock.exists() && own.uploads().exists());
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(create);
+            }
+        });
         assert_eq!(parent.path().read_dir().unwrap().count(), 0);
     }
 }

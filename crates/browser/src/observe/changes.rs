@@ -4,7 +4,7 @@ use crate::handles::NodeKey;
 use std::collections::{HashMap, HashSet};
 
 /// What was shown of a document, by the nodes that stand for the lines.
-pub(crate) type Shown = HashMap<NodeKey, LineRecord>;
+pub(crate) type ShownLines = HashMap<NodeKey, LineRecord>;
 
 /// A line as it was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +42,7 @@ pub(super) struct Change {
 /// Compares what would be shown now with what was shown. `exists` tells whether a node that is not among `current` still
 /// is on the page, and its words if they are known.
 pub(super) fn compare(
-    shown: &Shown,
+    shown: &ShownLines,
     current: Vec<Current>,
     exists: impl Fn(&NodeKey) -> bool,
 ) -> Changes {
@@ -113,7 +113,7 @@ pub(super) fn compare(
 
 /// The lines that do not stand in the order in which they were shown: as few as possible, so that the others explain
 /// where they went.
-fn find_moved(shown: &Shown, current: &[Current]) -> HashSet<NodeKey> {
+fn find_moved(shown: &ShownLines, current: &[Current]) -> HashSet<NodeKey> {
     let known: Vec<(usize, &NodeKey)> = current
         .iter()
         .filter_map(|line| Some((shown.get(&line.key)?.order, &line.key)))
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    fn shown(lines: &[(i64, &str)]) -> Shown {
+    fn shown(lines: &[(i64, &str)]) -> ShownLines {
         let lines = lines.iter().map(|(node, words)| line(*node, words));
         let record = |(order, line): (usize, Current)| {
             let words = line.words;

@@ -36,15 +36,17 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
 /// A text of a page on one line, without characters that are not seen or change how others are read.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |c: char| c.is_whitespace() || c.is_control();
-    let is_seen = |c: &char| {
-        !matches!(c,
-            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            // Private use: the pictures of icon fonts.
-            | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}')
-    };
-    let seen: String = text.chars().filter(is_seen).collect();
+    let seen: String = text.chars().filter(|c| !is_unseen(*c)).collect();
     let words: Vec<&str> = seen.split(is_gap).filter(|word| !word.is_empty()).collect();
     words.join(" ")
+}
+
+/// Whether a character shows nothing, changes the direction of others, or is a picture of an icon font (private use).
+pub(crate) fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}')
 }
 
 /// One item, with its handle if it has one.

@@ -3,7 +3,7 @@
 use super::changes::{Changes, Current, LineRecord, compare};
 use super::lines::write as write_line;
 use super::print::{cut, one_line, quote};
-use super::select::{Gap, MOST_INDENT, Shown as ShownLine, choose, with_gaps};
+use super::select::{Gap, MOST_INDENT, OutputLine, choose, with_gaps};
 use super::tokens::estimate;
 use super::{Look, Observation, ObservedExtent};
 use crate::handles::{Element, Handles, NodeKey};
@@ -144,12 +144,12 @@ impl Naming<'_> {
         let mut text = String::new();
         for shown in with_gaps(&look.items, &look.lines, is_chosen) {
             match shown {
-                ShownLine::Line(line) => {
+                OutputLine::Line(line) => {
                     let words = self.words(line);
                     indent(&mut text, look.lines[line].depth);
                     text.push_str(&words);
                 }
-                ShownLine::Gap(gap) => self.write_gap(&mut text, &gap),
+                OutputLine::Gap(gap) => self.write_gap(&mut text, &gap),
             }
             text.push('\n');
         }

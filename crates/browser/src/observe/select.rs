@@ -49,7 +49,7 @@ pub(super) const MOST_INDENT: usize = 8;
 
 /// A line, or a mark in the place of some that are left out.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum OutputLine {
     Line(usize),
     Gap(Gap),
 }
@@ -65,19 +65,19 @@ pub(super) struct Gap {
 }
 
 /// The chosen lines in reading order with the gaps between them. Gaps of a few texts are not worth a mark.
-pub(super) fn with_gaps(items: &[Item], lines: &[Line], is_chosen: &[bool]) -> Vec<Shown> {
+pub(super) fn with_gaps(items: &[Item], lines: &[Line], is_chosen: &[bool]) -> Vec<OutputLine> {
     let mut shown = Vec::new();
     let mut left_out: Vec<usize> = Vec::new();
     for (index, _) in lines.iter().enumerate() {
         if is_chosen[index] {
-            shown.extend(gap_of(items, lines, &left_out).map(Shown::Gap));
+            shown.extend(gap_of(items, lines, &left_out).map(OutputLine::Gap));
             left_out.clear();
-            shown.push(Shown::Line(index));
+            shown.push(OutputLine::Line(index));
         } else {
             left_out.push(index);
         }
     }
-    shown.extend(gap_of(items, lines, &left_out).map(Shown::Gap));
+    shown.extend(gap_of(items, lines, &left_out).map(OutputLine::Gap));
     shown
 }
 

@@ -1,9 +1,14 @@
 //! One call's use of a session's browser: the only one at a time, ended with what happened meanwhile.
 
 use super::Sessions;
+use crate::files_server::FILES_HOST;
 use crate::launch::StartedBrowser;
+use crate::tabs::Tabs;
+use crate::uploads::SensitiveFiles;
 use crate::{Browser, BrowserError, ContextKind, Page};
 use lango_core::{SessionId, ToolError, ToolOutput};
+use lango_net::Refusal;
+use lango_sandbox::{FILES_PORT, PROXY_PORT};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
@@ -47,9 +52,9 @@ impl Visit {
         self.browser().active_page()
     }
 
-    /// Lets the downloads be saved that this call causes: it was allowed to act on the site.
-    pub(crate) fn allow_downloads(&self) {
-        self.browser().tabs().downloads.are_allowed = true;
+    /// Permits this call to save downloads of a page: the user allowed it to act on the site.
+    pub(crate) fn permit_downloads(&self, page: &Page) {
+        self.browser().tabs().downloads.permit(page.tab());
     }
 
     /// Remembers addresses that a page shows, so that they can be opened without a question. Those in files of the
@@ -62,11 +67,16 @@ impl Visit {
     }
 
     /// Copies a file of the workspace to where the browser can read it, for a page that asks for one.
-    pub(crate) async fn stage_upload(&self, path: &str) -> Result<std::path::PathBuf, ToolError> {
+    pub(crate) async fn stage_upload(
+        &self,
+        path: &str,
+        sensitive: &SensitiveFiles,
+    ) -> Result<std::path::PathBuf, ToolError> {
         let workspace = self.sessions.setup().launcher.workspace.clone();
         let private = &self.open.private;
         let (directory, path) = (private.uploads_handle(), path.to_owned());
-        let staging = move || crate::uploads::stage(&workspace, &path, &directory);
+        let sensitive = sensitive.clone();
+        let staging = move || crate::uploads::stage(&workspace, &path, &directory, &sensitive);
         match tokio::task::spawn_blocking(staging).await {
             Ok(staged) => Ok(private.uploads().join(staged?)),
             Err(_) => Err(ToolError::trusted("the file was not copied; try again")),
@@ -81,12 +91,13 @@ impl Visit {
                 let destination = refusal.destination.as_str();
                 destination == host || destination.split(':').next() == Some(host)
             });
+            let text = describe_refusal(&refusal);
             if is_it && found.is_none() {
-                found = Some(refusal.to_string());
+                found = Some(text);
             } else {
                 let mut tabs = self.browser().tabs();
                 tabs.notices
-                    .add(format!("a request of the page failed: {refusal}"));
+                    .add(format!("a request of the page failed: {text}"));
             }
         }
         found
@@ -109,6 +120,7 @@ impl Visit {
     }
 
     async fn notices(&self) -> Vec<String> {
+        self.browser().tabs().downloads.forbid();
         self.save_downloads().await;
         self.refusal_of(None);
         let mut notices: Vec<String> = self.notice.iter().map(|&text| text.to_owned()).collect();
@@ -118,20 +130,17 @@ impl Visit {
 
     async fn save_downloads(&self) {
         let end = Instant::now() + DOWNLOAD_TIME;
-        let none_running = |tabs: &crate::tabs::Tabs| (!tabs.downloads.are_running()).then_some(());
+        let none_running = |tabs: &Tabs| (!tabs.downloads.are_running()).then_some(());
         let left = end.saturating_duration_since(Instant::now());
-        // What takes longer is told as such, and saved with a later call.
+        // A later call saves what takes longer.
         let _ = self.browser().wait_for(left, none_running).await;
         let finished = {
             let mut tabs = self.browser().tabs();
-            let running: Vec<String> = tabs.downloads.running().map(str::to_owned).collect();
-            for name in running {
-                let text = format!(
-                    "the download of `{name}` is still under way; the next calls will tell"
-                );
-                tabs.notices.add(text);
-            }
-            tabs.downloads.take_finished()
+            let Tabs {
+                downloads, notices, ..
+            } = &mut *tabs;
+            downloads.note_running(notices);
+            downloads.take_finished()
         };
         for download in finished {
             let workspace = self.sessions.setup().launcher.workspace.clone();
@@ -146,6 +155,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
+        self.browser().tabs().downloads.forbid();
         if let Some(entry) = self.sessions.lock().get_mut(&self.session) {
             entry.last_used = Instant::now();
         }
@@ -158,6 +168,22 @@ fn names_crash(result: &Result<String, BrowserError>) -> bool {
         Ok(text) => text.contains(&BrowserError::Crashed.to_string()),
         Err(error) => *error == BrowserError::Crashed,
     }
+}
+
+/// The text of a refusal. lango's own addresses inside of the sandbox are none that the user could allow.
+pub(crate) fn describe_refusal(refusal: &Refusal) -> String {
+    let destination = &refusal.destination;
+    let host = destination.split(':').next().unwrap_or_default();
+    let own = [FILES_PORT, PROXY_PORT].map(|port| format!("127.0.0.1:{port}"));
+    if host == FILES_HOST {
+        return format!(
+            "`{destination}` is refused: pages of the web cannot load files of the workspace; open one with the `path` of `browser_navigate`"
+        );
+    }
+    if own.contains(destination) {
+        return format!("`{destination}` is refused: it belongs to lango");
+    }
+    refusal.to_string()
 }
 
 fn with_notices(mut text: String, notices: &[String]) -> String {

@@ -3,8 +3,8 @@
 use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
 use crate::cdp::Event;
 use crate::dialogs::{Opening, Reaction};
-use crate::downloads::DownloadReaction;
-use crate::notice::shorten;
+use crate::downloads::{DownloadReaction, DownloadStart};
+use crate::notice::quote_short;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,6 +50,13 @@ struct FrameInfo {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct FrameChange {
+    frame_id: Arc<str>,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct MovedWithin {
     frame_id: Arc<str>,
     url: Arc<str>,
@@ -79,6 +86,7 @@ struct Response {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ChooserOpened {
+    frame_id: Arc<str>,
     backend_node_id: Option<i64>,
 }
 
@@ -100,7 +108,7 @@ struct Exception {
 }
 
 impl Tabs {
-    /// Takes an event in.
+    /// Changes the tabs as an event says.
     pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> Vec<Action> {
         let Some(session) = &event.session else {
             return self.apply_to_browser(event);
@@ -125,8 +133,10 @@ impl Tabs {
             "Target.attachedToTarget" => return self.attach_tab(event),
             "Target.detachedFromTarget" => self.detach(event),
             "Browser.downloadWillBegin" => {
-                if let Some(start) = event.read() {
-                    return download_action(self.downloads.start(start, &mut self.notices));
+                if let Some(start) = event.read::<DownloadStart>() {
+                    let is_of_call = self.may_download(&start.frame_id);
+                    let reaction = self.downloads.start(start, is_of_call, &mut self.notices);
+                    return download_action(reaction);
                 }
             }
             "Browser.downloadProgress" => {
@@ -151,6 +161,8 @@ impl Tabs {
             return vec![Action::Release { session }];
         }
         let target = info.target_id;
+        let opener = info.opener_id.as_ref();
+        let opener = opener.and_then(|opener| self.of_target(opener));
         let is_popup = info.opener_id.is_some();
         if self.tabs.len() >= MOST_TABS {
             self.notices.add(format!(
@@ -165,11 +177,17 @@ impl Tabs {
         } else {
             ContextKind::Web
         };
-        let url = shorten(&info.url);
-        let id = self.add(Tab::new(target, Arc::clone(&session), info.url, context));
+        // A popup mostly has no address yet when it opens.
+        let address = match &*info.url {
+            "" | "about:blank" => String::new(),
+            url => format!(" ({})", quote_short(url)),
+        };
+        let mut tab = Tab::new(target, Arc::clone(&session), info.url, context);
+        tab.opener = opener;
+        let id = self.add(tab);
         if is_popup {
             let text =
-                format!("the page opened the tab {id} ({url}); switch to it with `browser_tabs`");
+                format!("the page opened the tab {id}{address}; switch to it with `browser_tabs`");
             self.notices.add(text);
         }
         vec![Action::PrepareTab { session }]
@@ -192,6 +210,7 @@ impl Tabs {
             parent: info.parent_frame_id,
             is_ready: false,
         };
+        tab.add_frame(Arc::clone(&frame.frame));
         tab.frames.insert(Arc::clone(&session), frame);
         vec![Action::PrepareFrame { session }]
     }
@@ -249,10 +268,9 @@ impl Tabs {
                 .exception
                 .and_then(|exception| exception.description);
             let text = description.unwrap_or(details.text);
-            let first = text.lines().next().unwrap_or_default();
-            let first = shorten(first);
+            let first = quote_short(text.lines().next().unwrap_or_default());
             self.notices
-                .add(format!("a script of the page failed: `{first}`"));
+                .add(format!("a script of the page failed: {first}"));
         }
     }
 }
@@ -275,6 +293,19 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
                 tab.start_document(frame.id, frame.loader_id, url);
             }
         }
+        "Page.frameAttached" => {
+            if let Some(FrameChange { frame_id, .. }) = event.read() {
+                tab.add_frame(frame_id);
+            }
+        }
+        "Page.frameDetached" => {
+            // A frame that goes to another process is attached there.
+            if let Some(FrameChange { frame_id, reason }) = event.read()
+                && reason.as_deref() != Some("swap")
+            {
+                tab.remove_frame(&frame_id);
+            }
+        }
         "Page.navigatedWithinDocument" if is_top => {
             if let Some(MovedWithin { frame_id, url }) = event.read()
                 && frame_id == tab.main_frame
@@ -284,9 +315,9 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
         }
         "Page.loadEventFired" if is_top => tab.is_loaded = true,
         "Page.fileChooserOpened" => {
-            tab.file_chooser = event
-                .read()
-                .and_then(|chooser: ChooserOpened| chooser.backend_node_id);
+            tab.file_chooser = event.read().and_then(|chooser: ChooserOpened| {
+                Some((chooser.frame_id, chooser.backend_node_id?))
+            });
         }
         "Network.requestWillBeSent" => {
             // Streams stay open as long as the page does.

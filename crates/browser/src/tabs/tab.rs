@@ -2,12 +2,16 @@
 
 use crate::dialogs::Dialogs;
 use crate::handles::Handles;
+use crate::tabs::TabId;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most requests of one tab that are counted as under way.
+/// The most requests of one tab that are counted as running.
 const MOST_REQUESTS: usize = 1000;
+
+/// The most frames of one tab that may download.
+const MOST_FRAMES: usize = 1000;
 
 /// What the pages of a tab can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +40,18 @@ pub(crate) struct Tab {
     pub(crate) status: Option<u16>,
     /// The status of a document that is on its way, by its load.
     pub(crate) coming_status: Option<(Arc<str>, u16)>,
+    /// The tab that opened it during the running call.
+    pub(crate) opener: Option<TabId>,
+    /// The ids of all its frames below the main one.
+    child_frames: HashSet<Arc<str>>,
     /// Frames with processes of their own, by session.
     pub(crate) frames: HashMap<Arc<str>, FrameSession>,
     requests: HashSet<String>,
     last_request: Option<Instant>,
     pub(crate) dialogs: Dialogs,
     pub(crate) handles: Handles,
-    /// The node of the file input whose chooser the page opened.
-    pub(crate) file_chooser: Option<i64>,
+    /// The frame and the node of the file input whose chooser the page opened.
+    pub(crate) file_chooser: Option<(Arc<str>, i64)>,
 }
 
 /// A frame with a process, and so a session, of its own.
@@ -73,6 +81,8 @@ impl Tab {
             is_loaded: true,
             status: None,
             coming_status: None,
+            opener: None,
+            child_frames: HashSet::new(),
             frames: HashMap::new(),
             requests: HashSet::new(),
             last_request: None,
@@ -84,6 +94,21 @@ impl Tab {
 
     pub(crate) fn has_session(&self, session: &str) -> bool {
         &*self.session == session || self.frames.contains_key(session)
+    }
+
+    /// Whether a frame is one of its own.
+    pub(crate) fn has_frame(&self, frame: &str) -> bool {
+        *self.main_frame == *frame || self.child_frames.contains(frame)
+    }
+
+    pub(crate) fn add_frame(&mut self, frame: Arc<str>) {
+        if self.child_frames.len() < MOST_FRAMES {
+            self.child_frames.insert(frame);
+        }
+    }
+
+    pub(crate) fn remove_frame(&mut self, frame: &str) {
+        self.child_frames.remove(frame);
     }
 
     /// A new document replaces the current one.
@@ -98,6 +123,7 @@ impl Tab {
         self.is_loaded = false;
         self.is_crashed = false;
         self.requests.clear();
+        self.child_frames.clear();
         self.handles = Handles::default();
         self.file_chooser = None;
     }
@@ -130,8 +156,8 @@ impl Tab {
     pub(crate) fn pending(&self) -> Option<String> {
         match (self.is_loaded, self.requests.len()) {
             (true, 0) => None,
-            (true, 1) => Some("a request is still under way".to_owned()),
-            (true, count) => Some(format!("{count} requests are still under way")),
+            (true, 1) => Some("a request is still running".to_owned()),
+            (true, count) => Some(format!("{count} requests are still running")),
             (false, _) => Some("the page is still loading".to_owned()),
         }
     }

@@ -4,6 +4,7 @@ use super::navigate::expect_inspected;
 use super::observe::look;
 use crate::act::site_of;
 use crate::sessions::{Need, Visit};
+use crate::uploads::SensitiveFiles;
 use crate::{Action, BrowserError, ObserveOptions, ObservedExtent, Page, Sessions, Step};
 use lango_core::{
     Caller, Declaration, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
@@ -22,6 +23,8 @@ const DESCRIPTION: &str = "Acts on the page of the active tab: click, type, pres
 
 /// The most steps of a call.
 const MOST_STEPS: usize = 10;
+/// The most options or files of a step. The user sees the names of all files.
+const MOST_VALUES: usize = 20;
 /// Tokens for what changed on the page, and for a page that was not shown before.
 const CHANGE_TOKENS: usize = 400;
 const NEW_PAGE_TOKENS: usize = 1000;
@@ -66,10 +69,18 @@ async fn inspect(sessions: &Sessions, caller: &Caller, arguments: &ActArguments)
         Some(page) => site_of(&page, &arguments.steps).await.ok().flatten(),
         None => None,
     };
+    let guarded = site
+        .as_ref()
+        .and_then(|site| sensitive_files(sessions, &arguments.steps).target(&site.host));
     Inspection {
         site,
+        guarded,
         ..Inspection::default()
     }
+}
+
+fn sensitive_files(sessions: &Sessions, steps: &[Step]) -> SensitiveFiles {
+    SensitiveFiles::find(&sessions.setup().launcher.workspace, steps)
 }
 
 async fn run(
@@ -80,80 +91,146 @@ async fn run(
     if arguments.steps.is_empty() || arguments.steps.len() > MOST_STEPS {
         return Err(ToolError::trusted(format!("give 1 to {MOST_STEPS} steps")));
     }
+    if arguments
+        .steps
+        .iter()
+        .any(|step| step.values.len() > MOST_VALUES)
+    {
+        return Err(ToolError::trusted(format!(
+            "give at most {MOST_VALUES} values or files in a step"
+        )));
+    }
     let visit = sessions.visit(&caller, Need::Open).await?;
     let page = visit.page()?;
     let site = site_of(&page, &arguments.steps).await?;
     expect_inspected(site.as_ref(), &caller)?;
-    if site.is_some() {
-        visit.allow_downloads();
+    let sensitive = sensitive_files(&sessions, &arguments.steps);
+    if let Some(site) = &site {
+        if sensitive.target(&site.host) != caller.inspection.guarded {
+            return Err(ToolError::trusted(
+                "the files to upload changed since the call was allowed; call again",
+            ));
+        }
+        visit.permit_downloads(&page);
     }
     let host = site.map(|site| site.host.to_string());
-    let done = carry_out(&visit, &page, &arguments.steps, host.as_deref()).await;
+    let call = ActCall {
+        visit: &visit,
+        page: &page,
+        host: host.as_deref(),
+        sensitive: &sensitive,
+    };
+    let done = call.carry_out(&arguments.steps).await;
     visit.end(done).await
 }
 
-/// Carries out the steps, and says what became of them and of the page.
-async fn carry_out(
-    visit: &Visit,
-    page: &Page,
-    steps: &[Step],
-    host: Option<&str>,
-) -> Result<String, BrowserError> {
-    let mut text = String::new();
-    let (document, url) = (page.document(), page.url());
-    let start_host = page.host();
-    for (index, step) in steps.iter().enumerate() {
-        let rest = steps.len() - index;
-        if index > 0 && page.host() != start_host {
-            let _ = writeln!(
-                text,
-                "[the page went to another site; {rest} steps were not carried out]"
-            );
-            break;
-        }
-        match carry_out_one(visit, page, step, host).await {
-            Ok(line) => {
-                let _ = writeln!(text, "{line}");
-            }
-            // Steps that worked have had their effects, and the result must say so.
-            Err(error) if index > 0 => {
-                let _ = writeln!(text, "[step {} failed: {error}]", index + 1);
-                if rest > 1 {
-                    let _ = writeln!(text, "[{} steps were not carried out]", rest - 1);
-                }
+/// A call that was allowed.
+struct ActCall<'a> {
+    visit: &'a Visit,
+    page: &'a Page,
+    /// The host that the user was asked about.
+    host: Option<&'a str>,
+    /// The files that the user was asked about.
+    sensitive: &'a SensitiveFiles,
+}
+
+impl ActCall<'_> {
+    /// Carries out the steps, and says what became of them and of the page.
+    async fn carry_out(&self, steps: &[Step]) -> Result<String, BrowserError> {
+        let Self { visit, page, .. } = *self;
+        let mut text = String::new();
+        let (document, url) = (page.document(), page.url());
+        let start_host = page.host();
+        for (index, step) in steps.iter().enumerate() {
+            let rest = steps.len() - index;
+            if index > 0 && page.host() != start_host {
+                let _ = writeln!(
+                    text,
+                    "[the page went to another site; {rest} steps were not carried out]"
+                );
                 break;
             }
-            Err(error) => return Err(error),
+            match self.carry_out_one(step).await {
+                Ok(line) => {
+                    let _ = writeln!(text, "{line}");
+                }
+                // Steps that worked have had their effects, and the result must say so.
+                Err(error) if index > 0 => {
+                    let _ = writeln!(text, "[step {} failed: {error}]", index + 1);
+                    if rest > 1 {
+                        let _ = writeln!(text, "[{} steps were not carried out]", rest - 1);
+                    }
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
         }
-    }
-    if page.url() != url {
-        text.push_str("[the page has another address now]\n");
-    }
-    let tokens = match page.document() == document {
-        true => CHANGE_TOKENS,
-        false => NEW_PAGE_TOKENS,
-    };
-    let options = ObserveOptions {
-        scope: None,
-        tokens: Some(tokens),
-        extent: ObservedExtent::Changes,
-    };
-    let last = steps.last().map(|step| step.action);
-    if last.is_some_and(Action::is_answered_late) {
-        wait_for_late_reaction(page).await;
-    }
-    let mut seen = look(visit, &options).await;
-    if seen.as_ref().is_ok_and(|seen| seen.is_same) && !last.is_some_and(Action::is_answered_late) {
-        wait_for_late_reaction(page).await;
-        seen = look(visit, &options).await;
-    }
-    match seen {
-        Ok(changes) => text.push_str(&changes.text),
-        Err(error) => {
-            let _ = writeln!(text, "[the page cannot be looked at: {error}]");
+        if page.url() != url {
+            text.push_str("[the page has another address now]\n");
         }
+        let tokens = match page.document() == document {
+            true => CHANGE_TOKENS,
+            false => NEW_PAGE_TOKENS,
+        };
+        let options = ObserveOptions {
+            scope: None,
+            tokens: Some(tokens),
+            extent: ObservedExtent::Changes,
+        };
+        let last = steps.last().map(|step| step.action);
+        if last.is_some_and(Action::is_answered_late) {
+            wait_for_late_reaction(page).await;
+        }
+        let mut seen = look(visit, &options).await;
+        if seen.as_ref().is_ok_and(|seen| seen.is_same)
+            && !last.is_some_and(Action::is_answered_late)
+        {
+            wait_for_late_reaction(page).await;
+            seen = look(visit, &options).await;
+        }
+        match seen {
+            Ok(changes) => text.push_str(&changes.text),
+            Err(error) => {
+                let _ = writeln!(text, "[the page cannot be looked at: {error}]");
+            }
+        }
+        Ok(text)
     }
-    Ok(text)
+
+    async fn carry_out_one(&self, step: &Step) -> Result<String, BrowserError> {
+        let Self { page, host, .. } = *self;
+        // What the step before changed may have put another site into its place.
+        let site = site_of(page, std::slice::from_ref(step)).await?;
+        if site.is_some_and(|site| Some(&*site.host) != host) {
+            return Err(BrowserError::Argument {
+                message: "the element belongs to another site now; observe the page and call again"
+                    .to_owned(),
+            });
+        }
+        let files = self.stage(step).await?;
+        let line = page.act(step, &files, host).await?;
+        // The step had its effect; an error of the page is reported by the next step or observation.
+        if let Ok(settled) = page.settle_within(STEP_TIME).await
+            && settled.pending.is_some()
+            && page.is_loading()
+        {
+            let _ = page.settle().await;
+        }
+        Ok(line)
+    }
+
+    async fn stage(&self, step: &Step) -> Result<Vec<PathBuf>, BrowserError> {
+        let mut files = Vec::new();
+        if step.action == Action::Upload {
+            for path in &step.values {
+                let staged = self.visit.stage_upload(path, self.sensitive).await;
+                files.push(staged.map_err(|error| BrowserError::Argument {
+                    message: error.message,
+                })?);
+            }
+        }
+        Ok(files)
+    }
 }
 
 /// Gives a page time to react that waits for the end of typing, or for the pointer to stay.
@@ -161,43 +238,4 @@ async fn wait_for_late_reaction(page: &Page) {
     tokio::time::sleep(LATE_REACTION).await;
     // A page that is gone is told of by the look that follows.
     let _ = page.settle_within(STEP_TIME).await;
-}
-
-async fn carry_out_one(
-    visit: &Visit,
-    page: &Page,
-    step: &Step,
-    host: Option<&str>,
-) -> Result<String, BrowserError> {
-    // What the step before changed may have put another site into its place.
-    let site = site_of(page, std::slice::from_ref(step)).await?;
-    if site.is_some_and(|site| Some(&*site.host) != host) {
-        return Err(BrowserError::Argument {
-            message: "the element belongs to another site now; observe the page and call again"
-                .to_owned(),
-        });
-    }
-    let files = stage(visit, step).await?;
-    let line = page.act(step, &files).await?;
-    // The step had its effect, whatever became of the page; the next step, or the look at the page, tells of that.
-    if let Ok(settled) = page.settle_within(STEP_TIME).await
-        && settled.pending.is_some()
-        && page.is_loading()
-    {
-        let _ = page.settle().await;
-    }
-    Ok(line)
-}
-
-async fn stage(visit: &Visit, step: &Step) -> Result<Vec<PathBuf>, BrowserError> {
-    let mut files = Vec::new();
-    if step.action == Action::Upload {
-        for path in &step.values {
-            let staged = visit.stage_upload(path).await;
-            files.push(staged.map_err(|error| BrowserError::Argument {
-                message: error.message,
-            })?);
-        }
-    }
-    Ok(files)
 }

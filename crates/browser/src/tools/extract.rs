@@ -1,5 +1,6 @@
 //! `browser_extract`: the content of the page to read.
 
+use crate::notice::escape_notices;
 use crate::observe::source_line;
 use crate::sessions::{Need, Visit};
 use crate::{BrowserError, Extract, ExtractFormat, ExtractOptions, ExtractedPart, Sessions};
@@ -10,7 +11,8 @@ use std::sync::Arc;
 
 const DESCRIPTION: &str = "Reads the content of the page in the active tab as it is rendered: its main text as Markdown, \
     its tables (Markdown, or JSON rows with the header's cells as keys), or its links with their addresses. Long results \
-    come in parts; a note at the end says how to read on. To act on the page use browser_observe.";
+    come in parts; a note at the end says how to read on. Lines in brackets are lango's; where a line of the page starts with a \
+    bracket, it is written `\\[`. To act on the page use browser_observe.";
 
 /// Bytes of one part.
 const PART_BYTES: usize = 24 << 10;
@@ -92,7 +94,7 @@ async fn extract(visit: &Visit, arguments: ExtractArguments) -> Result<String, B
     let shown = extract.links.iter().filter(|link| part.contains(&link.url));
     visit.add_seen_links(&page, shown.map(|link| link.url.as_str()));
     let mut text = source_line(&page, &title);
-    text.push_str(part);
+    text.push_str(&escape_notices(part));
     if !part.ends_with('\n') {
         text.push('\n');
     }

@@ -4,7 +4,7 @@ use super::describe_page;
 use crate::address::host_of;
 use crate::files_server::{FILES_HOST, file_address};
 use crate::navigation::Opened;
-use crate::sessions::{Need, Visit};
+use crate::sessions::{Need, Visit, describe_refusal};
 use crate::{BrowserError, ContextKind, Sessions};
 use lango_core::{
     Caller, Declaration, Effect, Inspection, Risk, SiteAccess, Subject, Tool, ToolError, ToolOutput,
@@ -34,9 +34,19 @@ struct NavigateArguments {
 
 /// Where a call leads.
 #[derive(Debug)]
-enum Target {
+pub(super) enum Target {
     Web { address: String, is_link: bool },
     Workspace { address: String },
+}
+
+impl Target {
+    /// Refuses what the guard refuses, before the user is asked about it or a browser is started for it.
+    fn check(&self, sessions: &Sessions) -> Result<(), ToolError> {
+        match self {
+            Self::Web { address, .. } => check_address(sessions, address),
+            Self::Workspace { .. } => Ok(()),
+        }
+    }
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
@@ -68,6 +78,7 @@ fn inspect(
 ) -> Option<SiteAccess> {
     // A call that would fail contacts nothing.
     let target = find_target(sessions, caller, arguments).ok()?;
+    target.check(sessions).ok()?;
     site_of(sessions, caller, &target, arguments.download)
 }
 
@@ -106,16 +117,11 @@ async fn run(
     arguments: NavigateArguments,
 ) -> Result<ToolOutput, ToolError> {
     let target = find_target(&sessions, &caller, &arguments)?;
+    target.check(&sessions)?;
     let site = site_of(&sessions, &caller, &target, arguments.download);
     expect_inspected(site.as_ref(), &caller)?;
-    if let Target::Web { address, .. } = &target {
-        check_address(&sessions, address)?;
-    }
     let visit = sessions.visit(&caller, Need::Any).await?;
-    if arguments.download {
-        visit.allow_downloads();
-    }
-    let opened = open(&visit, &target).await;
+    let opened = open_in(&visit, &target, arguments.download).await;
     visit.end(opened).await
 }
 
@@ -135,11 +141,11 @@ pub(super) fn expect_inspected(
     ))
 }
 
-/// Refuses what the guard refuses, before a browser is started for it.
+/// Refuses an address that the guard refuses.
 pub(super) fn check_address(sessions: &Sessions, address: &str) -> Result<(), ToolError> {
     let url = Url::parse(address).map_err(|error| unusable(address, &error))?;
     let checked = sessions.setup().launcher.egress.check(&url);
-    checked.map_err(|refusal| ToolError::new(refusal.to_string()))?;
+    checked.map_err(|refusal| ToolError::new(describe_refusal(&refusal)))?;
     Ok(())
 }
 
@@ -193,21 +199,20 @@ fn unusable(address: &str, error: &dyn std::fmt::Display) -> ToolError {
     ))
 }
 
-async fn open(visit: &Visit, target: &Target) -> Result<String, BrowserError> {
+/// Opens a target and says where that led. With `download` the page may save files.
+pub(super) async fn open_in(
+    visit: &Visit,
+    target: &Target,
+    download: bool,
+) -> Result<String, BrowserError> {
     let (address, context) = match target {
         Target::Web { address, .. } => (address, ContextKind::Web),
         Target::Workspace { address } => (address, ContextKind::Workspace),
     };
-    open_in(visit, address, context).await
-}
-
-/// Opens an address and says where that led.
-pub(super) async fn open_in(
-    visit: &Visit,
-    address: &str,
-    context: ContextKind,
-) -> Result<String, BrowserError> {
     let page = visit.browser().page_in(context).await?;
+    if download {
+        visit.permit_downloads(&page);
+    }
     let asked = host_of(address);
     let opened = page.open(address).await;
     let refused = |reason: String| BrowserError::Navigation {

@@ -11,6 +11,9 @@ const DESCRIPTION: &str = "Shows what is on the page of the active tab, one thin
     what you can act on (browser_act) or look into (`scope`). What is in the window comes first. A second look at the \
     same page shows only what changed, if that is shorter. To read long texts use browser_extract.";
 
+/// How often to look again at a page that goes to another one meanwhile.
+const RETRIES: usize = 2;
+
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ObserveArguments {
@@ -61,7 +64,15 @@ pub(super) async fn look(
     options: &ObserveOptions,
 ) -> Result<Observation, BrowserError> {
     let page = visit.page()?;
-    let observation = page.observe(options).await?;
+    let mut observed = page.observe(options).await;
+    for _ in 0..RETRIES {
+        if !matches!(observed, Err(BrowserError::PageChanged)) {
+            break;
+        }
+        page.settle().await?;
+        observed = page.observe(options).await;
+    }
+    let observation = observed?;
     visit.add_seen_links(&page, observation.links.iter().map(|link| &**link));
     Ok(observation)
 }

@@ -1,9 +1,9 @@
 //! `browser_search`: the results page of the configured search engine, in the browser.
 
-use super::navigate::{check_address, expect_inspected, open_in};
+use super::navigate::{Target, check_address, expect_inspected, open_in};
+use crate::Sessions;
 use crate::address::host_of;
 use crate::sessions::Need;
-use crate::{ContextKind, Sessions};
 use lango_core::{
     Caller, Declaration, Effect, Inspection, Risk, SiteAccess, Subject, Tool, ToolError, ToolOutput,
 };
@@ -63,7 +63,9 @@ async fn run(
     let address = search_address(&sessions.setup().search_url, &arguments.query);
     check_address(&sessions, &address)?;
     let visit = sessions.visit(&caller, Need::Any).await?;
-    let opened = open_in(&visit, &address, ContextKind::Web).await;
+    let is_link = false;
+    let target = Target::Web { address, is_link };
+    let opened = open_in(&visit, &target, false).await;
     visit.end(opened).await
 }
 

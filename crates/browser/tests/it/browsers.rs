@@ -62,3 +62,41 @@ async fn closing_and_dropping_leave_nothing() {
     wait_until_gone(&directory).await;
     drop(folder);
 }
+
+/// Run by [`a_browser_starts_without_its_own_sandbox_where_namespaces_cannot_be_nested`], in its own user namespace.
+#[tokio::test]
+#[ignore = "run by another test"]
+async fn inside_of_few_namespaces() {
+    let bench = Bench::new().await;
+    assert!(bench.open("inner").await.contains("Inner"));
+    let flags = processes(&bench.directory()).into_iter().map(|process| {
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    });
+    let count = flags.filter(|line| line.contains("--no-sandbox")).count();
+    println!("{count} processes without a sandbox of their own");
+}
+
+#[test]
+fn a_browser_starts_without_its_own_sandbox_where_namespaces_cannot_be_nested() {
+    let run = |most: &str| {
+        let script = "echo $1 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact --ignored --nocapture \
+            browsers::inside_of_few_namespaces";
+        let output = std::process::Command::new("unshare")
+            .args(["--user", "--map-root-user", "sh", "-c", script])
+            .arg(std::env::current_exe().unwrap())
+            .arg(most)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{most}: {text}");
+        text
+    };
+    assert!(run("100").contains("\n0 processes without"));
+    // Enough for lango's sandbox alone.
+    let few = run("2");
+    assert!(
+        few.contains("processes without") && !few.contains("\n0 processes"),
+        "{few}"
+    );
+}

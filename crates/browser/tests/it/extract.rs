@@ -15,7 +15,7 @@ async fn an_article_is_read_without_what_is_around_it() {
         "{first}"
     );
     assert!(
-        text.contains("[published 2026-11-15]") && text.contains("# "),
+        text.contains("Published: 2026-11-15") && text.contains("# "),
         "{text}"
     );
     assert!(!text.contains("All rights reserved"), "{text}");

@@ -113,6 +113,9 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/memory", fixed("Memory", "<script>setTimeout(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 26).fill(1)) })</script>"))
         .route("/reach", get(move || async move { page("Reach", REACH) }))
         .route("/search", get(search))
+        .route("/restless", fixed("Restless", "<p>text</p><script>setTimeout(() => location.reload(), 30)</script>"))
+        .route("/thief", get(thief))
+        .route("/victim", fixed("Victim", "<input id=s aria-label=Secret oninput=\"parent.postMessage('go', '*')\">"))
         .route("/gallery/{name}", get(|Path(name): Path<String>| async move {
             crate::gallery::page(&name).map(Html).ok_or(StatusCode::NOT_FOUND)
         }))
@@ -148,6 +151,16 @@ const SHADOW: &str = "<div id=open></div><div id=closed></div><script>
 const FORM: &str = "<form method=post><label>Mail <input name=mail type=email required></label><label>Age \
     <input name=age type=number min=18></label><label>Colour <select name=colour><option>red<option>blue</select></label>\
     <label><input name=agree type=checkbox required> Agree</label><button>Send</button></form>";
+
+/// Takes the focus as soon as the other window says so, and then all the time; remembers what it gets.
+const THIEF: &str = "<input id=t aria-label=Thief><script>
+    let taken = 0;
+    window.got = '';
+    const take = () => { taken++; window.focus(); t.focus(); };
+    onmessage = () => { take(); setInterval(take, 1); };
+    for (const type of ['keydown', 'keypress', 'keyup', 'beforeinput', 'input', 'paste'])
+        addEventListener(type, event => got += type + ':' + (event.key ?? event.data) + ' ', true);
+    </script>";
 
 /// Tries what a page may not reach.
 const REACH: &str = "<pre id=out></pre><script>
@@ -247,6 +260,14 @@ async fn count(headers: HeaderMap) -> impl IntoResponse {
         [(SET_COOKIE, format!("count={count}"))],
         page(&format!("Visit {count}"), ""),
     )
+}
+
+/// Takes the focus, as a frame or as the page around one.
+async fn thief(Query(query): Query<HashMap<String, String>>) -> Html<String> {
+    let frame = query
+        .get("frame")
+        .map(|url| format!("<iframe width=300 height=100 src={url}></iframe>"));
+    page("Thief", &(THIEF.to_owned() + &frame.unwrap_or_default()))
 }
 
 async fn search(Query(query): Query<HashMap<String, String>>) -> Html<String> {

@@ -112,7 +112,11 @@ async fn examine(app: &App) -> Vec<Finding> {
         examine_sandbox(app).await,
         well("reach", describe_reach(app)),
         well("egress", egress::describe(&app.egress)),
-        optional("browser", app.browser.is_ready(), app.browser.describe()),
+        optional(
+            "browser",
+            app.browser.is_ready(),
+            app.browser.describe(&app.launcher).await,
+        ),
         optional(
             "web search",
             web::is_set_up(&app.loaded.settings.search),

@@ -149,7 +149,7 @@ fn a_file_that_other_programs_act_on_is_asked_for_each_time_and_says_why() {
     );
     assert_eq!(written(&lango, ".vscode/tasks.json"), None);
     let mut terminal = Terminal::start(&lango, 100, &["run", "-c", ALLOW, TASKS], &[]);
-    terminal.wait_for("why: `.vscode` configures other programs; a change of `.vscode/tasks.json`");
+    terminal.wait_for("why: `.vscode` configures other programs; `.vscode/tasks.json`");
     let keys = terminal.prompt();
     assert!(!keys.contains("this session"), "{keys}");
     terminal.press("y\r");

@@ -278,7 +278,7 @@ fn site_reason(site: &SiteAccess) -> Text {
 
 fn guarded_reason(guarded: &GuardedTarget) -> Text {
     let GuardedTarget { path, reason } = guarded;
-    format!("{reason}; a change of `{path}` is asked for each time").into()
+    format!("{reason}; `{path}` is asked for each time").into()
 }
 
 /// The grant among these that allows the call. A grant is for the tool that it was given for, but an address of a site is

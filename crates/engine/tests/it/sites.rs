@@ -3,7 +3,7 @@
 use crate::approvals::{answer, ask, in_session, waiting};
 use crate::bench::{Bench, finished, local};
 use crate::support::rule;
-use lango_core::{Inspection, SiteAccess, Subject, Tool};
+use lango_core::{Answer, GuardedTarget, Inspection, SiteAccess, Subject, Tool};
 use lango_engine::{Action, Rule, Rules};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
@@ -116,4 +116,30 @@ async fn a_grant_for_acting_on_a_host_covers_opening_its_addresses() {
     finished(answer(&mut conversation, in_session("shop.example")).await);
     finished(ask(&mut conversation, "2").await);
     assert_eq!((navigate.runs(), act.runs()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_sensitive_file_is_asked_about_although_the_site_is_allowed() {
+    let act = site(None, false);
+    let allow = || vec![matching(Action::Allow, "shop.example")];
+    assert!(runs(act.clone(), allow(), "buy").await);
+    let upload = Inspection {
+        guarded: Some(GuardedTarget {
+            path: ".env".into(),
+            reason: "\".env\" would be uploaded to `shop.example`".into(),
+        }),
+        ..act
+    };
+    assert!(!runs(upload.clone(), allow(), "buy").await);
+    let act = tool("browser_act", upload);
+    let bench = Bench::new(vec![Arc::clone(&act) as Arc<dyn Tool>]);
+    let model = ScriptedModel::replies(["browser_act"; 2].into_iter().flat_map(replies));
+    let mut conversation = bench.runner(model).start(local());
+    for _ in 0..2 {
+        let asked = waiting(ask(&mut conversation, "again").await);
+        assert_eq!(asked[0].request.pattern, None, "no grant is offered");
+        assert!(asked[0].request.reason.contains("shop.example"));
+        finished(answer(&mut conversation, Answer::Once).await);
+    }
+    assert_eq!(act.runs(), 2);
 }

@@ -8,7 +8,7 @@ use cap_std::fs::OpenOptions;
 use lango_core::ToolError;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Number of names to try for a new file.
 const MOST_NAMES: usize = 100;
@@ -22,6 +22,8 @@ pub enum WorkspaceEntry {
         file: File,
         /// Its size in bytes.
         size: u64,
+        /// Its path without links, relative to the workspace if it lies there.
+        path: PathBuf,
     },
     /// A folder.
     Folder,
@@ -30,10 +32,12 @@ pub enum WorkspaceEntry {
 impl Workspace {
     /// Opens the entry at a path relative to the workspace. Files that the policy hides are not found.
     pub fn open_entry(&self, path: &str) -> Result<WorkspaceEntry, ToolError> {
-        match self.locate(path)?.target()?.open_file() {
+        let target = self.locate(path)?.target()?;
+        match target.open_file() {
             Ok((file, size)) => Ok(WorkspaceEntry::File {
                 file: file.into_std(),
                 size,
+                path: self.roots.short(&target.path()).to_owned(),
             }),
             Err(FileError::IsFolder { .. }) => Ok(WorkspaceEntry::Folder),
             Err(error) => Err(error.into()),
@@ -51,9 +55,8 @@ impl Workspace {
         for number in 1..=MOST_NAMES {
             let path = format!("{folder}/{}", numbered(name, number));
             let mut spot = self.locate(&path)?.file_destination()?;
-            if let Some(guarded) = spot.guarded() {
-                let (path, reason) = (guarded.path.to_string(), guarded.reason.to_string());
-                return Err(FileError::NotAsked { path, reason }.into());
+            if spot.guarded().is_some() {
+                return Err(FileError::Reserved { path }.into());
             }
             spot.make_parents()?;
             match fill_new(&spot, content) {

@@ -145,7 +145,9 @@ impl Sessions {
 
     /// How many browsers are open.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        let entries = self.lock();
+        let is_lost = |entry: &&Entry| matches!(entry.state, State::Lost);
+        entries.len() - entries.values().filter(is_lost).count()
     }
 
     fn current(

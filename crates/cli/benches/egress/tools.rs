@@ -140,6 +140,9 @@ impl<C: Caller> Driver for CommandLine<C> {
     }
 }
 
+/// Attack pages that one browser opens: each of them opens windows, and the number of tabs has a limit.
+const PAGES_OF_A_BROWSER: usize = 3;
+
 /// `browser_navigate`.
 pub struct Navigator<C> {
     caller: C,
@@ -201,6 +204,9 @@ impl<C: Caller> Driver for Navigator<C> {
     }
 
     fn open_batch(&mut self, urls: &[String]) {
+        if self.is_for_pages && self.count.is_multiple_of(PAGES_OF_A_BROWSER) && self.count > 0 {
+            self.caller.call("browser_close", json!({}));
+        }
         let arguments = urls.iter().map(|url| {
             if url == WORKSPACE_PAGE {
                 json!({ "path": pages::ATTACK_FILE })

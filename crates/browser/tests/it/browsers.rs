@@ -97,7 +97,10 @@ async fn inside_of_few_namespaces() {
     let bench = Bench::new().await;
     let url = json!({ "url": bench.site.url("inner") });
     // The kernel counts the namespaces of the check for a moment after its end.
-    while bench.run("browser_navigate", url.clone()).await.is_err() {
+    let mut tries = 0;
+    while let Err(error) = bench.run("browser_navigate", url.clone()).await {
+        tries += 1;
+        assert!(tries < 20, "{error}");
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     let flags = processes(&bench.directory()).into_iter().map(|process| {

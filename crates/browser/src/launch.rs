@@ -12,7 +12,7 @@ pub use private::remove_abandoned_directories;
 
 use crate::files_server::FilesServer;
 use crate::{Browser, BrowserError, ContextProxies};
-use flags::OwnSandbox;
+pub(crate) use flags::OwnSandbox;
 use lango_core::error_chain;
 use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
 use lango_sandbox::{
@@ -54,22 +54,35 @@ pub(crate) struct StartedBrowser {
 }
 
 impl BrowserLauncher {
+    /// Tries whether Chromium's own sandbox can start inside of lango's.
+    pub(crate) async fn find_own_sandbox(&self) -> Result<OwnSandbox, BrowserError> {
+        match self.sandbox.check_nesting().await {
+            Ok(()) => Ok(OwnSandbox::On),
+            Err(LaunchError::NoNesting { .. }) => Ok(OwnSandbox::Off),
+            Err(error) => Err(not_started(error_chain(&error))),
+        }
+    }
+
     /// Starts a browser. Its requests count in `budget` until another one is set.
-    pub(crate) async fn start(&self, budget: Budget) -> Result<StartedBrowser, BrowserError> {
-        let starting = tokio::time::timeout(START_TIME, self.start_unlimited(budget));
+    pub(crate) async fn start(
+        &self,
+        own_sandbox: OwnSandbox,
+        budget: Budget,
+    ) -> Result<StartedBrowser, BrowserError> {
+        let starting = self.start_unlimited(own_sandbox, budget);
+        let starting = tokio::time::timeout(START_TIME, starting);
         let seconds = START_TIME.as_secs();
         let late = || not_started(format!("it took longer than {seconds} s"));
         starting.await.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn start_unlimited(&self, budget: Budget) -> Result<StartedBrowser, BrowserError> {
+    async fn start_unlimited(
+        &self,
+        own_sandbox: OwnSandbox,
+        budget: Budget,
+    ) -> Result<StartedBrowser, BrowserError> {
         let private = PrivateDirectory::create(&self.directory).map_err(not_started)?;
         let private = Arc::new(private);
-        let own_sandbox = match self.sandbox.check_nesting().await {
-            Ok(()) => OwnSandbox::On,
-            Err(LaunchError::NoNesting { .. }) => OwnSandbox::Off,
-            Err(error) => return Err(not_started(error_chain(&error))),
-        };
         let mut child = self
             .sandbox
             .spawn(&self.policy(&private), self.command(&private, own_sandbox))

@@ -1,7 +1,7 @@
 //! What an agent sees of a page: one line for each thing that can be read or acted on, with handles for the latter.
 //!
 //! The browser's capture of all documents ([`snapshot`]) is arranged as one list of nodes with their places ([`scene`]),
-//! joined with what assistive technology is told about the elements ([`semantics`], [`roles`]), and becomes items
+//! joined with what the browser tells assistive technology about the elements ([`semantics`], [`roles`]), and becomes items
 //! ([`items`]) on lines ([`lines`]). Lines are chosen by what is in the viewport ([`select`]) and compared with what was
 //! shown before ([`changes`]).
 

@@ -4,13 +4,14 @@ mod visit;
 
 pub(crate) use visit::{Visit, describe_refusal};
 
-use crate::launch::{BrowserLauncher, StartedBrowser};
+use crate::launch::{BrowserLauncher, OwnSandbox, StartedBrowser};
 use crate::{Browser, BrowserError};
 use lango_core::{Caller, SessionId};
 use lango_net::SeenLinks;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
 
 /// The most browsers of one process.
 const MOST_BROWSERS: usize = 4;
@@ -37,6 +38,8 @@ pub struct Sessions {
 #[derive(Debug)]
 struct Shared {
     setup: BrowserSetup,
+    /// Found out with the first browser.
+    own_sandbox: OnceCell<OwnSandbox>,
     entries: Mutex<HashMap<SessionId, Entry>>,
 }
 
@@ -73,6 +76,7 @@ impl Sessions {
         Self {
             shared: Arc::new(Shared {
                 setup,
+                own_sandbox: OnceCell::new(),
                 entries: Mutex::default(),
             }),
         }
@@ -132,7 +136,7 @@ impl Sessions {
     pub async fn close(&self, session: &SessionId) -> bool {
         let entry = self.lock().remove(session);
         let Some(entry) = entry else { return false };
-        // A call that is under way ends first.
+        // A running call ends first.
         let _turn = entry.calls.lock().await;
         match entry.state {
             State::Open(open) => {
@@ -178,7 +182,15 @@ impl Sessions {
         let setup = &self.shared.setup;
         let budget = setup.launcher.egress.budgets();
         let budget = budget.of(&caller.session, &caller.turn);
-        let started = setup.launcher.start(budget).await;
+        let launcher = &setup.launcher;
+        let own_sandbox = self
+            .shared
+            .own_sandbox
+            .get_or_try_init(|| launcher.find_own_sandbox());
+        let started = match own_sandbox.await {
+            Ok(own_sandbox) => launcher.start(*own_sandbox, budget).await,
+            Err(error) => Err(error),
+        };
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&caller.session) else {
             // Closed meanwhile.

@@ -109,7 +109,7 @@ impl Action {
 }
 
 impl Step {
-    /// Whether it does nothing that a site is told on purpose. Answers to dialogs are told.
+    /// Whether it sends nothing to the site on purpose. Answers to dialogs do.
     pub fn is_looking(&self) -> bool {
         let looks = matches!(self.action, Action::Hover | Action::Scroll | Action::Wait);
         looks && self.accept_dialog.is_none() && self.dialog_text.is_none()

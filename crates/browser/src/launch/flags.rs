@@ -63,7 +63,7 @@ const FLAGS: [&str; 34] = [
 
 /// Chromium's own sandbox around its pages, inside of lango's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OwnSandbox {
+pub(crate) enum OwnSandbox {
     On,
     /// It cannot start here; lango's sandbox alone confines the pages.
     Off,

@@ -33,9 +33,9 @@ pub(super) struct Changes {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) text: String,
-    /// Forgotten when this is told.
+    /// The record to remove once the observation has this change.
     pub(super) gone: Option<NodeKey>,
-    /// Remembered when this is told.
+    /// The record to store once the observation has this change.
     pub(super) current: Option<Current>,
 }
 

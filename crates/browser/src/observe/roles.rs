@@ -1,4 +1,4 @@
-//! What kind of thing an element is, from what assistive technology is told about it, its tag, and how it reacts.
+//! What kind of thing an element is, from what the browser tells assistive technology about it, its tag, and how it reacts.
 
 use super::describe::LONGEST_NAME;
 use super::scene::{Scene, Sight};

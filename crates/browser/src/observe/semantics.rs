@@ -1,5 +1,5 @@
-//! What assistive technology is told about elements: role, name, value, states. It is asked for single elements, those
-//! nearest to the viewport first, so that a large page costs no more than a small one.
+//! What the browser tells assistive technology about elements: role, name, value, states. lango asks for single elements,
+//! those nearest to the viewport first, so that a large page costs no more than a small one.
 
 use super::scene::{Scene, Sight};
 use super::snapshot::{Node, NodeKind};
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 const ELEMENTS: std::ops::RangeInclusive<usize> = 300..=1500;
 /// An element that is shown has so many tokens at least.
 const ELEMENT_TOKENS: usize = 4;
-/// Calls that are under way at the same time.
+/// Calls at the same time.
 const AT_ONCE: usize = 100;
 
 /// What is known of elements, by their place in the scene.

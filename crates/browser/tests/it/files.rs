@@ -33,7 +33,7 @@ async fn a_page_of_the_workspace_reaches_its_files_and_no_network() {
         .await;
     assert_eq!(
         text.lines().next().unwrap(),
-        "Opened http://workspace.localhost/page%20one.html — Report"
+        "Opened http://workspace.localhost/page%20one.html \"Report\""
     );
     let seen = text_of(&bench, "out.textContent").await;
     let lines: Vec<&str> = seen.lines().collect();
@@ -63,7 +63,7 @@ async fn folders_have_an_index_and_missing_files_are_named() {
     let text = bench
         .text("browser_navigate", json!({ "path": "site" }))
         .await;
-    assert_eq!(text, "Opened http://workspace.localhost/site/ — Index\n");
+    assert_eq!(text, "Opened http://workspace.localhost/site/ \"Index\"\n");
     let error = bench
         .error("browser_navigate", json!({ "path": "none.html" }))
         .await;
@@ -82,7 +82,7 @@ async fn a_download_is_saved_only_when_it_was_asked_for() {
     let text = bench.text("browser_navigate", json!({ "url": url })).await;
     assert!(text.contains("a file to download, not a page"), "{text}");
     assert!(
-        text.contains("[the download of `_.git_report.bin` was not saved"),
+        text.contains("[the download of `_.git_report.bin` from `site.test"),
         "{text}"
     );
     assert!(!bench.inside("downloads").exists());
@@ -90,7 +90,9 @@ async fn a_download_is_saved_only_when_it_was_asked_for() {
     for name in ["_.git_report.bin", "_.git_report-2.bin"] {
         let text = bench.text("browser_navigate", arguments.clone()).await;
         assert!(
-            text.contains(&format!("[downloaded `downloads/{name}` (23 bytes)]")),
+            text.contains(&format!(
+                "[downloaded `downloads/{name}` (23 bytes) from `site.test"
+            )),
             "{text}"
         );
         let content = fs::read_to_string(bench.inside("downloads").join(name));

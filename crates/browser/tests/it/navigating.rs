@@ -14,7 +14,7 @@ async fn a_page_is_opened_and_its_title_told() {
         .run("browser_navigate", json!({ "url": url }))
         .await
         .unwrap();
-    assert_eq!(output.text, format!("Opened {url} — Inner\n"));
+    assert_eq!(output.text, format!("Opened {url} \"Inner\"\n"));
     assert_eq!(output.trust, Trust::Untrusted);
 }
 
@@ -25,13 +25,13 @@ async fn pages_with_an_error_status_say_so() {
         bench
             .open("missing")
             .await
-            .contains("Missing (HTTP status 404)")
+            .contains("\"Missing\" (HTTP status 404)")
     );
     assert!(
         bench
             .open("broken")
             .await
-            .contains("Broken (HTTP status 500)")
+            .contains("\"Broken\" (HTTP status 500)")
     );
     let url = bench.site.url("private");
     let error = bench.error("browser_navigate", json!({ "url": url })).await;
@@ -45,7 +45,7 @@ async fn redirects_are_followed_told_and_bounded() {
     let text = bench.open("away").await;
     let host = format!("other.test:{}", bench.site.port);
     assert!(
-        text.contains(&format!("Opened http://{host}/inner — Inner")),
+        text.contains(&format!("Opened http://{host}/inner \"Inner\"")),
         "{text}"
     );
     assert!(
@@ -61,7 +61,7 @@ async fn redirects_are_followed_told_and_bounded() {
     let refusal = "`10.0.0.1:80` is refused by the entry `*` in `egress.deny`";
     assert!(error.contains(refusal) && !error.contains('['), "{error}");
     let text = bench.open("refresh").await;
-    assert!(text.contains("/inner — Inner"), "{text}");
+    assert!(text.contains("/inner \"Inner\""), "{text}");
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn going_back_shows_the_page_before() {
     let text = bench.text("browser_back", json!({})).await;
     assert_eq!(
         text,
-        format!("Back at {} — Inner\n", bench.site.url("inner"))
+        format!("Back at {} \"Inner\"\n", bench.site.url("inner"))
     );
 }
 
@@ -156,7 +156,7 @@ async fn errors_of_scripts_are_told() {
     let bench = Bench::new().await;
     let text = bench.open("error").await;
     assert!(
-        text.contains("[a script of the page failed: `Error: script is broken`]"),
+        text.contains("[a script of the page failed: \"Error: script is broken\"]"),
         "{text}"
     );
 }
@@ -265,7 +265,7 @@ async fn pages_reach_nothing_but_what_the_guard_allows() {
     let bench = Bench::new().await;
     std::fs::write(bench.inside("secret.txt"), "the secret").unwrap();
     let text = bench.open("reach").await;
-    assert!(text.contains("— done"), "{text}");
+    assert!(text.contains("\"done\""), "{text}");
     for host in [
         "127.0.0.1:8081",
         "169.254.169.254:80",

@@ -213,25 +213,17 @@ async fn text_of_a_page_cannot_look_like_a_line_of_its_own() {
 #[tokio::test]
 async fn links_of_the_web_are_remembered_and_those_of_the_workspace_are_not() {
     let bench = Bench::new().await;
-    let html = "<a href='http://site.test/one'>One</a>";
-    std::fs::write(bench.inside("page.html"), html.replace("one", "two")).unwrap();
+    let (one, two) = (bench.site.url("one"), bench.site.url("two"));
+    let html = &format!("<a href='{one}'>One</a>");
+    std::fs::write(bench.inside("page.html"), html.replace(&one, &two)).unwrap();
     bench.show(html).await;
     bench.text("browser_observe", json!({})).await;
-    assert!(
-        bench
-            .seen_links
-            .contains(&"s_1".into(), "http://site.test/one")
-    );
+    assert!(bench.seen_links.contains(&"s_1".into(), &one));
     bench
         .text("browser_navigate", json!({ "path": "page.html" }))
         .await;
     let text = bench.text("browser_observe", json!({})).await;
-    assert!(
-        !bench
-            .seen_links
-            .contains(&"s_1".into(), "http://site.test/two"),
-        "{text}"
-    );
+    assert!(!bench.seen_links.contains(&"s_1".into(), &two), "{text}");
     let tool = bench.tool("browser_navigate");
     let arguments = json!({ "link": handle(&text, "link \"One\"") });
     let inspection = tool

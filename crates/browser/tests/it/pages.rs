@@ -61,7 +61,7 @@ async fn a_loop_of_alerts_ends_the_page_and_is_told() {
         )
         .await;
     assert!(error.starts_with("the page crashed"), "{error}");
-    assert!(error.contains("an alert: `again` (29 times)"), "{error}");
+    assert!(error.contains("an alert: \"again\" (29 times)"), "{error}");
     assert!(error.contains("in a loop, and was stopped"), "{error}");
     assert!(bench.open("inner").await.contains("Inner"));
 }

@@ -1,5 +1,5 @@
-//! Actions on a page, with the events of a mouse and a keyboard: find the element ([`target`]), act on it ([`mouse`],
-//! [`keys`], [`fields`]), and say what was done. What changed on the page is the observation's business.
+//! Actions on a page with mouse and keyboard events: finds the element ([`target`]), acts on it ([`mouse`], [`keys`],
+//! [`fields`]), and reports what was done. Observations report what changed on the page.
 
 mod fields;
 mod keys;
@@ -31,8 +31,8 @@ struct Scrolled {
 }
 
 impl Page {
-    /// Carries out one action and says what was done. `files` are those of an upload, where the browser can read them;
-    /// `host` is the one that keys may go to, or none if it does not matter.
+    /// Carries out one action and returns a line about it. `files` are the staged files of an upload; `host` is the
+    /// only host that may receive keys, or `None` for any.
     pub async fn act(
         &self,
         step: &Step,
@@ -57,7 +57,7 @@ impl Page {
         Ok(text)
     }
 
-    /// An action in a few words, such as `click button "Buy now"`.
+    /// Describes an action in a few words, such as `click button "Buy now"`.
     pub(crate) fn summary(&self, step: &Step, element: Option<&Element>) -> String {
         let mut text = step.action.name().to_owned();
         match step.action {
@@ -82,7 +82,7 @@ impl Page {
                 ));
             }
             Action::Upload => {
-                // Whole: the user must see which file leaves the workspace.
+                // Not shortened: the user must see which file leaves the workspace.
                 let files: Vec<String> = step
                     .values
                     .iter()
@@ -176,7 +176,7 @@ impl Page {
         let (from, to) = match &step.to {
             Some(handle) => {
                 let target = self.element(handle)?;
-                // The target first: finding it may scroll.
+                // The target comes first because finding it may scroll.
                 self.locate(&target, None).await?;
                 let from = self.locate(element, grip).await?;
                 let to = match offset(step) {
@@ -203,7 +203,8 @@ impl Page {
         self.drag(from, to).await
     }
 
-    /// A place in an element a little beyond its middle: lists that are sorted insert before or after it by its halves.
+    /// Returns a point slightly beyond the middle of an element: sortable lists insert before or after an item
+    /// depending on the half.
     async fn past_middle(&self, target: &Element, from: Point) -> Result<Point, BrowserError> {
         let middle = self.locate(target, None).await?;
         let area = self.area_of(target).await?;
@@ -242,7 +243,7 @@ impl Page {
         })
     }
 
-    /// The root element of the main document.
+    /// Returns the root element of the main document.
     pub(crate) async fn root_element(&self) -> Result<Element, BrowserError> {
         let params = json!({ "depth": 1 });
         let document: serde_json::Value = self.call("DOM.getDocument", params).await?;

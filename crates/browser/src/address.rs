@@ -1,8 +1,8 @@
-//! Addresses of pages.
+//! Hosts of URLs.
 
 use lango_net::Url;
 
-/// The host of an address as policies name it: with the port unless it is the scheme's own.
+/// Returns the host of a URL as policies name it: with the port unless it is the scheme's default.
 pub(crate) fn host_of(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     let host = url.host_str()?;

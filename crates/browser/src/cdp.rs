@@ -1,8 +1,8 @@
 //! A client of the Chrome DevTools Protocol over two pipes: JSON messages, each ended by a zero byte.
 //!
-//! A [`Connection`] matches replies to calls and hands out events; a [`CdpSession`] is one target of it (a tab, a frame in a
-//! process of its own), in the flat form where each message names its session. There is no generated protocol: whoever
-//! calls a method declares the few fields it reads.
+//! A [`Connection`] matches replies to calls and distributes events; a [`CdpSession`] is one target (a tab, or a frame
+//! in its own process) in the flat mode, where each message names its session. There is no generated protocol: callers
+//! declare the few fields that they read.
 
 mod connection;
 mod event;

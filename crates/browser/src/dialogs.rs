@@ -1,15 +1,15 @@
-//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). lango answers each at once, and the next result carries
-//! a notice. It declines a `confirm` or `prompt` unless the call that runs said how to answer.
+//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). lango answers each at once, and the next result
+//! carries a notice. It declines a `confirm` or `prompt` unless the running call specifies an answer.
 
 use crate::notice::{Notices, quote_short};
 use serde::Deserialize;
 
-/// How a call answers the dialogs that it causes.
+/// A call's answer to the dialogs that it causes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DialogAnswer {
     /// Whether `confirm` and `prompt` are accepted.
     pub accept: bool,
-    /// What is entered into a `prompt`; its own suggestion if none.
+    /// The text for a `prompt`; its own default if `None`.
     pub text: Option<String>,
 }
 
@@ -30,22 +30,22 @@ pub(crate) struct Opening {
     default_prompt: String,
 }
 
-/// What to do about a dialog.
+/// The reaction to a dialog.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     Answer {
         accept: bool,
         text: String,
     },
-    /// The page goes on opening dialogs, which only the end of its process stops.
+    /// The page opens dialogs in a loop; only killing its process stops it.
     EndPage,
 }
 
 impl Dialogs {
-    /// So many dialogs between two calls are a loop.
+    /// Number of dialogs between two calls that counts as a loop.
     const LOOP: usize = 30;
 
-    /// Starts a call: what happened before does not count any more.
+    /// Starts a call: resets the count of dialogs.
     pub(crate) fn start_call(&mut self) {
         *self = Self::default();
     }

@@ -1,6 +1,6 @@
-//! Downloads: the browser writes them into its private directory, and lango copies a finished one into the workspace. A
-//! call that may act on a site permits a few of them, in the tab that it acts on and in tabs that this one opens meanwhile;
-//! lango cancels all others.
+//! Downloads: the browser writes them into its private directory, and lango copies finished ones into the workspace. A
+//! call that may act on a site permits a few downloads, in the tab it acts on and in tabs that this tab opens during
+//! the call; lango cancels all others.
 
 use crate::address::host_of;
 use crate::notice::{Notices, shorten};
@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 /// The largest download in bytes.
 const MOST_BYTES: u64 = 100 << 20;
-/// Downloads of one call.
+/// Maximum number of downloads per call.
 const MOST_OF_CALL: usize = 3;
-/// Downloads at the same time, those of earlier calls included.
+/// Maximum number of concurrent downloads, including those of earlier calls.
 const MOST_DOWNLOADS: usize = 10;
-/// The folder of the workspace that downloads are copied into.
+/// The workspace folder for downloads.
 const FOLDER: &str = "downloads";
 /// The longest name of a file, in characters.
 const LONGEST_NAME: usize = 100;
@@ -32,7 +32,7 @@ const LONGEST_NAME: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Downloads {
     permit: Option<DownloadPermit>,
-    /// How many were started so far, those that were cancelled included.
+    /// Number of started downloads, including cancelled ones.
     pub(crate) starts: u64,
     running: BTreeMap<Arc<str>, DownloadSource>,
     finished: Vec<FinishedDownload>,
@@ -52,7 +52,7 @@ struct DownloadSource {
     host: String,
 }
 
-/// A download that is complete, under the browser's name in its private directory.
+/// A complete download, stored under the browser's name in its private directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FinishedDownload {
     id: Arc<str>,
@@ -76,7 +76,7 @@ pub(crate) struct DownloadProgress {
     state: String,
 }
 
-/// What to do about a download.
+/// The reaction to a download.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DownloadReaction {
     Nothing,
@@ -95,12 +95,12 @@ impl Downloads {
         self.permit = None;
     }
 
-    /// The tab whose downloads are permitted.
+    /// Returns the tab whose downloads are permitted.
     pub(crate) fn permitted_tab(&self) -> Option<TabId> {
         self.permit.as_ref().map(|permit| permit.tab)
     }
 
-    /// Decides about a download that starts; `is_of_call` says whether it is one of the permitted tab.
+    /// Decides about a new download; `is_of_call` says whether it belongs to the permitted tab.
     pub(crate) fn start(
         &mut self,
         start: DownloadStart,
@@ -158,19 +158,19 @@ impl Downloads {
         DownloadReaction::Nothing
     }
 
-    /// Whether one is running.
+    /// Returns whether a download is running.
     pub(crate) fn are_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Adds a notice for each one that is still running.
+    /// Adds a notice for each running download.
     pub(crate) fn note_running(&self, notices: &mut Notices) {
         for source in self.running.values() {
             notices.add(format!("{source} is still running; a later call saves it"));
         }
     }
 
-    /// Takes those that are complete.
+    /// Takes the complete downloads.
     pub(crate) fn take_finished(&mut self) -> Vec<FinishedDownload> {
         std::mem::take(&mut self.finished)
     }
@@ -197,7 +197,8 @@ impl std::fmt::Display for DownloadSource {
 }
 
 impl FinishedDownload {
-    /// Moves it from the browser's directory into the workspace. Returns a notice with its path, or with the reason why not.
+    /// Moves the file from the browser's directory into the workspace. Returns a notice with its path, or with the
+    /// reason of the failure.
     pub(crate) fn save(&self, directory: &OwnedFd, workspace: &Workspace) -> String {
         let saved = self.copy(directory, workspace);
         match saved {
@@ -211,7 +212,7 @@ impl FinishedDownload {
 
     fn copy(&self, directory: &OwnedFd, workspace: &Workspace) -> Result<(String, u64), ToolError> {
         let unreadable = |error: &dyn ToString| ToolError::new(error.to_string());
-        // The browser may be taken over by a page: its names and files are not trusted.
+        // A page may have taken over the browser, so its names and files are untrusted.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.id.is_empty() || !self.id.chars().all(is_plain) {
             return Err(ToolError::trusted("the browser gave it no usable name"));
@@ -225,14 +226,14 @@ impl FinishedDownload {
             return Err(ToolError::trusted("it is not a file of up to 100 MiB"));
         }
         let saved = workspace.save_new(FOLDER, &self.source.name, &mut file.take(MOST_BYTES))?;
-        // The directory goes with the browser anyway.
+        // The directory is removed with the browser anyway.
         let _ = rustix::fs::unlinkat(directory, &*self.id, AtFlags::empty());
         Ok((saved, metadata.len()))
     }
 }
 
-/// A name for a file, whatever the site calls it: one component, no leading dot, nothing that needs quotes, and none that
-/// other programs act on.
+/// Derives a safe file name from the site's name: one component, no leading dot, nothing that needs quotes, and no name
+/// that other programs act on.
 pub(crate) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain = |c: char| {
@@ -245,7 +246,7 @@ pub(crate) fn safe_name(name: &str) -> String {
     let plain: String = shorten(last).chars().map(plain).collect();
     let plain = plain.trim_matches(['.', ' ', '-']);
     let surplus = plain.chars().count().saturating_sub(LONGEST_NAME);
-    // The ending stays.
+    // Keeps the extension.
     let cut: String = plain.chars().skip(surplus).collect();
     if cut.is_empty() {
         "download".to_owned()

@@ -30,21 +30,21 @@ pub enum BrowserError {
     Protocol {
         /// The method of the protocol.
         method: &'static str,
-        /// What the browser says.
+        /// The browser's message.
         message: String,
     },
     /// The browser could not be started.
     #[error("the browser cannot be started: {reason}")]
     NotStarted {
-        /// What is in the way.
+        /// The reason.
         reason: String,
     },
-    /// The process has as many browsers as it may, and all are in use.
+    /// The limit of browsers is reached, and all are in use.
     #[error(
         "{count} browsers are open, which is the limit; close one with `browser_close`, or retry in a few minutes"
     )]
     TooMany {
-        /// How many are open.
+        /// The number of open browsers.
         count: usize,
     },
     /// No page is open.
@@ -67,12 +67,12 @@ pub enum BrowserError {
     /// An element cannot be acted on now.
     #[error("{element} {reason}")]
     NotActionable {
-        /// Its handle and what it is.
+        /// Its handle and description.
         element: String,
         /// Why.
         reason: String,
     },
-    /// The steps of a call are about the pages of several sites.
+    /// The steps of a call contact several sites.
     #[error(
         "the steps act on the pages of different sites; make one call for the elements of each frame"
     )]
@@ -85,13 +85,13 @@ pub enum BrowserError {
         /// The host of that frame; empty if it has none.
         host: String,
     },
-    /// The page has no host that could be asked about.
+    /// The page has no host, so the user cannot be asked about it.
     #[error("the page belongs to no site; open one with `browser_navigate`")]
     NoSite,
-    /// The arguments of a call do not fit.
+    /// The arguments of a call are invalid.
     #[error("{message}")]
     Argument {
-        /// What is wrong, and what to write instead.
+        /// The problem, and what to write instead.
         message: String,
     },
     /// The page has too many elements, or too much text, to be captured.
@@ -102,9 +102,9 @@ pub enum BrowserError {
     /// A page could not be opened.
     #[error("{address} cannot be opened: {reason}")]
     Navigation {
-        /// The address that was asked for.
+        /// The requested URL.
         address: String,
-        /// Why, in plain words.
+        /// The reason in plain words.
         reason: String,
     },
 }

@@ -1,5 +1,5 @@
-//! The content of a page to read: its main text as Markdown, its tables, its links. It is made from the documents as they
-//! are rendered ([`Scene`]), so that hidden text is left out, and shadow trees and frames are in.
+//! Extracts the content of a page: its main text as Markdown, its tables, its links. Works on the rendered documents
+//! ([`Scene`]), so it skips hidden text and includes shadow trees and frames.
 
 mod cut;
 mod html;
@@ -11,7 +11,7 @@ use lango_documents::{Link, markdown, read_html};
 use serde_json::json;
 use std::collections::HashSet;
 
-/// What to read of a page.
+/// Options of an extraction.
 #[derive(Debug, Clone, Default)]
 pub struct ExtractOptions {
     /// The handle of the element to read; the whole page if none.
@@ -34,7 +34,7 @@ pub enum ExtractedPart {
     Links,
 }
 
-/// A form of what was read.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtractFormat {
     /// Markdown.
@@ -42,14 +42,14 @@ pub enum ExtractFormat {
     Markdown,
     /// JSON, for tables and links.
     Json,
-    /// All text that is shown, without marks.
+    /// All visible text, without markup.
     Text,
 }
 
-/// What was read.
+/// The extracted content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extract {
-    /// All of it.
+    /// The whole text.
     pub text: String,
     /// The links in it.
     pub links: Vec<Link>,
@@ -132,7 +132,7 @@ fn read(html: &str, url: &str, options: &ExtractOptions, has_scope: bool) -> Ext
     }
 }
 
-/// The links that are shown, each address once.
+/// Returns the visible links, each URL once.
 fn links_of(scene: &Scene, scope: Option<usize>) -> Vec<Link> {
     let places = scope.map_or(0..scene.len(), |scope| scene.below(scope));
     let mut known = HashSet::new();

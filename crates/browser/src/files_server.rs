@@ -1,6 +1,6 @@
-//! The server behind the browser's second listener: files of the workspace under `http://workspace.localhost/`, and nothing
-//! else. Pages that were opened from there have no other network. It answers only while such a page is open: a browser
-//! whose own process a web page has taken over reaches the listener too.
+//! The server behind the browser's second listener: serves workspace files under `http://workspace.localhost/`, and
+//! nothing else. Pages from there have no other network. It responds only while such a page is open, because a web page
+//! that has taken over the browser's process can reach the listener too.
 
 mod media_type;
 
@@ -20,13 +20,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The host of the workspace's files.
+/// The host name of workspace files.
 pub(crate) const FILES_HOST: &str = "workspace.localhost";
 /// The largest file that is served.
 const MOST_BYTES: u64 = 20 << 20;
-/// Files that are read at the same time.
+/// Maximum number of files read concurrently.
 const MOST_FILES: usize = 4;
-/// Connections at the same time; more wait to be accepted.
+/// Maximum number of connections; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 32;
 /// Time for the headers of a request, and between two requests of a connection.
 const HEADER_TIME: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ type Reply = Response<Full<Bytes>>;
 /// Whether a page of the workspace is open.
 type IsOpen = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// A server that runs. Dropping it ends it with all its connections.
+/// A running server. Dropping it closes all its connections.
 #[derive(Debug)]
 pub(crate) struct FilesServer(JoinHandle<()>);
 
@@ -47,7 +47,7 @@ struct Files {
 }
 
 impl FilesServer {
-    /// Serves a workspace as long as `is_open` says that a page of it is open.
+    /// Serves a workspace while `is_open` returns true.
     pub(crate) fn serve(
         listener: std::net::TcpListener,
         workspace: Workspace,
@@ -95,7 +95,7 @@ async fn serve_connection(stream: TcpStream, files: Arc<Files>) {
         let files = Arc::clone(&files);
         async move { Ok::<_, Infallible>(files.answer(&request).await) }
     });
-    // A connection that breaks is the browser's to open again.
+    // The browser reopens broken connections.
     let _ = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
@@ -164,7 +164,7 @@ impl Files {
     }
 }
 
-/// A path of the workspace as an address.
+/// Returns the URL of a workspace path.
 pub(crate) fn file_address(path: &str) -> String {
     format!(
         "http://{FILES_HOST}/{}",
@@ -172,7 +172,7 @@ pub(crate) fn file_address(path: &str) -> String {
     )
 }
 
-/// A path with everything escaped that means something in an address.
+/// Percent-encodes the reserved characters of a path.
 fn encode_path(path: &str) -> String {
     const ESCAPED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
         .remove(b'/')

@@ -1,4 +1,4 @@
-//! Where elements are in the window, also those of frames with processes of their own; and the handles drawn over them.
+//! Positions of elements in the window, including those of out-of-process frames, and drawing handles over them.
 
 use crate::handles::Element;
 use crate::{BrowserError, Frame, Page};
@@ -6,19 +6,19 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The most handles that are drawn.
+/// Maximum number of drawn handles.
 const MOST_DRAWN: usize = 200;
 
 /// A rectangle in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Area {
-    /// From the left.
+    /// Distance from the left.
     pub x: f64,
-    /// From the top.
+    /// Distance from the top.
     pub y: f64,
-    /// To the right.
+    /// Width.
     pub width: f64,
-    /// Downwards.
+    /// Height.
     pub height: f64,
 }
 
@@ -48,7 +48,7 @@ impl Area {
         }
     }
 
-    /// Its beginning, if it is larger than this.
+    /// Cuts the rectangle to a size, from its upper left corner.
     pub(crate) fn limited(self, most: f64) -> Self {
         Self {
             width: self.width.min(most),
@@ -57,7 +57,7 @@ impl Area {
         }
     }
 
-    /// The rectangle around a quadrilateral of four corners.
+    /// Returns the bounding box of a quadrilateral.
     fn around(corners: &[f64]) -> Option<Self> {
         let [x1, y1, x2, y2, x3, y3, x4, y4] = corners.try_into().ok()?;
         let (left, right) = bounds([x1, x2, x3, x4]);
@@ -86,7 +86,7 @@ impl Page {
         Ok(())
     }
 
-    /// Where an element is in the window of the main frame.
+    /// Returns the rectangle of an element in the window of the main frame.
     pub async fn area_of(&self, element: &Element) -> Result<Area, BrowserError> {
         let frames = self.frames().await?;
         self.area_in(&frames, element).await
@@ -101,7 +101,7 @@ impl Page {
         let session = self.session_of(element);
         let reply: BoxReply = session.call("DOM.getBoxModel", params).await?;
         let mut area = Area::around(&reply.model.border).ok_or_else(hidden)?;
-        // Frames of one process share their coordinates; each change of process adds the place of its frame.
+        // Frames of one process share coordinates; each change of process adds the offset of its frame.
         let mut current = frames.iter().find(|frame| frame.id == element.frame);
         while let Some(frame) = current {
             let parent = frame.parent.as_ref();
@@ -121,12 +121,12 @@ impl Page {
         Ok(area)
     }
 
-    /// Draws the handles over their elements. Says whether there are any.
+    /// Draws the handles over their elements; returns whether there are any.
     pub(crate) async fn draw_handles(&self) -> Result<bool, BrowserError> {
         let frames = self.frames().await?;
         let mut boxes = Vec::new();
         for (handle, element) in self.handles().iter().take(MOST_DRAWN) {
-            // One that is gone or not shown has no place.
+            // An element that is gone or invisible has no rectangle.
             if let Ok(area) = self.area_in(&frames, element).await {
                 boxes.push(json!([handle, area.x, area.y, area.width, area.height]));
             }
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-/// Runs in lango's own world; the page sees one element more for a moment, and not what is in it.
+/// Runs in lango's isolated world; the page briefly sees one more element, but not its content.
 const DRAW: &str = r"boxes => {
     globalThis.langoOverlay?.remove();
     const overlay = document.createElement('div');

@@ -1,31 +1,30 @@
-//! The short names (`e1`, `e2`, …) under which an observation shows the elements of a page, and what they stand for. A
-//! node keeps its handle as long as its document lives; no number is used twice in one browser. A tab forgets them with
-//! its document.
+//! Handles (`e1`, `e2`, …): short names of a page's elements in observations. A node keeps its handle as long as its
+//! document lives; a browser never reuses a number. A tab drops its handles with its document.
 
 use crate::BrowserError;
 use crate::observe::ShownLines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Past this many, handles of nodes that are gone are forgotten.
+/// Number of handles beyond which those of removed nodes are dropped.
 const MANY: usize = 5000;
 
 /// An element that has a handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
-    /// The frame that it is in.
+    /// Its frame.
     pub frame: Arc<str>,
     /// The protocol session of that frame.
     pub session: Arc<str>,
-    /// The browser's own number of the node, valid as long as the node exists.
+    /// The browser's node id, valid as long as the node exists.
     pub node: i64,
-    /// The absolute address that it links to, if it is a link.
+    /// The absolute URL of a link.
     pub link: Option<Arc<str>>,
-    /// What the observation called it, such as `button "Log in"`.
+    /// Its description in the observation, such as `button "Log in"`.
     pub label: Arc<str>,
 }
 
-/// A node among all nodes of a tab.
+/// The identity of a node within a tab.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct NodeKey {
     pub(crate) session: Arc<str>,
@@ -37,12 +36,12 @@ pub(crate) struct NodeKey {
 pub struct Handles {
     elements: HashMap<String, Element>,
     by_node: HashMap<NodeKey, String>,
-    /// What was shown of the document.
+    /// The lines that observations of the document have shown.
     pub(crate) shown: ShownLines,
 }
 
 impl Handles {
-    /// The element of a handle.
+    /// Returns the element of a handle.
     pub fn element(&self, handle: &str) -> Result<&Element, BrowserError> {
         let stale = || BrowserError::StaleHandle {
             handle: crate::notice::shorten(handle),
@@ -50,14 +49,14 @@ impl Handles {
         self.elements.get(handle).ok_or_else(stale)
     }
 
-    /// All handles with their elements, in no order.
+    /// Returns all handles with their elements, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Element)> {
         self.elements
             .iter()
             .map(|(handle, element)| (handle.as_str(), element))
     }
 
-    /// The handle of an element: the one that its node has, or the next number.
+    /// Returns the handle of an element; assigns the next number to a new one.
     pub(crate) fn assign(&mut self, element: Element, last: &mut u32) -> String {
         let key = element.key();
         let handle = self.by_node.entry(key).or_insert_with(|| {
@@ -69,12 +68,12 @@ impl Handles {
         handle
     }
 
-    /// The handle that a node has.
+    /// Returns the handle of a node, if it has one.
     pub(crate) fn of_node(&self, key: &NodeKey) -> Option<&str> {
         self.by_node.get(key).map(String::as_str)
     }
 
-    /// Forgets nodes that are gone, if there are many.
+    /// Drops the handles of removed nodes when there are many.
     pub(crate) fn forget(&mut self, exists: impl Fn(&NodeKey) -> bool) {
         if self.elements.len() < MANY {
             return;

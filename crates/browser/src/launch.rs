@@ -1,4 +1,4 @@
-//! Starting a browser: inside the sandbox, with a private directory and a network that has nothing in it but lango's two
+//! Starts a browser inside the sandbox, with a private directory and a network namespace that contains only lango's two
 //! listeners.
 
 mod find;
@@ -24,27 +24,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the sandbox and the browser may take to start.
+/// Timeout for starting the sandbox and the browser.
 const START_TIME: Duration = Duration::from_secs(30);
-/// Gives the browser its pipe as the descriptors that it expects, and keeps its chatter out of it.
+/// Passes the pipe to the browser as descriptors 3 and 4, and redirects its standard output away from the pipe.
 const PIPE_SCRIPT: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
 
-/// What browsers are started with.
+/// The settings for starting browsers.
 #[derive(Debug, Clone)]
 pub struct BrowserLauncher {
     /// The program.
     pub program: BrowserProgram,
     /// The sandbox.
     pub sandbox: Launcher,
-    /// Where each browser gets its private directory.
+    /// The parent of the private directories.
     pub directory: PathBuf,
-    /// The guard of the network.
+    /// The egress guard.
     pub egress: Egress,
     /// The files that pages of the workspace can load.
     pub workspace: Workspace,
 }
 
-/// A browser that runs, with what it talks to.
+/// A running browser with the servers that it uses.
 #[derive(Debug)]
 pub(crate) struct StartedBrowser {
     pub(crate) browser: Browser,
@@ -54,7 +54,7 @@ pub(crate) struct StartedBrowser {
 }
 
 impl BrowserLauncher {
-    /// Tries whether Chromium's own sandbox can start inside of lango's.
+    /// Tests whether Chromium's own sandbox can start inside lango's.
     pub(crate) async fn find_own_sandbox(&self) -> Result<OwnSandbox, BrowserError> {
         match self.sandbox.check_nesting().await {
             Ok(()) => Ok(OwnSandbox::On),
@@ -143,7 +143,7 @@ impl BrowserLauncher {
     }
 }
 
-/// A browser has many threads, each counted as a process.
+/// Returns a browser has many threads, each counted as a process.
 fn limits() -> Limits {
     const GIB: u64 = 1 << 30;
     Limits {

@@ -1,8 +1,7 @@
-//! Chromium as a tool: it runs in the sandbox, is driven over a pipe, and reaches nothing but what the egress guard lets
-//! through.
+//! Browser tools: Chromium runs in the sandbox, is driven over a pipe, and reaches only what the egress guard allows.
 //!
-//! A [`Browser`] is one process with its tabs, a [`Page`] what one of them shows. The client of the DevTools protocol
-//! ([`cdp`]) is small and ours, because the browser has no debugging port: whoever holds the pipe drives it, and nobody else.
+//! A [`Browser`] is one process with its tabs, a [`Page`] the document in one of them. The DevTools client ([`cdp`]) is
+//! our own, because the browser has no debugging port: only the owner of the pipe can drive it.
 
 mod act;
 mod address;
@@ -51,7 +50,7 @@ pub struct Listing {
     pub id: TabId,
     /// The address that it shows.
     pub url: std::sync::Arc<str>,
-    /// Whether calls that name no tab are about it.
+    /// Whether it is the active tab.
     pub is_active: bool,
     /// Whether its process is gone.
     pub is_crashed: bool,

@@ -1,4 +1,4 @@
-//! Opening an address, and saying in plain words why it did not open.
+//! Navigation to a URL, and plain descriptions of its errors.
 
 use crate::tabs::Tabs;
 use crate::{BrowserError, Page, Settled};
@@ -6,17 +6,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long a server may take until the first bytes of a page, redirects included.
+/// Timeout for the first bytes of a page, redirects included.
 const OPEN_TIME: Duration = Duration::from_secs(30);
 
-/// How long the browser may take to start a download that it announced.
+/// Time for the browser to start an announced download.
 const DOWNLOAD_START_TIME: Duration = Duration::from_secs(10);
 
-/// What came of opening an address.
+/// The result of opening a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     Page(Settled),
-    /// The address is a file to save, not a page; the page before is still open.
+    /// The URL is a download; the previous page is still open.
     Download,
 }
 
@@ -42,7 +42,7 @@ struct HistoryEntry {
 }
 
 impl Page {
-    /// Opens an address and waits until the page is at rest.
+    /// Opens a URL and waits until the page settles.
     pub(crate) async fn open(&self, address: &str) -> Result<Opened, BrowserError> {
         let downloads = self.browser().tabs().downloads.starts;
         let params = json!({ "url": address });
@@ -77,7 +77,7 @@ impl Page {
         Ok(Opened::Page(self.settle().await?))
     }
 
-    /// Goes back to the page before. Says whether there is one.
+    /// Goes back in the history; returns whether there was a previous page.
     pub(crate) async fn go_back(&self) -> Result<bool, BrowserError> {
         let history: History = self.call("Page.getNavigationHistory", json!({})).await?;
         let mut before = history.entries.into_iter().take(history.current_index);
@@ -109,7 +109,7 @@ impl Page {
     }
 }
 
-/// Errors of the browser's network in words.
+/// Translates network errors of the browser into plain words.
 const WORDS: [(&str, &str); 16] = [
     ("net::ERR_NAME_NOT_RESOLVED", "there is no such host"),
     (

@@ -1,8 +1,8 @@
-//! Notices of what happened in a browser besides what a call asked for: dialogs, popups, downloads, errors of scripts. The
-//! result of the next call carries each once; many of a kind become one line with a count.
+//! Notices of events that a call did not ask for: dialogs, popups, downloads, script errors. The next result carries
+//! each once; repeated ones become one line with a count.
 //!
-//! A notice is a line in brackets at the end of a result. Texts of pages stand in it in quotes ([`quote`]), and no line of a
-//! page starts with a bracket ([`escape_notices`]), so that a page cannot write one.
+//! A notice is a line in brackets at the end of a result. It quotes page text ([`quote`]), and no line of page text
+//! starts with a bracket ([`escape_notices`]), so a page cannot forge one.
 
 use crate::observe::{cut, is_unseen, one_line, quote};
 
@@ -25,7 +25,7 @@ struct Line {
 }
 
 impl Notices {
-    /// Adds one; the same again only raises its count.
+    /// Adds a notice; a repeated one only increments its count.
     pub(crate) fn add(&mut self, text: impl AsRef<str>) {
         let text = one_line(text.as_ref());
         if let Some(line) = self.lines.iter_mut().find(|line| line.text == text) {
@@ -54,18 +54,17 @@ impl Notices {
     }
 }
 
-/// A text of a page on one line, without characters that are not seen, cut to a length that can be read.
+/// Shortens page text to one readable line without invisible characters.
 pub(crate) fn shorten(text: &str) -> String {
     cut(&one_line(text), LONGEST)
 }
 
-/// The same in quotes, for a text in a notice.
+/// Shortens and quotes page text for a notice.
 pub(crate) fn quote_short(text: &str) -> String {
     quote(&shorten(text))
 }
 
-/// Marks every line of a page's text that could be taken for a notice with a backslash before its bracket. Links of
-/// Markdown stay.
+/// Escapes the bracket of every line of page text that could be mistaken for a notice. Markdown links stay.
 pub(crate) fn escape_notices(text: &str) -> String {
     let is_break = |c: char| {
         matches!(

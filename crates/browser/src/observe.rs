@@ -1,9 +1,8 @@
-//! What an agent sees of a page: one line for each thing that can be read or acted on, with handles for the latter.
+//! Observations: one line for each readable or actionable thing on a page, with handles for the actionable ones.
 //!
-//! The browser's capture of all documents ([`snapshot`]) is arranged as one list of nodes with their places ([`scene`]),
-//! joined with what the browser tells assistive technology about the elements ([`semantics`], [`roles`]), and becomes items
-//! ([`items`]) on lines ([`lines`]). Lines are chosen by what is in the viewport ([`select`]) and compared with what was
-//! shown before ([`changes`]).
+//! A capture of all documents ([`snapshot`]) becomes one list of nodes with positions ([`scene`]). Together with the
+//! accessibility data ([`semantics`], [`roles`]) it yields items ([`items`]) on lines ([`lines`]), which are selected
+//! by distance to the viewport ([`select`]) and compared with the previous observation ([`changes`]).
 
 mod appearance;
 mod changes;
@@ -31,42 +30,42 @@ use items::Item;
 use lines::Line;
 use std::sync::Arc;
 
-/// The tokens of an observation that says nothing else.
+/// Default number of tokens of an observation.
 pub const DEFAULT_TOKENS: usize = 2000;
-/// The most tokens of an observation.
+/// Maximum number of tokens of an observation.
 pub const MOST_TOKENS: usize = 20_000;
 
-/// How to look at a page.
+/// Options of an observation.
 #[derive(Debug, Clone, Default)]
 pub struct ObserveOptions {
     /// The handle of the element to look into; the whole page if none.
     pub scope: Option<String>,
-    /// How many tokens to use, roughly; [`DEFAULT_TOKENS`] if none.
+    /// Approximate number of tokens; [`DEFAULT_TOKENS`] if `None`.
     pub tokens: Option<usize>,
-    /// Which lines to show.
+    /// The lines to show.
     pub extent: ObservedExtent,
 }
 
-/// Which lines of a page to show.
+/// The extent of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObservedExtent {
-    /// What changed since the last look, if that is shorter than all.
+    /// The changes since the last observation if they are shorter than the page, else the page.
     #[default]
     Shorter,
-    /// All.
+    /// The whole page.
     Whole,
-    /// What changed since the last look; all of a document that was not looked at yet.
+    /// The changes since the last observation; the whole page for a new document.
     Changes,
 }
 
-/// What a page looks like.
+/// An observation of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// For the model.
+    /// The text for the model.
     pub text: String,
-    /// The absolute addresses of the links in it.
+    /// The absolute URLs of its links.
     pub links: Vec<Arc<str>>,
-    /// Whether nothing changed since the last look.
+    /// Whether nothing changed since the last observation.
     pub is_same: bool,
 }
 
@@ -78,7 +77,7 @@ struct Look {
 }
 
 impl Page {
-    /// Looks at the page.
+    /// Observes the page.
     pub async fn observe(&self, options: &ObserveOptions) -> Result<Observation, BrowserError> {
         let scope = match &options.scope {
             Some(handle) => Some((handle.as_str(), self.element(handle)?.key())),

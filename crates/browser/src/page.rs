@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the script of an evaluation may run.
+/// Timeout of an evaluated script.
 const SCRIPT_TIME: Duration = Duration::from_secs(10);
-/// How long a page may take to answer before a call gives up: it may be at work on something large.
+/// Timeout of a page that may be busy with something large.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// A frame that does not answer for so long is left out, and a page that is left anyway is ended.
+/// Timeout after which a frame is skipped, and a page that is being left is killed.
 const RESPONSE_TIME: Duration = Duration::from_secs(3);
-/// The name of the world that lango's own scripts run in: they see the document, and nothing that the page's scripts
-/// changed.
+/// The name of the isolated world of lango's scripts: they see the document, but no changes of page scripts to the
+/// built-in functions.
 pub(crate) const WORLD: &str = "lango";
 
-/// A tab and what it shows.
+/// A tab with its document.
 #[derive(Debug, Clone)]
 pub struct Page {
     browser: Browser,
@@ -32,13 +32,13 @@ pub struct Page {
 /// A frame of a page.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// The browser's id of it.
+    /// The browser's frame id.
     pub id: Arc<str>,
-    /// The frame that holds it; none for the main frame.
+    /// Its parent; `None` for the main frame.
     pub parent: Option<Arc<str>>,
     /// The address of its document.
     pub url: Arc<str>,
-    /// The session that its document is reached by. Frames of one process share it.
+    /// The protocol session of its process. Frames of one process share it.
     pub session: CdpSession,
 }
 
@@ -89,7 +89,7 @@ struct ExceptionDetails {
 }
 
 impl Page {
-    /// The most frames that are looked at.
+    /// Maximum number of frames.
     pub const MOST_FRAMES: usize = 100;
 
     pub(crate) fn new(browser: Browser, id: TabId) -> Result<Self, BrowserError> {
@@ -102,17 +102,17 @@ impl Page {
         })
     }
 
-    /// The browser that it is in.
+    /// Returns its browser.
     pub fn browser(&self) -> &Browser {
         &self.browser
     }
 
-    /// The tab that it is in.
+    /// Returns its tab.
     pub fn tab(&self) -> TabId {
         self.id
     }
 
-    /// The protocol session of its main frame.
+    /// Returns the protocol session of its main frame.
     pub fn session(&self) -> &CdpSession {
         &self.session
     }
@@ -127,42 +127,42 @@ impl Page {
         self.session.call(method, params).await
     }
 
-    /// The address of the document that it shows.
+    /// Returns the URL of the document.
     pub fn url(&self) -> Arc<str> {
         self.read(|tab| Arc::clone(&tab.url)).unwrap_or_default()
     }
 
-    /// The host of that address, with the port unless it is the scheme's own; none for an empty page.
+    /// Returns the host of the URL, with the port unless it is the scheme's default; `None` for an empty page.
     pub fn host(&self) -> Option<String> {
         crate::address::host_of(&self.url())
     }
 
-    /// What its pages can reach.
+    /// Returns its browser context.
     pub fn context(&self) -> Option<ContextKind> {
         self.read(|tab| tab.context)
     }
 
-    /// The HTTP status of the document.
+    /// Returns the HTTP status of the document.
     pub fn status(&self) -> Option<u16> {
         self.read(|tab| tab.status).flatten()
     }
 
-    /// The id of the document's load: it changes with the document, and not with what scripts change in it.
+    /// Returns the loader id, which changes with the document but not with changes inside it.
     pub fn document(&self) -> Arc<str> {
         self.read(|tab| Arc::clone(&tab.loader)).unwrap_or_default()
     }
 
-    /// Whether its process is gone.
+    /// Returns whether its process is gone.
     pub fn is_crashed(&self) -> bool {
         self.read(|tab| tab.is_crashed).unwrap_or(true)
     }
 
-    /// Whether its document is still loading.
+    /// Returns whether its document is still loading.
     pub(crate) fn is_loading(&self) -> bool {
         self.read(|tab| !tab.is_loaded).unwrap_or_default()
     }
 
-    /// The title of the document.
+    /// Returns the title of the document.
     pub async fn title(&self) -> Result<String, BrowserError> {
         let frame = self.main_frame();
         let title = self
@@ -171,13 +171,13 @@ impl Page {
         Ok(title.as_str().unwrap_or_default().to_owned())
     }
 
-    /// The id of its main frame.
+    /// Returns the id of its main frame.
     pub fn main_frame(&self) -> Arc<str> {
         self.read(|tab| Arc::clone(&tab.main_frame))
             .unwrap_or_default()
     }
 
-    /// Its frames, the main one first, each after the one that holds it.
+    /// Returns its frames, the main one first, each after its parent.
     pub async fn frames(&self) -> Result<Vec<Frame>, BrowserError> {
         self.expect_alive()?;
         let inner = self.read(|tab| {
@@ -188,7 +188,7 @@ impl Page {
         let mut frames = Vec::new();
         add_frames(&mut frames, ANSWER_TIME, &self.session, None).await?;
         let mut waiting = inner.unwrap_or_default();
-        // A frame comes after its parent: in each pass those whose parent is known.
+        // Each pass adds the frames whose parent is known.
         while frames.len() < Self::MOST_FRAMES {
             let is_known = |parent: &Option<Arc<str>>| {
                 let parent = parent.as_ref();
@@ -203,7 +203,7 @@ impl Page {
             let (session, frame) = waiting.swap_remove(next);
             let session = self.browser.session(&session);
             match add_frames(&mut frames, RESPONSE_TIME, &session, frame.parent).await {
-                // A frame that is gone meanwhile, or hangs, is left out.
+                // A frame that disappeared or hangs is skipped.
                 Ok(())
                 | Err(
                     BrowserError::PageChanged
@@ -217,7 +217,7 @@ impl Page {
         Ok(frames)
     }
 
-    /// Evaluates an expression in lango's own world of a frame, waits for its promise, and returns its value.
+    /// Evaluates an expression in lango's isolated world of a frame, awaits its promise, and returns its value.
     pub async fn evaluate(
         &self,
         session: &CdpSession,
@@ -228,7 +228,7 @@ impl Page {
             .await
     }
 
-    /// The same within another time limit.
+    /// Evaluates an expression with another timeout.
     pub async fn evaluate_within(
         &self,
         limit: Duration,
@@ -260,7 +260,7 @@ impl Page {
         }
     }
 
-    /// Answers the `confirm` and `prompt` dialogs of this page like this until the next call.
+    /// Sets the answer to `confirm` and `prompt` dialogs of this page until the next call.
     pub fn answer_dialogs(&self, answer: DialogAnswer) {
         self.change(|tab| tab.dialogs.answer = Some(answer));
     }
@@ -270,7 +270,7 @@ impl Page {
         self.change(|tab| tab.file_chooser.take()).flatten()
     }
 
-    /// Changes the handles of the document; the number is the last one that the browser gave out.
+    /// Updates the handles of the document; the number is the last one that the browser assigned.
     pub(crate) fn change_handles<T>(
         &self,
         change: impl FnOnce(&mut Handles, &mut u32) -> T,
@@ -284,23 +284,23 @@ impl Page {
         changed
     }
 
-    /// The handles of the document.
+    /// Returns the handles of the document.
     pub fn handles(&self) -> Handles {
         self.read(|tab| tab.handles.clone()).unwrap_or_default()
     }
 
-    /// The element of a handle.
+    /// Returns the element of a handle.
     pub fn element(&self, handle: &str) -> Result<Element, BrowserError> {
         let element = self.read(|tab| tab.handles.element(handle).cloned());
         element.unwrap_or(Err(BrowserError::NoPage))
     }
 
-    /// The session of an element's frame.
+    /// Returns the session of an element's frame.
     pub fn session_of(&self, element: &Element) -> CdpSession {
         self.browser.session(&element.session)
     }
 
-    /// Whether its process lives and is not kept busy by a script.
+    /// Returns whether its process runs and is not blocked by a script.
     pub(crate) async fn is_responsive(&self) -> bool {
         let frame = self.main_frame();
         let look = self.evaluate_within(RESPONSE_TIME, &self.session, &frame, "0");
@@ -310,7 +310,7 @@ impl Page {
         )
     }
 
-    /// Ends its process, whatever it does.
+    /// Kills its process.
     pub(crate) async fn end_process(&self) {
         if self.is_crashed() {
             return;
@@ -322,7 +322,7 @@ impl Page {
             .await;
     }
 
-    /// Refuses a page whose process or tab is gone.
+    /// Fails if the process or tab of the page is gone.
     pub(crate) fn expect_alive(&self) -> Result<(), BrowserError> {
         if !self.browser.is_running() {
             return Err(BrowserError::Crashed);

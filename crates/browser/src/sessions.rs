@@ -1,4 +1,4 @@
-//! The browsers of sessions: one each, started when first needed, closed when idle, and never more than a few.
+//! The browsers of sessions: one per session, started on first use, closed when idle, limited in number.
 
 mod visit;
 
@@ -13,23 +13,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// The most browsers of one process.
+/// Maximum number of browsers per lango process.
 const MOST_BROWSERS: usize = 4;
 
-/// What the browsers of sessions are made with.
+/// The settings of the sessions' browsers.
 #[derive(Debug, Clone)]
 pub struct BrowserSetup {
     /// Starts them.
     pub launcher: BrowserLauncher,
-    /// The addresses that a session's tools have shown.
+    /// The links that each session has seen.
     pub seen_links: SeenLinks,
-    /// How long a browser is left open without a call.
+    /// Idle time after which a browser is closed.
     pub idle_time: Duration,
-    /// The address of a search, with `{query}` where the query goes.
+    /// The URL of a search, with `{query}` as placeholder.
     pub search_url: String,
 }
 
-/// The browsers of all sessions of this process. Clones share them; with the last one they end.
+/// The browsers of all sessions of this process. Clones share them; dropping the last one ends them.
 #[derive(Debug, Clone)]
 pub struct Sessions {
     shared: Arc<Shared>,
@@ -38,7 +38,7 @@ pub struct Sessions {
 #[derive(Debug)]
 struct Shared {
     setup: BrowserSetup,
-    /// Found out with the first browser.
+    /// Determined with the first browser.
     own_sandbox: OnceCell<OwnSandbox>,
     entries: Mutex<HashMap<SessionId, Entry>>,
 }
@@ -49,7 +49,7 @@ struct Entry {
     /// One call at a time.
     calls: Arc<tokio::sync::Mutex<()>>,
     last_used: Instant,
-    /// The last handle of the browser that crashed: the next one counts on, so that no handle means another element.
+    /// The last handle of the crashed browser: the next one continues from it, so that no handle is reused.
     last_handle: u32,
 }
 
@@ -57,21 +57,21 @@ struct Entry {
 enum State {
     Starting,
     Open(Arc<StartedBrowser>),
-    /// It crashed, and there is no new one yet.
+    /// It crashed and was not replaced yet.
     Lost,
 }
 
-/// Whether a call can do with a new browser.
+/// The kind of browser that a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// It brings its own address: a browser is started if there is none.
+    /// Any: the call brings its own URL, so a browser is started if there is none.
     Any,
-    /// It is about a page that is open.
+    /// One with an open page.
     Open,
 }
 
 impl Sessions {
-    /// No browser yet.
+    /// Creates sessions without browsers.
     pub fn new(setup: BrowserSetup) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -86,7 +86,7 @@ impl Sessions {
         &self.shared.setup
     }
 
-    /// The browser that a session has open; none is started.
+    /// Returns the open browser of a session; starts none.
     pub fn browser(&self, session: &SessionId) -> Option<Browser> {
         match &self.lock().get(session)?.state {
             State::Open(open) if open.browser.is_running() => Some(open.browser.clone()),
@@ -94,7 +94,7 @@ impl Sessions {
         }
     }
 
-    /// Gives a call the session's browser, after the calls before it.
+    /// Gives a call exclusive use of the session's browser, after earlier calls.
     pub(crate) async fn visit(&self, caller: &Caller, need: Need) -> Result<Visit, BrowserError> {
         let session = &caller.session;
         let calls = {
@@ -132,7 +132,7 @@ impl Sessions {
         ))
     }
 
-    /// Closes a session's browser. Says whether there was one.
+    /// Closes a session's browser; returns whether there was one.
     pub async fn close(&self, session: &SessionId) -> bool {
         let entry = self.lock().remove(session);
         let Some(entry) = entry else { return false };
@@ -147,7 +147,7 @@ impl Sessions {
         }
     }
 
-    /// How many browsers are open.
+    /// Returns the number of open browsers.
     pub fn count(&self) -> usize {
         let entries = self.lock();
         let is_lost = |entry: &&Entry| matches!(entry.state, State::Lost);
@@ -238,13 +238,13 @@ impl Entry {
         }
     }
 
-    /// Whether no call uses or awaits it.
+    /// Returns whether no call uses or awaits it.
     fn is_free(&self) -> bool {
         Arc::strong_count(&self.calls) == 1
     }
 }
 
-/// Takes out the browser that was not used for longest, if there are as many as there may be; one that crashed before all.
+/// Removes the least recently used browser if the limit is reached, a crashed one first.
 fn make_room(entries: &mut HashMap<SessionId, Entry>) -> Result<Option<Entry>, BrowserError> {
     if entries.len() < MOST_BROWSERS {
         return Ok(None);
@@ -259,7 +259,7 @@ fn make_room(entries: &mut HashMap<SessionId, Entry>) -> Result<Option<Entry>, B
     Ok(entries.remove(&oldest))
 }
 
-/// Closes a browser once no call used it for so long.
+/// Closes a browser after its idle time.
 async fn close_when_idle(
     shared: Weak<Shared>,
     session: SessionId,

@@ -1,5 +1,5 @@
-//! Uploads: lango copies a file of the workspace into the browser's private directory, which is all that the browser can
-//! read, and gives it to the page from there. The user is asked about sensitive files each time ([`SensitiveFiles`]).
+//! Uploads: lango copies a workspace file into the browser's private directory, the only one that the browser can read,
+//! and passes that copy to the page. Sensitive files ask the user each time ([`SensitiveFiles`]).
 
 use crate::downloads::safe_name;
 use crate::observe::{one_line, quote};
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 /// The largest upload in bytes.
 const MOST_BYTES: u64 = 100 << 20;
 
-/// Endings of files that hold keys.
+/// Extensions of key files.
 const KEY_ENDINGS: [&str; 10] = [
     "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "ovpn",
 ];
-/// Parts of names of files that hold secrets, in lower case.
+/// Parts of the names of secret files, in lower case.
 const SECRET_PARTS: [&str; 8] = [
     "secret",
     "credential",
@@ -34,12 +34,12 @@ const SECRET_PARTS: [&str; 8] = [
     "id_ecdsa",
 ];
 
-/// Those of the files of a call that the user is asked about each time, by their paths without links.
+/// The sensitive files of a call, by their paths without links; each upload of one asks the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SensitiveFiles(Vec<PathBuf>);
 
 impl SensitiveFiles {
-    /// Finds them among the files that steps upload. A file that cannot be opened fails its step later.
+    /// Finds the sensitive files among the uploads of steps. A file that cannot be opened fails its step later.
     pub(crate) fn find(workspace: &Workspace, steps: &[Step]) -> Self {
         let uploads = steps.iter().filter(|step| step.action == Action::Upload);
         let mut found = Vec::new();
@@ -54,7 +54,7 @@ impl SensitiveFiles {
         Self(found)
     }
 
-    /// What the user is asked about.
+    /// Returns the files to ask the user about.
     pub(crate) fn target(&self, host: &str) -> Option<GuardedTarget> {
         let first = self.0.first()?;
         let names: Vec<String> = self.0.iter().map(|path| quote_path(path)).collect();
@@ -79,7 +79,7 @@ impl SensitiveFiles {
     }
 }
 
-/// Whether a file is hidden, other programs act on it, or its name says that it holds keys or secrets.
+/// Returns whether a file is hidden, acted on by other programs, or named like a key or secret.
 fn is_sensitive(path: &Path) -> bool {
     let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
     let name = path.file_name().unwrap_or_default();
@@ -95,8 +95,8 @@ fn quote_path(path: &Path) -> String {
     quote(&one_line(&path.to_string_lossy()))
 }
 
-/// Copies a file, under its own name in a folder of its own, and returns its path below the directory. A page that has
-/// taken over the browser may rename what is there: everything is created relative to open handles.
+/// Copies a file under its own name into a new folder, and returns its path below the directory. Creates everything
+/// relative to open handles, because a page that has taken over the browser may rename files there.
 pub(crate) fn stage(
     workspace: &Workspace,
     path: &str,
@@ -109,7 +109,7 @@ pub(crate) fn stage(
             size,
             path: own_path,
         } => {
-            // The path may lead to another file since the user was asked.
+            // The path may lead to another file since the approval.
             sensitive.expect(&own_path)?;
             (file, size)
         }

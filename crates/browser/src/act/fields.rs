@@ -1,7 +1,7 @@
-//! Fields of forms: typing, choosing, checking, giving files.
+//! Form fields: typing, selecting options, checking boxes, uploading files.
 //!
-//! Text is typed inside of the element's own document, and not as keys of the browser: the browser gives a key to whatever
-//! has the focus when it arrives, and a page can move the focus to a frame of another site between two keys.
+//! A script types text inside the element's own document. Key events of the browser would go to whatever has the focus
+//! when they arrive, and a page can move the focus to a frame of another site between two keys.
 
 use super::keys::KeyPress;
 use super::mouse::{Click, MouseButton};
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Texts up to this many characters are typed key by key; longer ones are entered at once.
+/// Maximum length of a text that is typed key by key; longer ones are inserted at once.
 const MOST_KEYS: usize = 200;
-/// How long typing may take.
+/// Timeout of typing.
 const TYPING_TIME: Duration = Duration::from_secs(30);
-/// How long a list may take to open, and a page to ask for files.
+/// Time for a list to open, and for a page to open its file chooser.
 const OPEN_TIME: Duration = Duration::from_secs(2);
 /// A plain click.
 pub(super) const LEFT_CLICK: Click = Click {
@@ -38,7 +38,7 @@ struct Field {
     is_read_only: bool,
 }
 
-/// How far typing came, and what stopped it.
+/// The progress of typing, and what stopped it.
 #[derive(Deserialize)]
 struct Typing {
     typed: usize,
@@ -57,7 +57,7 @@ struct Choice {
 }
 
 impl Page {
-    /// Enters a text into a field, and says what is in it then if that is something else.
+    /// Types a text into a field, and returns a note if the field then contains something else.
     pub(super) async fn type_into(
         &self,
         element: &Element,
@@ -72,7 +72,7 @@ impl Page {
             "select" => return Err(self.unsuitable(element, "is a list; use `select`")),
             "file" => return Err(self.unsuitable(element, "takes files; use `upload`")),
             "other" => {
-                // Some widgets take keys without being fields.
+                // Some widgets accept keys without being form fields.
                 let point = self.point_at(element, None).await?;
                 self.click_at(point, LEFT_CLICK).await?;
                 self.enter(element, text, false).await?;
@@ -99,7 +99,7 @@ impl Page {
             Ok(after) if !field.is_password => {
                 note_difference(&field.value, text, step.append, &after.value)
             }
-            // A field that is gone did what it was meant for.
+            // A field that disappeared has done its job.
             Ok(_) | Err(_) => String::new(),
         };
         if step.submit {
@@ -122,8 +122,8 @@ impl Page {
         Ok(String::new())
     }
 
-    /// Enters a text into what has the focus in the element's document; a field may pass the focus on to the next one of
-    /// that document. Stops when the focus is in another frame, or nowhere although the element is a field.
+    /// Types a text into the focused element of the element's document; a field may move the focus to the next one in
+    /// that document. Stops when the focus moves to another frame, or is lost although the element is a field.
     async fn enter(
         &self,
         element: &Element,
@@ -180,7 +180,7 @@ impl Page {
         Err(self.unsuitable(element, &reason))
     }
 
-    /// Chooses options, by label or value. Says what was chosen.
+    /// Selects options by label or value, and returns a note about the selection.
     pub(super) async fn select(
         &self,
         element: &Element,
@@ -236,7 +236,7 @@ impl Page {
         Err(self.unsuitable(element, &reason))
     }
 
-    /// The option of a list made of other elements; the list is opened if it is not among what is shown.
+    /// Finds the option of a custom list; opens the list if the option is not visible.
     async fn open_option(&self, element: &Element, text: &str) -> Result<Element, BrowserError> {
         let find = || self.find_from(element, "findOption", json!([text]));
         let mut found = find().await?;
@@ -260,7 +260,7 @@ impl Page {
         Ok(option)
     }
 
-    /// Checks or unchecks a box. Says if nothing had to be done.
+    /// Checks or unchecks a box; returns a note if it already had that state.
     pub(super) async fn set_checked(
         &self,
         element: &Element,
@@ -286,7 +286,7 @@ impl Page {
         }
     }
 
-    /// Gives files to a file field, or to the page that asks for some when the element is clicked.
+    /// Sets the files of a file field, or of the file chooser that a click on the element opens.
     pub(super) async fn give_files(
         &self,
         element: &Element,
@@ -304,7 +304,7 @@ impl Page {
         let end = Instant::now() + OPEN_TIME;
         let node = loop {
             match self.take_file_chooser() {
-                // Another frame that asks gets nothing: the user was asked about this one's site.
+                // File choosers of other frames get nothing: the user approved only this frame's site.
                 Some((frame, node)) if frame == element.frame => break node,
                 Some(_) => {}
                 None if Instant::now() > end => {
@@ -332,7 +332,7 @@ fn state_name(is_checked: bool) -> &'static str {
     if is_checked { "checked" } else { "unchecked" }
 }
 
-/// What the page made of a text that was typed.
+/// Describes how the page changed a typed text.
 fn note_difference(before: &str, typed: &str, is_added: bool, after: &str) -> String {
     let expected = if is_added {
         format!("{before}{typed}")
@@ -340,7 +340,7 @@ fn note_difference(before: &str, typed: &str, is_added: bool, after: &str) -> St
         typed.to_owned()
     };
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Long contents are not read back whole.
+    // Long contents are compared only in part.
     if plain(after) == plain(&expected) || after.chars().count() >= 2000 {
         return String::new();
     }

@@ -1,21 +1,21 @@
-//! Keys: their names, and what a keyboard sends for them.
+//! Names of keys, and the events that a keyboard sends for them.
 
 use super::site::focused_frame;
 use crate::{BrowserError, Page};
 use serde_json::{Value, json};
 
-/// A key with the ones that are held down.
+/// A key with its modifiers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyPress {
     key: String,
     code: String,
     virtual_key: u32,
-    /// What it enters into a field.
+    /// The text that it inserts into a field.
     text: Option<String>,
     modifiers: u32,
 }
 
-/// The modifier keys, with the bit and the codes by which the protocol names them.
+/// Modifier keys with their bit and key codes in the DevTools protocol.
 const MODIFIERS: [(&str, u32, &str, u32); 4] = [
     ("Alt", 1, "AltLeft", 18),
     ("Control", 2, "ControlLeft", 17),
@@ -23,7 +23,7 @@ const MODIFIERS: [(&str, u32, &str, u32); 4] = [
     ("Shift", 8, "ShiftLeft", 16),
 ];
 
-/// Keys with names, with their virtual key code and what they enter.
+/// Named keys with their virtual key code and the text they insert.
 const NAMED: [(&str, u32, Option<&str>); 17] = [
     ("Enter", 13, Some("\r")),
     ("Tab", 9, None),
@@ -44,7 +44,7 @@ const NAMED: [(&str, u32, Option<&str>); 17] = [
     ("ContextMenu", 93, None),
 ];
 
-/// The bits of modifier keys.
+/// Returns the protocol's bits for modifier keys.
 pub(super) fn modifier_bits(names: &[String]) -> Result<u32, BrowserError> {
     names.iter().try_fold(0, |bits, name| {
         Ok(bits | modifier(name).ok_or_else(|| unknown(name))?.1)
@@ -64,7 +64,7 @@ fn modifier(name: &str) -> Option<&'static (&'static str, u32, &'static str, u32
 }
 
 impl KeyPress {
-    /// Reads a key with modifiers, such as `Enter`, `a` or `Control+Shift+K`.
+    /// Parses a key with modifiers, such as `Enter`, `a` or `Control+Shift+K`.
     pub(super) fn parse(text: &str) -> Result<Self, BrowserError> {
         // The last `+` may itself be the key.
         let (held, key) = match text.char_indices().rev().skip(1).find(|(_, c)| *c == '+') {
@@ -79,7 +79,7 @@ impl KeyPress {
         let modifiers = modifier_bits(&names)?;
         let mut press = Self::of_key(key).ok_or_else(|| unknown(text))?;
         press.modifiers = modifiers;
-        // With these held down a key is a command, not a text.
+        // With these modifiers a key is a command and inserts no text.
         if modifiers & (1 | 2 | 4) != 0 {
             press.text = None;
         } else if modifiers == 8
@@ -94,7 +94,7 @@ impl KeyPress {
         Ok(press)
     }
 
-    /// The key that enters a character.
+    /// Returns the key that types a character.
     pub(super) fn of_character(c: char) -> Self {
         let upper = c.to_ascii_uppercase();
         let (code, virtual_key) = match c {
@@ -169,7 +169,7 @@ impl KeyPress {
             .then(|| Self::of_character(first))
     }
 
-    /// The key as lango's script takes it.
+    /// Converts the key to an argument of lango's script.
     pub(super) fn to_json(&self) -> Value {
         json!([self.key, self.code, self.virtual_key])
     }
@@ -203,9 +203,9 @@ fn unknown(key: &str) -> BrowserError {
 }
 
 impl Page {
-    /// Presses a key and releases it in the frame that has the focus, which must be of the host that the call may contact.
-    /// Keys go to the session of that frame: with a process of its own no other frame gets them. The main process passes a
-    /// key on to what has the focus by then, so this checks right before.
+    /// Presses and releases a key in the focused frame, which must belong to the host that the call may contact. Sends
+    /// the key to that frame's session, so a frame in its own process is the only receiver. The main process forwards a
+    /// key to whatever has the focus on arrival, so the check comes right before.
     pub(super) async fn press(
         &self,
         press: &KeyPress,

@@ -1,4 +1,4 @@
-//! The pointer: moves, clicks, drags. Events are the ones of a real mouse, so that pages cannot tell, and need not.
+//! The pointer: moves, clicks, drags, with the events of a real mouse.
 
 use super::target::Point;
 use crate::cdp::Received;
@@ -7,16 +7,16 @@ use crate::{BrowserError, Page};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Moves between two places.
+/// Number of mouse moves between two points.
 const DRAG_MOVES: u32 = 12;
-/// How long a page may take to start a drag of data after the first moves.
+/// Time for a page to start a native drag after the first moves.
 const DRAG_TIME: Duration = Duration::from_millis(150);
 
-/// How often, and at which interval, to look for an element again that hovering changes.
+/// Attempts, and their interval, to find an element again that hovering moved.
 const HOVER_TRIES: u32 = 5;
 const HOVER_TIME: Duration = Duration::from_millis(100);
 
-/// How to click.
+/// The button, count and modifiers of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Click {
     pub(super) button: MouseButton,
@@ -51,8 +51,7 @@ impl MouseButton {
 }
 
 impl Page {
-    /// Moves the pointer onto an element, and makes sure that it is there then: hovering can move an element, resize it,
-    /// or open something over it.
+    /// Moves the pointer onto an element, and repeats this if hovering moved, resized or covered the element.
     pub(super) async fn point_at(
         &self,
         element: &Element,
@@ -93,7 +92,8 @@ impl Page {
         Ok(())
     }
 
-    /// Presses at one place, moves to another and lets go; as a drag of data if the page makes it one.
+    /// Presses at one point, moves to another and releases; uses the native drag-and-drop events if the page starts
+    /// such a drag.
     pub(super) async fn drag(&self, from: Point, to: Point) -> Result<(), BrowserError> {
         let _: Value = self
             .call("Input.setInterceptDrags", json!({ "enabled": true }))
@@ -120,7 +120,7 @@ impl Page {
         };
         let mut data = None;
         for index in 1..=DRAG_MOVES {
-            // A page that drags data sends no more moves of the mouse.
+            // During a native drag the browser sends no mouse moves.
             self.mouse("mouseMoved", step(index), held.clone()).await?;
             if index == 2 {
                 data = wait_for_data(&mut events).await;
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-/// The data that a page drags, if it started a drag.
+/// Returns the data of a native drag, if the page started one.
 async fn wait_for_data(events: &mut crate::cdp::Events) -> Option<Value> {
     let waiting = async {
         loop {

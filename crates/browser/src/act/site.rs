@@ -1,4 +1,4 @@
-//! The site that actions contact: that of the frame which the element is in.
+//! The site that actions contact: the site of the element's frame.
 
 use super::{Action, Step};
 use crate::address::host_of;
@@ -8,11 +8,11 @@ use crate::{BrowserError, ContextKind, Frame, Page};
 use lango_core::SiteAccess;
 use std::sync::Arc;
 
-/// So many actions are named in the summary for the user, besides uploads.
+/// Number of actions named in the summary for the user, besides uploads.
 const NAMED_STEPS: usize = 3;
 
-/// The site that steps contact; none if they only look, or the page is a file of the workspace. Steps on the elements of
-/// several sites are refused: the user is asked about one.
+/// Returns the site that steps contact; `None` if they only look, or the page is a workspace file. Fails for steps on
+/// elements of several sites, because the user is asked about one.
 pub(crate) async fn site_of(
     page: &Page,
     steps: &[Step],
@@ -26,7 +26,7 @@ pub(crate) async fn site_of(
     let mut focused = None;
     for step in &contacting {
         let mut touched = frames_of(page, step)?;
-        // A step without an element goes to what has the focus, which the step before it gives.
+        // A step without an element acts on the focused one, which the previous step sets.
         if touched.is_empty() {
             touched.push(match focused.take() {
                 Some(frame) => frame,
@@ -44,7 +44,7 @@ pub(crate) async fn site_of(
             }
         }
     }
-    // Uploads first, and all of them: a file that leaves the workspace is what matters most.
+    // All uploads come first: a file that leaves the workspace matters most.
     let (uploads, others): (Vec<&Step>, Vec<&Step>) = contacting
         .iter()
         .partition(|step| step.action == Action::Upload);
@@ -71,7 +71,7 @@ fn element_of(page: &Page, handle: Option<&str>) -> Option<Element> {
     page.element(handle?).ok()
 }
 
-/// The frames whose elements a step names.
+/// Returns the frames of the elements that a step names.
 fn frames_of(page: &Page, step: &Step) -> Result<Vec<Arc<str>>, BrowserError> {
     let handles = [&step.handle, &step.to].into_iter().flatten();
     handles
@@ -79,13 +79,13 @@ fn frames_of(page: &Page, step: &Step) -> Result<Vec<Arc<str>>, BrowserError> {
         .collect()
 }
 
-/// A frame that has the focus.
+/// The focused frame.
 pub(super) struct FocusedFrame {
     pub(super) session: CdpSession,
     pub(super) host: Option<String>,
 }
 
-/// The innermost frame that has the focus, with its host.
+/// Returns the innermost focused frame with its host.
 pub(super) async fn focused_frame(page: &Page) -> Result<FocusedFrame, BrowserError> {
     let frames = page.frames().await?;
     let id = focused_frame_id(page, &frames).await;
@@ -97,7 +97,7 @@ pub(super) async fn focused_frame(page: &Page) -> Result<FocusedFrame, BrowserEr
 
 async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
     let mut focused = page.main_frame();
-    // Frames come after those that hold them, and those around a focused one have the focus too.
+    // Frames come after their parents, and the parents of a focused frame have the focus too.
     for frame in frames {
         let has_focus = page
             .evaluate(&frame.session, &frame.id, "document.hasFocus()")
@@ -109,7 +109,7 @@ async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
     focused
 }
 
-/// The host of a frame: of its origin, which a frame without an address of its own has from its parent or opener.
+/// Returns the host of a frame's origin; a frame without its own URL inherits it from its parent or opener.
 async fn host_of_frame(page: &Page, frames: &[Frame], id: &Arc<str>) -> Option<String> {
     let mut current = frames.iter().find(|frame| frame.id == *id);
     while let Some(frame) = current {

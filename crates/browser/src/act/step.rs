@@ -1,4 +1,4 @@
-//! One action on a page, as a call names it.
+//! The arguments of one action on a page.
 
 use crate::BrowserError;
 use schemars::JsonSchema;
@@ -22,11 +22,11 @@ pub struct Step {
     pub to: Option<String>,
     /// click: where to click, from the element's left edge in pixels; drag without `to`: how far to the right.
     pub x: Option<f64>,
-    /// The same from the top, or downwards.
+    /// click: where to click, from the element's top edge in pixels; drag without `to`: how far down.
     pub y: Option<f64>,
     /// drag: where to take hold of the element, from its left edge in pixels; its middle if not given.
     pub from_x: Option<f64>,
-    /// The same from the top.
+    /// drag: where to take hold of the element, from its top edge in pixels; its middle if not given.
     pub from_y: Option<f64>,
     /// scroll: how many screens down; negative is up; 1 if not given.
     pub screens: Option<f64>,
@@ -70,7 +70,7 @@ pub enum Action {
     Wait,
 }
 
-/// Which click.
+/// The kind of click.
 #[allow(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -83,12 +83,12 @@ pub enum Button {
 }
 
 impl Action {
-    /// Whether pages commonly wait a moment before they react to it.
+    /// Returns whether pages commonly react to the action with a delay.
     pub(crate) fn is_answered_late(self) -> bool {
         matches!(self, Self::Type | Self::Press | Self::Hover)
     }
 
-    /// Its name in arguments.
+    /// Returns the name of the action in arguments.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Click => "click",
@@ -109,19 +109,19 @@ impl Action {
 }
 
 impl Step {
-    /// Whether it sends nothing to the site on purpose. Answers to dialogs do.
+    /// Returns whether the step only looks and sends nothing to the site. Answers to dialogs send something.
     pub fn is_looking(&self) -> bool {
         let looks = matches!(self.action, Action::Hover | Action::Scroll | Action::Wait);
         looks && self.accept_dialog.is_none() && self.dialog_text.is_none()
     }
 
-    /// The handle, for an action that needs one.
+    /// Returns the handle; fails if the action needs one and has none.
     pub(super) fn handle(&self) -> Result<&str, BrowserError> {
         let handle = self.handle.as_deref();
         handle.ok_or_else(|| self.lacks("handle"))
     }
 
-    /// The text, for an action that needs one.
+    /// Returns the text; fails if the action needs one and has none.
     pub(super) fn text(&self) -> Result<&str, BrowserError> {
         let text = self.text.as_deref();
         text.ok_or_else(|| self.lacks("text"))

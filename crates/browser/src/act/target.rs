@@ -1,4 +1,4 @@
-//! Finding the place of an element to act on: it must exist, be enabled, stand still, and not be covered.
+//! Finds the point of an element to act on: the element must exist, be enabled, stand still, and not be covered.
 
 use crate::handles::Element;
 use crate::observe::{cut, one_line, quote};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a script on an element may take.
+/// Timeout of a script on an element.
 const SCRIPT_TIME: Duration = Duration::from_secs(5);
 /// The functions that [`Page::call_on`] can call.
 const FUNCTIONS: &str = concat!(
@@ -19,7 +19,7 @@ const FUNCTIONS: &str = concat!(
     include_str!("../extract/html.js")
 );
 
-/// A place in the window of the main frame, in CSS pixels.
+/// A point in the window of the main frame, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
     pub(super) x: f64,
@@ -134,7 +134,7 @@ impl Page {
         self.expect_alive()?;
         let session = self.session_of(element);
         let world = json!({ "frameId": element.frame, "worldName": crate::page::WORLD });
-        // A frame or a node that is gone; whatever else is wrong with it, there is nothing to act on.
+        // The frame or node is gone.
         let gone = |error| match error {
             BrowserError::PageChanged | BrowserError::Protocol { .. } => self.stale(element),
             error => error,
@@ -175,7 +175,7 @@ impl Page {
         }
     }
 
-    /// The place of an element in the window, scrolled into view; `offset` is from its upper left corner.
+    /// Scrolls an element into view and returns its point in the window; `offset` is from its upper left corner.
     pub(super) async fn locate(
         &self,
         element: &Element,
@@ -183,7 +183,7 @@ impl Page {
     ) -> Result<Point, BrowserError> {
         let session = self.session_of(element);
         let params = json!({ "backendNodeId": element.node });
-        // Elements without a box cannot be scrolled to; what is wrong with them is found out below.
+        // Elements without a box cannot be scrolled to; the code below reports why.
         let _: Result<Value, _> = session.call("DOM.scrollIntoViewIfNeeded", params).await;
         let offset = offset.map(|(x, y)| json!([x, y]));
         let located: Located = self.call_on(element, "locate", json!([offset])).await?;
@@ -194,7 +194,7 @@ impl Page {
         self.to_window(element, Point { x, y }).await
     }
 
-    /// A place in the window of an element's frame as one in the main frame's, if nothing covers the frames between.
+    /// Converts a point in an element's frame to one in the main frame; fails if something covers a frame in between.
     pub(super) async fn to_window(
         &self,
         element: &Element,
@@ -225,7 +225,7 @@ impl Page {
         Ok(point)
     }
 
-    /// Why an element cannot be acted on; `covered` is the element itself or the frame that it is in.
+    /// Describes why an element cannot be acted on; `covered` is the element itself or its frame.
     async fn explain(&self, element: &Element, covered: &Element, problem: &str) -> BrowserError {
         let handle = self.handle_of(element);
         let reason = match problem {
@@ -245,7 +245,7 @@ impl Page {
         }
     }
 
-    /// What covers an element, with a handle to act on it.
+    /// Describes what covers an element, with a handle to act on it.
     async fn name_cover(&self, covered: &Element) -> Option<String> {
         let mut cover = self.find_from(covered, "cover", json!([])).await.ok()??;
         let (role, name): (String, String) =

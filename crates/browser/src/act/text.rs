@@ -1,4 +1,4 @@
-//! Text on a page: marking it with the mouse, to copy, format or quote it, and waiting for it.
+//! Text on a page: selecting it with the mouse, and waiting for it.
 
 use super::step::Step;
 use super::target::Point;
@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// How long to wait if nothing else is said, and at most.
+/// Default and maximum time to wait.
 const WAIT_SECONDS: f64 = 5.0;
 const MOST_WAIT_SECONDS: f64 = 30.0;
-/// Interval between looks for a text that is waited for.
+/// Interval between checks for the text.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where a text begins and ends, in the window of its frame.
+/// The start and end of a text in the window of its frame.
 #[derive(Deserialize)]
 struct TextEnds {
     start: [f64; 2],
@@ -23,8 +23,8 @@ struct TextEnds {
 }
 
 impl Page {
-    /// Marks a text of an element, or of the page, by pulling the mouse over it. Says what is marked if that is
-    /// something else.
+    /// Selects a text of an element or of the page by dragging the mouse over it. Returns a note if something else ends
+    /// up selected.
     pub(super) async fn highlight(
         &self,
         element: Option<&Element>,
@@ -44,7 +44,7 @@ impl Page {
         let start = self.to_window(element, start).await?;
         let end = self.to_window(element, end).await?;
         self.drag(start, end).await?;
-        // The mouse takes letters by their middles, and pages may have plans of their own for it.
+        // The mouse selects letters from their middles, and pages may handle the drag themselves.
         let marked: String = self.call_on(element, "markText", json!([text])).await?;
         if one_line(&marked) == one_line(text) {
             return Ok(String::new());
@@ -53,7 +53,7 @@ impl Page {
         Ok(format!("what is marked is {marked}"))
     }
 
-    /// Waits until a text is in an element, or on the page; for some time if none is given.
+    /// Waits until a text appears in an element or on the page; without a text, waits for the given time.
     pub(super) async fn wait(
         &self,
         element: Option<&Element>,
@@ -67,7 +67,7 @@ impl Page {
         };
         let end = Instant::now() + limit;
         loop {
-            // The document may be replaced while it is waited for.
+            // The document may be replaced during the wait.
             let found = async {
                 let element = self.element_or_root(element).await?;
                 self.call_on::<bool>(&element, "hasText", json!([text]))

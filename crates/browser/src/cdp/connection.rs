@@ -1,4 +1,4 @@
-//! The connection: calls with a time limit, replies by id, and what happens when the browser is gone.
+//! The connection: calls with a timeout, replies by id, and failing all calls when the browser is gone.
 
 use super::message::{Incoming, read_message};
 use super::{Event, EventStream, Events};
@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// The time limit of a call that names none.
+/// The default timeout of a call.
 pub const CALL_TIME: Duration = Duration::from_secs(30);
-/// Messages that wait to be written, and events that wait to be read.
+/// Capacity of the queues for outgoing messages and incoming events.
 const QUEUE: usize = 1024;
 
-/// A connection to a browser. Clones share it; with the last one the pipes are closed, and the browser ends.
+/// A connection to a browser. Clones share it; dropping the last one closes the pipes and ends the browser.
 #[derive(Debug, Clone)]
 pub struct Connection {
     shared: Arc<Shared>,
@@ -42,19 +42,19 @@ struct Calls {
     waiting: HashMap<u64, ReplySlot>,
 }
 
-/// Where the reply to a call goes.
+/// The receiver of a call's reply.
 #[derive(Debug)]
 struct ReplySlot {
     session: Option<Arc<str>>,
     reply: oneshot::Sender<Result<Value, CallFailure>>,
 }
 
-/// Why a call has no result though the browser lives.
+/// The reason why a call failed although the browser runs.
 #[derive(Debug)]
 enum CallFailure {
-    /// The browser says why.
+    /// The browser's error message.
     Refused(String),
-    /// The process of its target is gone, and answers nothing any more.
+    /// The process of its target is gone.
     TargetCrashed,
 }
 
@@ -76,7 +76,7 @@ struct Outgoing<'a, P> {
 }
 
 impl Connection {
-    /// Speaks to a browser over these pipes. The stream holds every event; see [`EventStream`].
+    /// Connects to a browser over these pipes. The stream receives every event; see [`EventStream`].
     pub fn open(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -101,7 +101,7 @@ impl Connection {
         (connection, stream)
     }
 
-    /// The session of the browser itself.
+    /// Returns the session of the browser itself.
     pub fn browser(&self) -> CdpSession {
         CdpSession {
             connection: self.clone(),
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// The session of a target that is attached.
+    /// Returns the session of an attached target.
     pub fn session(&self, id: impl Into<Arc<str>>) -> CdpSession {
         CdpSession {
             connection: self.clone(),
@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// Whether the browser is gone.
+    /// Returns whether the browser is gone.
     pub fn is_lost(&self) -> bool {
         *self.shared.is_lost.borrow()
     }
@@ -130,7 +130,7 @@ impl Connection {
     }
 }
 
-/// One target of a connection: a tab, a frame in a process of its own, or the browser.
+/// One target of a connection: a tab, a frame in its own process, or the browser.
 #[derive(Debug, Clone)]
 pub struct CdpSession {
     connection: Connection,
@@ -138,7 +138,7 @@ pub struct CdpSession {
 }
 
 impl CdpSession {
-    /// The id by which messages name it; none for the browser.
+    /// Returns the session id in messages; `None` for the browser.
     pub fn id(&self) -> Option<&Arc<str>> {
         self.id.as_ref()
     }
@@ -152,7 +152,7 @@ impl CdpSession {
         self.call_within(CALL_TIME, method, params).await
     }
 
-    /// The same within another time limit. A call that is dropped is forgotten; the browser may still carry it out.
+    /// Calls a method with another timeout. Dropping the call discards its reply; the browser may still carry it out.
     pub async fn call_within<R: DeserializeOwned>(
         &self,
         limit: Duration,
@@ -194,7 +194,7 @@ impl CdpSession {
         R::deserialize(result).map_err(|error| failed(error.to_string()))
     }
 
-    /// The events of this session from now on.
+    /// Subscribes to the events of this session.
     pub fn events(&self) -> Events {
         Events {
             session: self.id.clone(),
@@ -203,7 +203,7 @@ impl CdpSession {
     }
 }
 
-/// Whether the browser refused a call because what it was about is gone.
+/// Returns whether the browser refused a call because its document, frame or node is gone.
 fn is_page_change(message: &str) -> bool {
     const MESSAGES: [&str; 8] = [
         "Cannot find context with specified id",
@@ -218,7 +218,7 @@ fn is_page_change(message: &str) -> bool {
     MESSAGES.iter().any(|known| message.starts_with(known))
 }
 
-/// Forgets a call when it is over, however it ends.
+/// Removes a call from the waiting list when dropped.
 struct WaitingCall<'a> {
     shared: &'a Shared,
     id: u64,
@@ -244,8 +244,8 @@ impl Shared {
         Ok(WaitingCall { shared: self, id })
     }
 
-    /// Fails the calls of a target whose process is gone. Later ones are up to the caller: a new document may bring a new
-    /// process.
+    /// Fails the pending calls of a target whose process is gone. Later calls may succeed: a new document may bring a
+    /// new process.
     fn fail_calls_of(&self, session: &Option<Arc<str>>) {
         let mut calls = self.lock_calls();
         let failed = calls.waiting.extract_if(|_, slot| slot.session == *session);
@@ -255,7 +255,7 @@ impl Shared {
         }
     }
 
-    /// Fails every call that waits, and all later ones.
+    /// Fails every pending call, and all later ones.
     fn lose(&self) {
         let mut calls = self.lock_calls();
         calls.is_lost = true;

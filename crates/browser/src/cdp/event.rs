@@ -1,5 +1,5 @@
-//! Events of the browser. The supervisor of a browser gets all of them, in order; any other reader gets those of one
-//! session, and a mark in place of those that it was too slow for.
+//! Events of the browser. The supervisor receives all of them in order; other readers receive those of one session, and
+//! a marker for events that they were too slow to read.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,14 +18,14 @@ pub struct Event {
 }
 
 impl Event {
-    /// Reads the fields, if they have the form of `T`.
+    /// Deserializes the fields; `None` if they do not fit `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
         T::deserialize(&self.params).ok()
     }
 }
 
-/// All events, for the one task that keeps the state of a browser. It must read without waiting for a call: the
-/// connection reads no further while this is full.
+/// All events, for the task that maintains the state of a browser. It must not wait for a call while reading: the
+/// connection stops reading when this is full.
 pub type EventStream = mpsc::Receiver<Arc<Event>>;
 
 /// The events of one session.
@@ -35,7 +35,7 @@ pub struct Events {
     pub(super) receiver: broadcast::Receiver<Arc<Event>>,
 }
 
-/// What [`Events::next`] gives.
+/// An item of [`Events::next`].
 #[derive(Debug, Clone)]
 pub enum Received {
     /// The next event of the session.

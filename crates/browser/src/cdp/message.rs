@@ -1,4 +1,4 @@
-//! Messages on the pipe: reads them one at a time within a size limit, and tells replies from events.
+//! Messages on the pipe: reads them one at a time up to a size limit, and separates replies from events.
 
 use super::Event;
 use serde::Deserialize;
@@ -6,20 +6,20 @@ use serde_json::Value;
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// The largest message in bytes: a screenshot of a long page in base64 fits.
+/// Maximum size of a message in bytes; a base64 screenshot of a long page fits.
 pub(crate) const MESSAGE_BYTES: u64 = 64 << 20;
-/// The most bytes of a message that is skipped. The browser itself has no more memory.
+/// Maximum size of a skipped message; the browser's own memory limit.
 const SKIPPED_BYTES: u64 = 4 << 30;
-/// A larger buffer is not used again for the next message.
+/// A buffer larger than this is not reused for the next message.
 const BUFFER_BYTES: usize = 1 << 20;
-/// So much of a skipped message is read, for its id.
+/// Bytes of a skipped message to read for its id.
 const HEAD_BYTES: usize = 64;
 
-/// Whether a message was read whole.
+/// The size class of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageSize {
     Whole,
-    /// It is larger than a message may be, and only its head was read.
+    /// Too large: only its start was read.
     Skipped,
 }
 
@@ -61,8 +61,8 @@ struct Identified {
 }
 
 impl Incoming {
-    /// Reads a message. Of one that was skipped for its size only the id is known: its call fails. A page can cause an
-    /// event of any size, such as with a line for the console.
+    /// Parses a message. Only the id of a skipped message is known, and its call fails. Pages can cause events of any
+    /// size, for example with console output.
     pub(crate) fn parse(bytes: &[u8], size: MessageSize) -> Self {
         if size == MessageSize::Skipped {
             return match id_of_head(bytes) {
@@ -74,7 +74,7 @@ impl Incoming {
             };
         }
         let Ok(envelope) = serde_json::from_slice::<Envelope>(bytes) else {
-            // Values of pages may be nested without limit. The call that asked for one fails instead of timing out.
+            // Values of pages may be nested without limit. The call for such a value fails instead of timing out.
             return match serde_json::from_slice::<Identified>(bytes) {
                 Ok(Identified { id }) => Self::Reply {
                     id,
@@ -104,15 +104,15 @@ impl Incoming {
     }
 }
 
-/// The id at the start of a reply: the browser writes it first.
+/// Returns the id at the start of a reply; the browser writes it first.
 fn id_of_head(head: &[u8]) -> Option<u64> {
     let digits = head.strip_prefix(br#"{"id":"#)?;
     let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
-/// Reads the next message into `buffer`, without its zero byte; of one that is too large, only the head. `None` at the end
-/// of the stream.
+/// Reads the next message into `buffer` without its zero byte; of a too large one only the start. Returns `None` at the
+/// end of the stream.
 pub(crate) async fn read_message(
     from: &mut (impl AsyncBufRead + Unpin),
     buffer: &mut Vec<u8>,

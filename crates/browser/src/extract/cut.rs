@@ -1,14 +1,15 @@
-//! The beginning of a page that is too large to be captured: it is cut in the page, before anything is sent.
+//! Extracts the start of a page that is too large to be captured. A script cuts it inside the page, before anything is
+//! sent.
 
 use crate::handles::Element;
 use crate::{BrowserError, Page};
 use serde_json::json;
 
-/// How much of a page is sent, in characters.
+/// Characters of a page to send.
 const MOST_CHARACTERS: usize = 4 << 20;
 
 impl Page {
-    /// The beginning of the HTML of an element, or of the main document.
+    /// Returns the start of the HTML of an element or of the main document.
     pub(super) async fn cut_html(&self, element: Option<&Element>) -> Result<String, BrowserError> {
         let root;
         let element = match element {

@@ -1,15 +1,15 @@
-//! The rendered documents of a page as one HTML text: what is shown, with the few attributes that say what it is.
+//! Serializes the rendered documents of a page as HTML: the visible nodes with the attributes that describe them.
 
 use crate::observe::{Scene, SceneKind};
 
-/// Attributes that readers of HTML look at.
+/// Attributes that the HTML reader uses.
 const ATTRIBUTES: [&str; 16] = [
     "alt", "class", "colspan", "content", "datetime", "id", "itemprop", "lang", "name", "property",
     "rel", "role", "rowspan", "start", "title", "type",
 ];
-/// Elements without an end.
+/// Void elements, without an end tag.
 const VOID: [&str; 6] = ["br", "hr", "img", "meta", "wbr", "link"];
-/// The longest structured description of a page, in bytes.
+/// Maximum length of a page's JSON-LD in bytes.
 const MOST_METADATA: usize = 64 << 10;
 
 /// Writes a scene, or what is below one node of it.
@@ -73,7 +73,7 @@ fn form_of(scene: &Scene, at: usize, tag: &str) -> Written {
         "html" | "head" | "body" | "meta" | "br" | "wbr" => Written::Tag,
         "script" | "style" | "noscript" | "template" | "svg" | "canvas" | "video" | "audio"
         | "select" => Written::Nothing,
-        // The documents of frames stand inside them.
+        // A frame's document is written inside its element.
         "iframe" | "frame" | "object" | "embed" => Written::ContentOnly,
         _ if scene.is_shown(at) => Written::Tag,
         _ => Written::ContentOnly,

@@ -1,4 +1,4 @@
-//! The media types of files, by the endings of their names.
+//! Media types of files by extension.
 
 const TYPES: [(&str, &str); 29] = [
     ("avif", "image/avif"),
@@ -32,7 +32,7 @@ const TYPES: [(&str, &str); 29] = [
     ("xml", "text/xml; charset=utf-8"),
 ];
 
-/// The media type of a file; text, which shows as it is, if the ending is not known.
+/// Returns the media type of a file; plain text for an unknown extension.
 pub(super) fn of_name(name: &str) -> &'static str {
     let ending = name
         .rsplit_once('.')

@@ -1,18 +1,18 @@
-//! Finding a browser of the Chromium family: a few looks at the disk, no process.
+//! Finds an installed browser of the Chromium family without starting a process.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A browser that is installed.
+/// An installed browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserProgram {
     path: PathBuf,
 }
 
-/// Why there is no browser.
+/// The reason why there is no browser.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoBrowser {
-    /// None is installed where browsers are looked for.
+    /// None is installed in the usual places.
     #[error("no Chromium, Chrome or Edge found; install one or set `browser.path`")]
     NotInstalled,
     /// The configured one is not a program.
@@ -23,8 +23,8 @@ pub enum NoBrowser {
     },
 }
 
-/// Programs by their usual places. The first ones are the browsers themselves: the scripts that distributions put in
-/// front of them read files that the sandbox does not show.
+/// Usual paths of browsers. The programs themselves come first: the wrapper scripts of distributions read files that
+/// the sandbox hides.
 const PLACES: [&str; 8] = [
     "/usr/lib/chromium/chromium",
     "/usr/lib64/chromium-browser/chromium-browser",
@@ -78,12 +78,12 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl BrowserProgram {
-    /// Where it is, without links.
+    /// Returns its path without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folders that it has to see besides those of the system.
+    /// Returns the folders that it must be able to read besides those of the system.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let is_of_system = ["/usr", "/bin", "/lib"]
             .iter()

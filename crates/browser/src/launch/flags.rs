@@ -1,10 +1,10 @@
-//! The flags of a browser: no window, no debugging port, nothing that calls its maker, and no way around the proxy. The
-//! network namespace stops whatever a flag misses.
+//! The flags of a browser: no window, no debugging port, no background requests to its vendor, and no way around the
+//! proxy. The network namespace stops whatever a flag misses.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Features that talk to the browser's maker, or offer what no page is to have here.
+/// Disabled features: those that contact the vendor, and those that no page needs here.
 const FEATURES_OFF: [&str; 14] = [
     "AutofillServerCommunication",
     // A page that comes back from the cache sends no load event.
@@ -56,12 +56,12 @@ const FLAGS: [&str; 34] = [
     "--use-mock-keychain",
     "--lang=en-US",
     "--window-size=1280,800",
-    // For what the browser asks for on its own account: nothing listens there. Pages have proxies of their own.
+    // The proxy for requests of the browser itself: nothing listens there. Pages have their own proxies.
     "--proxy-server=http://127.0.0.1:1",
     "--proxy-bypass-list=<-loopback>",
 ];
 
-/// Chromium's own sandbox around its pages, inside of lango's.
+/// Whether Chromium's own sandbox runs inside lango's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnSandbox {
     On,
@@ -81,7 +81,7 @@ pub(super) fn flags(profile: &Path, own_sandbox: OwnSandbox) -> Vec<OsString> {
     flags
 }
 
-/// Folders for what programs of a desktop write, and no message bus.
+/// Folders for desktop programs, and no message bus.
 pub(super) fn environment(private: &Path) -> Vec<(OsString, OsString)> {
     let folder = private.as_os_str();
     let mut variables: Vec<(OsString, OsString)> = ["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]

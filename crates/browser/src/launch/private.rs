@@ -1,6 +1,6 @@
-//! The private directory of a browser: its profile, what it downloads, and what is uploaded through it. It is removed with
-//! the browser. Each has a lock file that its owner holds; the next start of any lango with the same data directory removes
-//! those of processes that were killed.
+//! The private directory of a browser: its profile, downloads and staged uploads. It is removed with the browser. Its
+//! owner holds a lock file; the next start of any lango with the same data directory removes the directories of killed
+//! processes.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::{DirBuilder, File};
@@ -29,7 +29,7 @@ pub(crate) struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Creates one in `parent`, and removes those whose owner is gone.
+    /// Creates a directory in `parent`, and removes those of dead owners.
     pub(crate) fn create(parent: &Path) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
@@ -71,22 +71,22 @@ impl PrivateDirectory {
         self.path.join(PROFILE)
     }
 
-    /// Where the browser puts downloads, each under a name that lango knows.
+    /// Returns the folder for downloads, each under a name that lango knows.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.path.join(DOWNLOADS)
     }
 
-    /// The same folder, opened before the browser could put anything in its place.
+    /// Returns a handle of that folder, opened before the browser could replace it.
     pub(crate) fn downloads_handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.downloads)
     }
 
-    /// Where files are put for pages that ask for one.
+    /// Returns the folder for staged uploads.
     pub(crate) fn uploads(&self) -> PathBuf {
         self.path.join(UPLOADS)
     }
 
-    /// The same folder, opened before the browser could put anything in its place.
+    /// Returns a handle of that folder, opened before the browser could replace it.
     pub(crate) fn uploads_handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.uploads)
     }
@@ -94,7 +94,7 @@ impl PrivateDirectory {
 
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
-        // What cannot be removed now is removed with the next start.
+        // The next start removes what cannot be removed now.
         if std::fs::remove_dir_all(&self.path).is_ok() {
             let _ = std::fs::remove_file(&self.lock);
         }

@@ -1,4 +1,4 @@
-//! How things look that have no words: colour, size, place, and the marks that their page gives them.
+//! Descriptions of elements without text: colour, size, position, classes.
 
 use super::describe::name_of;
 use super::print::{cut, one_line};
@@ -9,12 +9,12 @@ use super::snapshot::{Layout, Node, NodeKind};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// So many classes of an element are looked at.
+/// Maximum number of classes to consider.
 const MOST_CLASSES: usize = 20;
-/// A sibling is looked for among so many nodes.
+/// Maximum number of nodes to search for a sibling.
 const NEAR: usize = 8;
 
-/// How an element looks that says nothing: its size, colour, class.
+/// Describes an element without text by size, colour and class.
 pub(super) fn add_appearance(
     details: &mut String,
     scene: &Scene,
@@ -26,7 +26,7 @@ pub(super) fn add_appearance(
     let is_drawing =
         is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
     let is_nameless = || name_of(scene, semantics, at, role, false).is_empty();
-    // The text in a container says more than its looks.
+    // The text of a container says more than its appearance.
     let is_said = || role.form == Form::OpenControl && !scene.text_below(at, 1).is_empty();
     if !role.is_control() || !(is_drawing || (is_nameless() && !is_said())) {
         return;
@@ -54,7 +54,7 @@ pub(super) fn add_appearance(
     add_place(details, scene, at);
 }
 
-/// Where a shape is in its drawing, which is what a click at a point of the drawing needs.
+/// Returns the position of a shape in its drawing, as needed for a click at a point of the drawing.
 fn add_place(details: &mut String, scene: &Scene, at: usize) {
     let drawing = drawing_of(scene, at).and_then(|drawing| scene.nodes[drawing].rect);
     if let (Some(outer), Some(rect)) = (drawing, scene.nodes[at].rect) {
@@ -63,8 +63,8 @@ fn add_place(details: &mut String, scene: &Scene, at: usize) {
     }
 }
 
-/// The id, the first class, and the next one that the element beside it does not have: of something without words they
-/// often say what it is, and in which state.
+/// Returns the id, the first class, and the first class that the sibling lacks: they often describe an element without
+/// text and its state.
 fn add_marks(details: &mut String, scene: &Scene, at: usize) {
     let node = scene.node(at);
     let id = node.attribute("id").filter(|id| !id.is_empty());
@@ -90,7 +90,7 @@ fn classes_of(node: &Node) -> &str {
     node.attribute("class").unwrap_or_default()
 }
 
-/// The next element with the same parent, or the one before.
+/// Returns the next element with the same parent, or the one before.
 fn sibling(scene: &Scene, at: usize) -> Option<usize> {
     let place = &scene.nodes[at];
     let is_sibling = |other: &usize| {
@@ -101,7 +101,7 @@ fn sibling(scene: &Scene, at: usize) -> Option<usize> {
     after.chain(before).find(is_sibling)
 }
 
-/// The colour of a box, or what a shape is filled with, or else its line.
+/// Returns the colour of a box, or the fill or stroke of a shape.
 fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool) {
     let styles = &layout.styles;
     let candidates: &[(&str, &Arc<str>)] = match is_shape {
@@ -112,7 +112,7 @@ fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool
     let is_plain = |colour: &str| matches!(colour, "" | "none" | "rgba(0, 0, 0, 0)");
     let seen = candidates.iter().find(|(_, colour)| !is_plain(colour));
     if let Some((name, colour)) = seen {
-        // The page's own word for it is easier to read.
+        // The page's own colour name is easier to read.
         let given = node
             .attribute(name)
             .filter(|given| is_shape && !is_plain(given));

@@ -1,21 +1,21 @@
-//! What is different from what an agent was shown of a document before.
+//! Differences between the current page and the previous observation of its document.
 
 use crate::handles::NodeKey;
 use std::collections::{HashMap, HashSet};
 
-/// What was shown of a document, by the nodes that stand for the lines.
+/// The shown lines of a document, by the node of each line.
 pub(crate) type ShownLines = HashMap<NodeKey, LineRecord>;
 
-/// A line as it was shown.
+/// A shown line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LineRecord {
     /// Without indentation.
     pub(super) words: String,
-    /// Its place among the others.
+    /// Its position.
     pub(super) order: usize,
 }
 
-/// A line as it would be shown now.
+/// A current line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Current {
     pub(super) key: NodeKey,
@@ -23,13 +23,13 @@ pub(super) struct Current {
     pub(super) order: usize,
 }
 
-/// The lines to tell, and what is to be remembered for each.
+/// The changes to report, with the records to update for each.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) lines: Vec<Change>,
 }
 
-/// One difference.
+/// One change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) text: String,
@@ -39,8 +39,8 @@ pub(super) struct Change {
     pub(super) current: Option<Current>,
 }
 
-/// Compares what would be shown now with what was shown. `exists` tells whether a node that is not among `current` still
-/// is on the page, and its words if they are known.
+/// Compares the current lines with the shown ones. `exists` returns whether a node without a current line is still on
+/// the page, with its text if known.
 pub(super) fn compare(
     shown: &ShownLines,
     current: Vec<Current>,
@@ -85,7 +85,7 @@ pub(super) fn compare(
             None => {
                 let same = gone_by_words.get_mut(without_handles(&line.words));
                 match same.and_then(Vec::pop) {
-                    // Rendered anew with the same words: what has no handle did not change for the reader.
+                    // Re-rendered with the same text: a line without a handle did not change for the reader.
                     Some(old) => {
                         let text = match handle_of(&shown[old].words) {
                             Some(handle) => format!("~ {} (was {handle})", line.words),
@@ -111,14 +111,13 @@ pub(super) fn compare(
     changes
 }
 
-/// The lines that do not stand in the order in which they were shown: as few as possible, so that the others explain
-/// where they went.
+/// Returns the lines that moved, as few as possible.
 fn find_moved(shown: &ShownLines, current: &[Current]) -> HashSet<NodeKey> {
     let known: Vec<(usize, &NodeKey)> = current
         .iter()
         .filter_map(|line| Some((shown.get(&line.key)?.order, &line.key)))
         .collect();
-    // The longest rising sequence stays; `ends[n]` is the lowest end of one with n + 1 lines.
+    // The longest increasing subsequence stays; `ends[n]` is the lowest end of one with n + 1 lines.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(known.len());
     for (index, (order, _)) in known.iter().enumerate() {
@@ -140,7 +139,7 @@ fn find_moved(shown: &ShownLines, current: &[Current]) -> HashSet<NodeKey> {
     moved.map(|((_, key), _)| (*key).clone()).collect()
 }
 
-/// A short name for a line that others can refer to.
+/// Returns a short name of a line for references.
 fn anchor(words: &str) -> String {
     match handle_of(words) {
         Some(handle) => handle.to_owned(),
@@ -162,14 +161,14 @@ impl Changes {
     }
 }
 
-/// The handle at the start of a line's words.
+/// Returns the handle at the start of a line's text.
 fn handle_of(words: &str) -> Option<&str> {
     let word = words.split(' ').next()?;
     let digits = word.strip_prefix('e')?;
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(word)
 }
 
-/// The words after the handle, if there is one.
+/// Returns the text after the handle.
 fn without_handles(words: &str) -> &str {
     match handle_of(words) {
         Some(handle) => words[handle.len()..].trim_start(),

@@ -1,9 +1,9 @@
-//! What boxes cut off from their content: for good, or until it is scrolled.
+//! Clipping: what boxes hide of their content, permanently or until it is scrolled.
 
 use super::scene::{Sight, Viewport};
 use super::snapshot::{Layout, Rect};
 
-/// What lies further to the left or above than this is not meant to be seen.
+/// Content further left or above is hidden on purpose.
 const FAR_OUTSIDE: f64 = -5.0;
 const EVERYWHERE: Rect = Rect {
     x: f64::MIN / 4.0,
@@ -12,19 +12,19 @@ const EVERYWHERE: Rect = Rect {
     height: f64::MAX / 2.0,
 };
 
-/// What of a place can be seen.
+/// The visible part of a rectangle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Clip {
-    /// The rest is cut off for good, such as by `overflow: hidden`.
+    /// The rest is hidden permanently, for example by `overflow: hidden`.
     hard: Rect,
     /// The rest can be scrolled to.
     soft: Rect,
-    /// Whether something around it scrolls to the side, and up and down.
+    /// Whether an ancestor scrolls horizontally, and vertically.
     scrolls: [bool; 2],
 }
 
 impl Clip {
-    /// Cuts off nothing.
+    /// Returns a clip that hides nothing.
     pub(super) fn nothing() -> Self {
         Self {
             hard: EVERYWHERE,
@@ -33,7 +33,7 @@ impl Clip {
         }
     }
 
-    /// What is seen inside a box that scrolls.
+    /// Returns the clip inside a scrolling box.
     pub(super) fn scrolled_in(self, rect: Rect) -> Self {
         Self {
             hard: self.hard,
@@ -42,9 +42,9 @@ impl Clip {
         }
     }
 
-    /// What is seen inside an element.
+    /// Returns the clip inside an element.
     pub(super) fn within(self, layout: &Layout, rect: Rect, tag: &str) -> Self {
-        // What the root cuts off is the viewport, which scrolls.
+        // The root clips to the viewport, which scrolls.
         if matches!(tag, "html" | "body") {
             return self;
         }
@@ -61,7 +61,7 @@ impl Clip {
 
     pub(super) fn sight(self, rect: Rect, is_transparent: bool, viewport: Viewport) -> Sight {
         let touches = |area: Rect| {
-            // An empty box inside counts: its content may hang out.
+            // An empty box counts, because its content may overflow.
             let cut = rect.intersect(area);
             // Text for screen readers only is cut to a dot.
             let is_dot = area.width <= 1.5 && area.height <= 1.5;
@@ -89,7 +89,7 @@ impl Clip {
     }
 }
 
-/// A rectangle that bounds only the axes (horizontal, vertical) that are set.
+/// Returns a rectangle that is limited only on the given axes (horizontal, vertical).
 fn along(rect: Rect, axes: [bool; 2]) -> Rect {
     let [is_across, is_down] = axes;
     let across = if is_across { rect } else { EVERYWHERE };

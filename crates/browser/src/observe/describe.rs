@@ -1,4 +1,4 @@
-//! The words for one element: its name, and what stands after it.
+//! The text for one element: its name and details.
 
 use super::appearance::add_appearance;
 use super::print::{cut, one_line, quote};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 pub(super) const LONGEST_NAME: usize = 120;
 /// The longest value of a field, in bytes.
 const LONGEST_VALUE: usize = 80;
-/// The longest value of a field that is looked into, in bytes.
+/// Maximum length of a field's value when the field is the scope, in bytes.
 const LONGEST_WHOLE_VALUE: usize = 6000;
 /// The longest address of a link that is printed whole, in bytes.
 const LONGEST_LINK: usize = 60;
-/// So many options of a list are named.
+/// Maximum number of listed options.
 const SHOWN_OPTIONS: usize = 6;
 
-/// What an element is called.
+/// Returns the name of an element.
 pub(super) fn name_of(
     scene: &Scene,
     semantics: &Semantics,
@@ -34,7 +34,7 @@ pub(super) fn name_of(
         .get(&at)
         .map(|meaning| meaning.name.as_str())
         .unwrap_or_default();
-    // What is in a container is shown anyway.
+    // The content of a container is shown anyway.
     let is_said = role.form == Form::OpenControl && node.attribute("aria-label").is_none();
     let mut name = if is_said {
         String::new()
@@ -59,7 +59,7 @@ pub(super) fn name_of(
     cut(&name, LONGEST_NAME)
 }
 
-/// The address of a frame of another site.
+/// Returns the URL of a frame of another site.
 fn frame_name(scene: &Scene, at: usize) -> String {
     let base = |place: usize| scene.document(place).base.as_ref();
     let (Some(inner), Some(outer)) = (scene.nodes.get(at + 1).and_then(|_| base(at + 1)), base(at))
@@ -72,7 +72,7 @@ fn frame_name(scene: &Scene, at: usize) -> String {
     }
 }
 
-/// The absolute address that an element links to.
+/// Returns the absolute address that an element links to.
 pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
     let node = scene.node(at);
     if !matches!(&*node.tag, "a" | "area") {
@@ -89,8 +89,7 @@ pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
     matches!(url.scheme(), "http" | "https").then(|| url.as_str().into())
 }
 
-/// What stands after the name of an element: value, options, link, states. The value is whole if the element is what is
-/// looked into.
+/// Returns the details after the name: value, options, link, states. The value is complete if the element is the scope.
 pub(super) fn details_of(
     scene: &Scene,
     semantics: &Semantics,
@@ -169,7 +168,7 @@ fn add_value(
     );
     let value = meaning.value.as_deref().map(one_line).unwrap_or_default();
     if is_field && !value.is_empty() {
-        // Assistive technology is not told what is in a password field, but how long it is.
+        // The accessibility tree gives only the length of a password.
         let is_password = node
             .attribute("type")
             .is_some_and(|kind| kind.eq_ignore_ascii_case("password"));
@@ -232,7 +231,7 @@ fn add_options(details: &mut String, scene: &Scene, meaning: &Meaning, at: usize
     }
 }
 
-/// The options of a native list, each with its name and details.
+/// Returns the options of a native list, each with its name and details.
 pub(super) fn options_of(scene: &Scene, at: usize) -> Vec<(usize, String, String)> {
     let options =
         (at + 1..scene.nodes[at].end).filter(|below| &*scene.node(*below).tag == "option");
@@ -318,7 +317,7 @@ fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meani
         Some("dialog") => Some("opens dialog"),
         Some(_) => Some("opens list"),
     };
-    // A list says by its own role that it opens.
+    // The role of a list already implies that it opens.
     state(
         opens.is_some() && meaning.role != "combobox",
         opens.unwrap_or_default(),
@@ -330,7 +329,7 @@ fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meani
         meaning.is("readonly") && node.kind == NodeKind::Element && &*node.tag != "progress",
         "read-only",
     );
-    // A box that has to be checked is not wrong before it is.
+    // A required box is not invalid before the user checks it.
     let invalid = meaning.property("invalid").and_then(Value::as_str);
     let is_box = meaning.property("checked").is_some() && node.attribute("aria-invalid").is_none();
     state(

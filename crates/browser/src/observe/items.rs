@@ -1,4 +1,4 @@
-//! The things that an observation can show, in reading order: controls, headings, texts, and the containers around them.
+//! The items of an observation in reading order: controls, headings, texts, and their containers.
 
 use super::describe::{self, details_of, link_of, name_of};
 use super::print::{cut, one_line};
@@ -11,34 +11,34 @@ use std::sync::Arc;
 
 /// The longest text of one line, in bytes.
 const LONGEST_TEXT: usize = 300;
-/// Containers inside containers past this are not told apart.
+/// Maximum depth of nested containers; deeper ones are merged.
 const DEEPEST: usize = 64;
 
-/// A thing on a page.
+/// An item of a page.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Its place in the scene.
+    /// Its index in the scene.
     pub(super) at: usize,
     /// The item that contains it.
     pub(super) parent: Option<usize>,
     pub(super) form: ItemForm,
     pub(super) role: String,
     pub(super) name: String,
-    /// Of a text, what is in no other item.
+    /// For a text: the part that is in no other item.
     pub(super) own_text: String,
-    /// Value, states, link: what stands after the name.
+    /// Value, states, link: the details after the name.
     pub(super) details: String,
-    /// The absolute address that it links to.
+    /// The absolute URL of a link.
     pub(super) link: Option<Arc<str>>,
     pub(super) is_in_view: bool,
-    /// Pixels to the viewport.
+    /// Distance to the viewport in pixels.
     pub(super) distance: u64,
-    /// Whether assistive technology was asked about it; otherwise its name is a guess.
+    /// Whether its accessibility data was requested; otherwise its name is a guess.
     pub(super) is_known: bool,
     pub(super) is_focused: bool,
 }
 
-/// How an item is printed.
+/// The style of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemForm {
     Text,
@@ -53,7 +53,7 @@ impl Item {
         )
     }
 
-    /// Whether a handle stands before it.
+    /// Whether it is printed with a handle.
     pub(super) fn has_handle(&self) -> bool {
         self.is_control() || self.form == ItemForm::Element(Form::Section)
     }
@@ -62,12 +62,12 @@ impl Item {
         self.form == ItemForm::Element(Form::Group)
     }
 
-    /// Whether it has no line of its own.
+    /// Whether it shares a line with others.
     pub(super) fn is_silent(&self) -> bool {
         self.form == ItemForm::Element(Form::Silent)
     }
 
-    /// Whether it is only shown with something inside.
+    /// Whether it is only shown if it has content.
     pub(super) fn is_container(&self) -> bool {
         matches!(
             self.form,
@@ -76,24 +76,24 @@ impl Item {
     }
 }
 
-/// What a node passes on to those below it.
+/// The state that a node passes to its descendants.
 #[derive(Clone, Copy, Default)]
 struct Inherited {
     item: Option<usize>,
     depth: usize,
-    /// Its text is in the name of an item above.
+    /// Its text is part of an ancestor's name.
     is_covered: bool,
-    /// Nothing below is shown.
+    /// Descendants are not shown.
     is_skipped: bool,
-    /// The nearest box that is not part of a line.
+    /// The nearest block-level box.
     block: usize,
 }
 
-/// A text that is being put together.
+/// A text under construction.
 struct OpenText {
     item: usize,
     text: String,
-    /// What of it is in no other item.
+    /// The part that is in no other item.
     own: String,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn find(
                 if !scene.is_inline(at) {
                     own.block = at;
                 }
-                // What is behind an open dialog, or marked as decoration, is not read out.
+                // Content behind an open dialog, or marked as decoration, is skipped.
                 own.is_covered |=
                     roles.labels.contains(&at) || is_name_of_parent(&items, &above, &node.tag);
                 let role = roles.by_place[at].as_ref();
@@ -143,7 +143,7 @@ pub(super) fn find(
                     if scope == Some(at) {
                         own.is_covered = false;
                     }
-                    // Past the depth, what is inside stands beside.
+                    // Beyond the maximum depth, content is placed beside its container.
                     if above.depth < DEEPEST {
                         own.item = Some(items.len());
                         own.depth = above.depth + 1;
@@ -180,13 +180,13 @@ pub(super) fn find(
     prune(items)
 }
 
-/// Whether an element's text is the name of the item around it.
+/// Returns whether an element's text is the name of the item around it.
 fn is_name_of_parent(items: &[Item], above: &Inherited, tag: &str) -> bool {
     let parent = above.item.map(|item| &items[item]);
     matches!(tag, "legend" | "caption") && parent.is_some_and(|parent| !parent.name.is_empty())
 }
 
-/// The options of a list that is looked into.
+/// Returns the options of a list that is the scope.
 fn option_items(scene: &Scene, list: usize, parent: usize) -> Vec<Item> {
     let options = describe::options_of(scene, list).into_iter();
     let item = |(at, name, details)| Item {
@@ -272,12 +272,12 @@ fn finish_texts(items: &mut [Item], texts: HashMap<usize, OpenText>) {
     }
 }
 
-/// Leaves out texts that are in other items, and containers of nothing.
+/// Drops texts that are part of other items, and empty containers.
 fn prune(items: Vec<Item>) -> Vec<Item> {
     let mut is_used: Vec<bool> = items
         .iter()
         .map(|item| match item.form {
-            // A single sign between links is no text.
+            // A single character between links is a separator.
             ItemForm::Text => {
                 let text = &item.own_text;
                 text.chars().any(char::is_alphanumeric) || text.chars().count() > 3

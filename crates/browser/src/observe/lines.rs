@@ -1,4 +1,4 @@
-//! Items put on lines: small groups, such as the row of a table or a product in a list, share one.
+//! Arranges items on lines: small groups, such as a table row or a product in a list, share one.
 
 use super::items::{Item, ItemForm};
 use super::print::part;
@@ -13,21 +13,21 @@ const LONGEST_LINE: usize = 320;
 /// A line of an observation.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The items on it; the first one stands for the line.
+    /// Its items; the first one identifies the line.
     pub(super) parts: Vec<usize>,
-    /// What stands before the parts of a group.
+    /// The prefix of a group's parts.
     pub(super) prefix: Cow<'static, str>,
     pub(super) depth: usize,
     /// The line of the container around it.
     pub(super) parent: Option<usize>,
-    /// The nearest item around it that its content could be shown of alone.
+    /// The nearest ancestor item that can be used as a scope.
     pub(super) container: Option<usize>,
     pub(super) rank: Rank,
-    /// Pixels to the viewport.
+    /// Distance to the viewport in pixels.
     pub(super) distance: u64,
 }
 
-/// How much a line matters, the most important first.
+/// The priority of a line, most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// In an open dialog, or an alert.
@@ -64,7 +64,7 @@ pub(super) fn arrange(items: &[Item]) -> Vec<Line> {
     arranging.lines
 }
 
-/// The words of a line; `handle_of` gives the handle of an item.
+/// Returns the text of a line; `handle_of` returns the handle of an item.
 pub(super) fn write(
     items: &[Item],
     line: &Line,
@@ -98,7 +98,7 @@ struct Arranging<'a> {
 }
 
 impl Arranging<'_> {
-    // Recursion is bounded: items past a depth have no items below them.
+    // Recursion is bounded: items beyond the maximum depth have no children.
     fn add(&mut self, index: usize, mut context: Context) {
         let item = &self.items[index];
         if item.is_group() {
@@ -119,7 +119,7 @@ impl Arranging<'_> {
         let mut parts = vec![index];
         let mut prefix = String::new();
         let mut below = self.children[index].clone();
-        // A heading that is only a link to its article is one thing.
+        // A heading that consists of a link is one item.
         if let (true, [only]) = (item.role == "heading", &below[..])
             && self.items[*only].name == item.name
             && self.children[*only].is_empty()
@@ -156,7 +156,7 @@ impl Arranging<'_> {
             }
             return;
         }
-        // The first line stands for the group; the others are indented below it.
+        // The first line identifies the group; the others are indented below it.
         let start = self.lines.len();
         let inside = Context {
             container: Some(index),
@@ -178,7 +178,7 @@ impl Arranging<'_> {
         }
     }
 
-    /// Puts a control with its parts on one line, such as a row that can be clicked. Says whether they fit.
+    /// Puts a control and its parts on one line, such as a clickable row; returns whether they fit.
     fn add_open_control(&mut self, index: usize, context: Context) -> bool {
         let mut parts = vec![index];
         let fits = !self.children[index].is_empty() && self.collect(index, &mut parts);
@@ -195,7 +195,7 @@ impl Arranging<'_> {
         }
     }
 
-    /// The items of a group, unless there are too many, or containers among them.
+    /// Returns the items of a group, unless there are too many or containers among them.
     fn collect(&self, index: usize, parts: &mut Vec<usize>) -> bool {
         self.children[index].iter().all(|child| {
             let item = &self.items[*child];

@@ -1,9 +1,9 @@
-//! How items are written: quoted names, so that a page cannot make its text look like a line of lango's.
+//! Formats items, with quoted names so that page text cannot imitate lango's own lines.
 
 use super::items::{Item, ItemForm};
 use super::roles::Form;
 
-/// Writes a text of a page in quotes.
+/// Quotes page text.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -21,7 +21,7 @@ pub(crate) fn quote(text: &str) -> String {
     quoted
 }
 
-/// The start of a text, as many bytes as `limit`, with a mark if more was there.
+/// Cuts a text to `limit` bytes, with an ellipsis if it was longer.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -33,7 +33,7 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-/// A text of a page on one line, without characters that are not seen or change how others are read.
+/// Converts page text to one line without invisible or direction-changing characters.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |c: char| c.is_whitespace() || c.is_control();
     let seen: String = text.chars().filter(|c| !is_unseen(*c)).collect();
@@ -41,7 +41,7 @@ pub(crate) fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// Whether a character shows nothing, changes the direction of others, or is a picture of an icon font (private use).
+/// Returns whether a character is invisible, changes the text direction, or belongs to an icon font (private use).
 pub(crate) fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -49,7 +49,7 @@ pub(crate) fn is_unseen(c: char) -> bool {
         | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}')
 }
 
-/// One item, with its handle if it has one.
+/// Formats one item, with its handle if it has one.
 pub(super) fn part(item: &Item, handle: Option<&str>, is_alone: bool) -> String {
     match item.form {
         ItemForm::Text if is_alone => format!("text {}", quote(&item.name)),

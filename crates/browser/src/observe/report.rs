@@ -1,4 +1,4 @@
-//! The text of an observation: a header, then all chosen lines or the differences to what was shown before.
+//! Writes an observation: a header, then the selected lines or the changes since the last observation.
 
 use super::changes::{Changes, Current, LineRecord, compare};
 use super::lines::write as write_line;
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What is asked for.
+/// The requested observation.
 pub(super) struct Request<'a> {
     pub(super) title: &'a str,
     pub(super) scope: Option<&'a str>,
@@ -20,7 +20,7 @@ pub(super) struct Request<'a> {
     pub(super) extent: ObservedExtent,
 }
 
-/// Handles of one tab, and the last number of its browser.
+/// The handles of one tab, and the last number of its browser.
 struct Naming<'a> {
     look: &'a Look,
     handles: &'a mut Handles,
@@ -29,7 +29,7 @@ struct Naming<'a> {
     is_same: bool,
 }
 
-/// Writes an observation, and remembers what it shows.
+/// Writes an observation and records the shown lines.
 pub(super) fn write(page: &Page, look: &Look, request: &Request<'_>) -> Observation {
     let is_chosen = choose(&look.items, &look.lines, request.tokens);
     let header = Header {
@@ -62,7 +62,7 @@ struct Header<'a> {
     title: &'a str,
 }
 
-/// The first line of everything that shows a page: where it is from, and that it is not lango's.
+/// Returns the first line of every result with page text: its source, and that it is untrusted.
 pub(crate) fn source_line(page: &Page, title: &str) -> String {
     let header = Header {
         tab: page.tab(),
@@ -138,7 +138,7 @@ impl Naming<'_> {
         text
     }
 
-    /// The chosen lines with marks where some are left out.
+    /// Writes the selected lines with markers for omitted ones.
     fn whole(&mut self, is_chosen: &[bool]) -> String {
         let look = self.look;
         let mut text = String::new();
@@ -195,7 +195,7 @@ impl Naming<'_> {
         let mut current = Vec::new();
         for (index, line) in look.lines.iter().enumerate() {
             let key = look.key(line.parts[0]);
-            // The name of an element that assistive technology was not asked about is a guess.
+            // The name of an element without accessibility data is a guess.
             let is_known = line
                 .parts
                 .iter()
@@ -212,7 +212,7 @@ impl Naming<'_> {
         compare(&self.handles.shown, current, |key| all_keys.contains(key))
     }
 
-    /// Remembers where the lines stand now that were shown before.
+    /// Updates the positions of the shown lines.
     fn renumber(&mut self) {
         let look = self.look;
         for (order, line) in look.lines.iter().enumerate() {
@@ -252,7 +252,7 @@ impl Naming<'_> {
                 self.handles.shown.insert(key, LineRecord { words, order });
             }
         }
-        // What was not told stays different.
+        // Unreported changes stay pending.
         if left_out == 0 {
             self.renumber();
         } else {

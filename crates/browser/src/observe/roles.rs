@@ -1,4 +1,4 @@
-//! What kind of thing an element is, from what the browser tells assistive technology about it, its tag, and how it reacts.
+//! Classifies elements by their accessibility data, tag and event listeners.
 
 use super::describe::LONGEST_NAME;
 use super::scene::{Scene, Sight};
@@ -6,31 +6,31 @@ use super::semantics::{Meaning, Semantics};
 use super::snapshot::NodeKind;
 use std::collections::HashSet;
 
-/// How an element appears in an observation.
+/// The appearance of an element in an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Something to act on; it has a handle, and its name says what is inside.
+    /// A control; it has a handle, and its name contains its text.
     Control,
-    /// Something to act on that contains other things.
+    /// A control that contains other items.
     OpenControl,
-    /// A line without a handle whose name says what is inside: a heading, an image.
+    /// A line without a handle whose name contains its text: a heading, an image.
     Label,
-    /// Something with parts that fit on one line: a row, an item of a list.
+    /// A group that fits on one line: a row, a list item.
     Group,
     /// A container with a line of its own.
     Section,
-    /// A container that is only named where its content is cut.
+    /// A container that is only printed where its content is cut.
     Silent,
 }
 
-/// A kind of thing.
+/// A role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) form: Form,
     pub(super) name: String,
 }
 
-/// The roles of all nodes of a scene, by place.
+/// The roles of all nodes of a scene, by index.
 #[derive(Debug)]
 pub(super) struct Roles {
     pub(super) by_place: Vec<Option<Role>>,
@@ -38,7 +38,7 @@ pub(super) struct Roles {
     pub(super) labels: HashSet<usize>,
 }
 
-/// Finds out what each node of a scene is.
+/// Determines the role of each node of a scene.
 pub(super) fn assign(scene: &Scene, semantics: &Semantics) -> Roles {
     let labels = labels_of_controls(scene);
     let drawings = reacting_drawings(scene);
@@ -47,7 +47,7 @@ pub(super) fn assign(scene: &Scene, semantics: &Semantics) -> Roles {
     for at in 0..count {
         roles.push(semantic_role(scene, semantics, at));
     }
-    // Elements that only react need to know what is inside them, and that is known from the end.
+    // Elements that only listen depend on their content, so the nodes are visited in reverse.
     let mut controls_below = vec![0usize; count];
     for at in (0..count).rev() {
         if roles[at].is_none() && is_scroller(scene, at) {
@@ -81,7 +81,7 @@ impl Role {
         })
     }
 
-    /// Whether it says less than that something reacts.
+    /// Returns whether the role says less than an event listener does.
     fn is_vague(&self) -> bool {
         matches!(self.form, Form::Group | Form::Silent)
     }
@@ -91,7 +91,7 @@ impl Role {
     }
 }
 
-/// The role of an element that says what it is.
+/// Returns the role that an element declares.
 fn semantic_role(scene: &Scene, semantics: &Semantics, at: usize) -> Option<Role> {
     let node = scene.node(at);
     if node.kind != NodeKind::Element || scene.nodes[at].sight == Sight::Hidden {
@@ -112,7 +112,7 @@ fn semantic_role(scene: &Scene, semantics: &Semantics, at: usize) -> Option<Role
     role.or_else(|| role_of_tag(scene, at, meaning))
 }
 
-/// A link that assistive technology is not told of stands beside one that it is, such as the picture of a product.
+/// A link hidden from assistive technology accompanies a visible one, such as the picture of a product.
 fn is_hidden_link(scene: &Scene, at: usize) -> bool {
     let node = scene.node(at);
     &*node.tag == "a" && node.attribute("href").is_some() && scene.nodes[at].is_aria_hidden
@@ -173,7 +173,7 @@ fn role_of_meaning(meaning: &Meaning, is_clickable: bool) -> Option<Role> {
     Role::new(form, name)
 }
 
-/// The role of an element that was not asked about, or that assistive technology leaves out.
+/// Returns the role of an element without accessibility data.
 fn role_of_tag(scene: &Scene, at: usize, meaning: Option<&Meaning>) -> Option<Role> {
     let node = scene.node(at);
     let is_unknown = meaning.is_none();
@@ -217,7 +217,7 @@ fn role_of_tag(scene: &Scene, at: usize, meaning: Option<&Meaning>) -> Option<Ro
     }
 }
 
-/// Whether an element without a role of its own is something to act on.
+/// Returns whether an element without a declared role is a control.
 fn reacting_form(
     scene: &Scene,
     meaning: Option<&Meaning>,
@@ -247,7 +247,7 @@ fn reacting_form(
     if !(reacts || is_draggable || is_focusable || is_drawn) {
         return None;
     }
-    // Any point of a drawing may be meant, not only those of its shapes.
+    // Clicks may be meant for any point of a drawing, not only for its shapes.
     if &*node.tag == "svg" && controls_below > 0 && node.is_clickable {
         return Some(Form::OpenControl);
     }
@@ -255,14 +255,14 @@ fn reacting_form(
         let is_large = place.rect.is_some_and(|rect| {
             rect.width * rect.height > 0.7 * scene.viewport.width * scene.viewport.height
         });
-        // A name would not hold what is written in it.
+        // A name would not contain the text written in it.
         let is_long = scene.text_below(at, LONGEST_NAME + 1).len() > LONGEST_NAME;
         return match is_large || is_long {
             true => Some(Form::OpenControl),
             false => Some(Form::Control),
         };
     }
-    // A container that listens for what happens inside it is not itself a control, unless it looks like one.
+    // A container that listens for events of its content is no control, unless it looks like one.
     let looks_like_one = node.is_clickable && place.starts_pointer;
     (looks_like_one || is_draggable).then_some(Form::OpenControl)
 }
@@ -293,7 +293,7 @@ fn lets_pointer_through(scene: &Scene, at: usize) -> bool {
         .is_some_and(|layout| &*layout.styles.pointer_events == "none")
 }
 
-/// Whether its content moves inside it.
+/// Returns whether its content scrolls.
 pub(super) fn is_scroller(scene: &Scene, at: usize) -> bool {
     let node = scene.node(at);
     let is_box = node.kind == NodeKind::Element
@@ -321,7 +321,8 @@ pub(super) fn is_shape(tag: &str) -> bool {
     )
 }
 
-/// The drawings of which a part listens to the pointer. In those the other shapes matter too: as targets, or to compare.
+/// Returns the drawings with a shape that listens to the pointer. Their other shapes matter too, as targets or for
+/// comparison.
 fn reacting_drawings(scene: &Scene) -> HashSet<usize> {
     (0..scene.nodes.len())
         .filter(|at| scene.node(*at).is_clickable || scene.nodes[*at].starts_pointer)
@@ -334,7 +335,7 @@ fn reacting_drawings(scene: &Scene) -> HashSet<usize> {
         .collect()
 }
 
-/// The drawing that a shape is part of.
+/// Returns the drawing that a shape is part of.
 pub(super) fn drawing_of(scene: &Scene, at: usize) -> Option<usize> {
     let mut parent = scene.nodes[at].parent;
     while let Some(above) = parent {
@@ -347,7 +348,7 @@ pub(super) fn drawing_of(scene: &Scene, at: usize) -> Option<usize> {
     None
 }
 
-/// Whether an item belongs to a list that listens for all of its items, such as one that can be sorted.
+/// Returns whether an item belongs to a list that listens for all of its items, such as a sortable one.
 fn is_item_of_listening_list(scene: &Scene, at: usize) -> bool {
     let Some(parent) = scene.nodes[at].parent else {
         return false;
@@ -365,7 +366,7 @@ fn is_inside_control(scene: &Scene, at: usize) -> bool {
     parent.is_some_and(|parent| matches!(&*parent.tag, "a" | "button"))
 }
 
-/// The labels whose controls are shown anyway, by place.
+/// Returns the labels whose controls are shown anyway, by index.
 fn labels_of_controls(scene: &Scene) -> HashSet<usize> {
     let is_control = |at: &usize| {
         let node = scene.node(*at);

@@ -1,5 +1,5 @@
-//! All documents of a page as one list of nodes in reading order, each with its place in the viewport and whether it can be
-//! seen. Frames stand below the elements that show them, also those with processes of their own.
+//! All documents of a page as one list of nodes in reading order, each with its rectangle and visibility. The documents
+//! of frames, including out-of-process ones, follow below their frame elements.
 
 use super::clip::Clip;
 use super::snapshot::{Document, Layout, Node, NodeKind, Rect, capture};
@@ -10,12 +10,12 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most nodes of a page that are looked at.
+/// Maximum number of nodes of a page.
 const MOST_NODES: usize = 200_000;
-/// The most bytes of text and attributes of a page that are looked at.
+/// Maximum number of bytes of text and attributes of a page.
 const MOST_BYTES: usize = 16 << 20;
 
-/// What a page shows.
+/// The captured nodes of a page.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(super) documents: Vec<Document>,
@@ -24,7 +24,7 @@ pub(crate) struct Scene {
     pub(super) viewport: Viewport,
 }
 
-/// A node in its place.
+/// A node with its position in the list.
 #[derive(Debug)]
 pub(super) struct SceneNode {
     pub(super) document: usize,
@@ -37,25 +37,25 @@ pub(super) struct SceneNode {
     pub(super) sight: Sight,
     /// Hidden from assistive technology: decoration, unless it can be clicked.
     pub(super) is_aria_hidden: bool,
-    /// The pointer becomes a hand here, but not outside of it.
+    /// Whether the element sets the cursor to a hand and its parent does not.
     pub(super) starts_pointer: bool,
-    /// The pointer says here, but not outside of it, that something can be moved or resized.
+    /// Whether the element sets a move or resize cursor and its parent does not.
     pub(super) is_grip: bool,
 }
 
-/// Whether a node is seen.
+/// The visibility of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sight {
     /// In the viewport.
     InView,
     /// After scrolling.
     Reachable,
-    /// Has a box, but is transparent: the real control under a drawn one.
+    /// Transparent with a box: the real control under a styled one.
     Transparent,
     Hidden,
 }
 
-/// The part of the page that is shown.
+/// The visible part of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub(super) struct Viewport {
     pub(super) width: f64,
@@ -64,7 +64,7 @@ pub(super) struct Viewport {
     pub(super) page_height: f64,
 }
 
-/// A node for those who read it.
+/// A borrowed node with its scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SceneKind<'a> {
     /// An element with its tag.
@@ -73,14 +73,14 @@ pub(crate) enum SceneKind<'a> {
     Other,
 }
 
-/// What a node passes on to those below it.
+/// The state that a node passes to its descendants.
 #[derive(Clone, Copy)]
 struct Inherited {
-    /// What is added to coordinates of the document.
+    /// The offset added to document coordinates.
     offset: (f64, f64),
-    /// What of the place is not cut off, for ordinary nodes.
+    /// The clip of ordinary nodes.
     clip: Clip,
-    /// The same for nodes that are positioned by the nearest positioned one above.
+    /// The clip of absolutely positioned nodes.
     positioned_clip: Clip,
     is_transparent: bool,
     is_aria_hidden: bool,
@@ -101,7 +101,7 @@ impl Scene {
             if is_captured {
                 continue;
             }
-            // A frame that is gone meanwhile, or hangs, is left out.
+            // A frame that disappeared or hangs is skipped.
             let Ok(mut inner) = capture(&frame.session).await else {
                 continue;
             };
@@ -120,7 +120,7 @@ impl Scene {
         Ok(Self::arrange(documents, viewport))
     }
 
-    /// The node as it was captured.
+    /// Returns the captured node.
     pub(super) fn node(&self, at: usize) -> &Node {
         let place = &self.nodes[at];
         &self.documents[place.document].nodes[place.index]
@@ -134,12 +134,12 @@ impl Scene {
         &self.documents[self.nodes[at].document]
     }
 
-    /// How many nodes there are; their places count from 0.
+    /// Returns the number of nodes; indices start at 0.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The places of a node and of all below it.
+    /// Returns the indices of a node and its descendants.
     pub(crate) fn below(&self, at: usize) -> std::ops::Range<usize> {
         at..self.nodes[at].end
     }
@@ -161,17 +161,17 @@ impl Scene {
         self.node(at).attribute(name)
     }
 
-    /// Whether a person can see it, after scrolling if need be.
+    /// Returns whether a person can see it, possibly after scrolling.
     pub(crate) fn is_shown(&self, at: usize) -> bool {
         matches!(self.nodes[at].sight, Sight::InView | Sight::Reachable)
     }
 
-    /// The absolute address that it links to.
+    /// Returns the absolute URL of a link.
     pub(crate) fn link(&self, at: usize) -> Option<Arc<str>> {
         super::describe::link_of(self, at)
     }
 
-    /// The text below a node as the document has it, shown or not.
+    /// Returns all text below a node, visible or not.
     pub(crate) fn source_text(&self, at: usize, limit: usize) -> String {
         let texts = self.below(at).filter_map(|below| match self.kind(below) {
             SceneKind::Text(text) => Some(text),
@@ -187,12 +187,12 @@ impl Scene {
         text
     }
 
-    /// The place of a node.
+    /// Returns the index of a node.
     pub(crate) fn find(&self, key: &NodeKey) -> Option<usize> {
         (0..self.nodes.len()).find(|at| self.key(*at) == *key)
     }
 
-    /// The name of a node among all nodes of the tab.
+    /// Returns the identity of a node within the tab.
     pub(super) fn key(&self, at: usize) -> NodeKey {
         let session = self.document(at).session.id();
         NodeKey {
@@ -201,12 +201,12 @@ impl Scene {
         }
     }
 
-    /// The frame that a node is in.
+    /// Returns the frame that a node is in.
     pub(super) fn frame(&self, at: usize) -> Arc<str> {
         Arc::clone(&self.document(at).frame)
     }
 
-    /// The text below a node on one line, as much as `limit` bytes of it.
+    /// Returns the text below a node on one line, up to `limit` bytes.
     pub(crate) fn text_below(&self, at: usize, limit: usize) -> String {
         let mut text = String::new();
         for below in at..self.nodes[at].end {
@@ -222,7 +222,7 @@ impl Scene {
                     text.push(' ');
                     text.push_str(node.attribute("alt").unwrap_or_default());
                 }
-                // Words in different boxes are different words.
+                // Text in different boxes is separated by a space.
                 (NodeKind::Element, _) if !self.is_inline(below) => text.push(' '),
                 _ => {}
             }
@@ -241,7 +241,7 @@ impl Scene {
             nodes: Vec::new(),
             viewport,
         };
-        // Where to go on: the document, its next node, where its nodes start in the list, the frame element.
+        // A position of the traversal: the document, its next node, the start of its nodes in the list, the frame element.
         let mut under_way = vec![(0, 0, Vec::new(), None)];
         let mut is_placed = vec![false; scene.documents.len()];
         while let Some((document, index, mut places, owner)) = under_way.pop() {
@@ -317,7 +317,7 @@ impl Scene {
     }
 }
 
-/// What is found out about a node on the way down.
+/// The properties computed for a node on the way down.
 struct Step {
     rect: Option<Rect>,
     sight: Sight,
@@ -399,7 +399,7 @@ struct Owner {
     backend_node_id: i64,
 }
 
-/// The document and the node of the element that shows a frame of another process.
+/// Returns the document and the node of the element that shows a frame of another process.
 async fn find_owner(
     documents: &[Document],
     frames: &[Frame],
@@ -433,7 +433,7 @@ async fn read_viewport(page: &Page) -> Result<Viewport, BrowserError> {
     })
 }
 
-/// Counts in the page itself, before anything is sent, and stops when it is too much.
+/// Counts inside the page before anything is sent, and stops at the limit.
 const MEASURE: &str = "(([nodes, bytes]) => {
     const walker = document.createTreeWalker(document, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
     while (nodes >= 0 && bytes >= 0 && walker.nextNode()) {

@@ -1,12 +1,12 @@
-//! Which lines of an observation are shown when not all of them fit.
+//! Selects the lines of an observation when not all of them fit.
 
 use super::items::Item;
 use super::lines::{Line, Rank, write};
 use super::tokens::estimate;
 use std::collections::BTreeMap;
 
-/// Chooses lines for so many tokens: dialogs first, then the controls in the viewport, the rest of the viewport, and what
-/// is nearest to it. Says for each line whether it is shown.
+/// Selects lines within a token budget: dialogs first, then controls in the viewport, the rest of the viewport, and the
+/// nearest lines. Returns for each line whether it is shown.
 pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|line| (lines[*line].rank, lines[*line].distance, *line));
@@ -16,7 +16,7 @@ pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool>
         if is_chosen[line] {
             continue;
         }
-        // With its containers, as far as they are not shown yet.
+        // Includes its containers that are not shown yet.
         let mut needed = vec![line];
         let mut parent = lines[line].parent;
         while let Some(above) = parent.filter(|above| !is_chosen[*above]) {
@@ -47,24 +47,24 @@ fn cost(items: &[Item], line: &Line) -> usize {
 /// The deepest indentation.
 pub(super) const MOST_INDENT: usize = 8;
 
-/// A line, or a mark in the place of some that are left out.
+/// A line, or a marker for omitted ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OutputLine {
     Line(usize),
     Gap(Gap),
 }
 
-/// Lines that are left out one after the other.
+/// Consecutive omitted lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) count: usize,
     pub(super) controls: usize,
     pub(super) depth: usize,
-    /// The item that most of them are in, and how many.
+    /// The item that contains most of them, and how many.
     pub(super) container: Option<(usize, usize)>,
 }
 
-/// The chosen lines in reading order with the gaps between them. Gaps of a few texts are not worth a mark.
+/// Returns the selected lines in reading order with the gaps between them. A gap of a few texts gets no marker.
 pub(super) fn with_gaps(items: &[Item], lines: &[Line], is_chosen: &[bool]) -> Vec<OutputLine> {
     let mut shown = Vec::new();
     let mut left_out: Vec<usize> = Vec::new();

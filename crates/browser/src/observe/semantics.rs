@@ -1,5 +1,5 @@
-//! What the browser tells assistive technology about elements: role, name, value, states. lango asks for single elements,
-//! those nearest to the viewport first, so that a large page costs no more than a small one.
+//! Accessibility data of elements: role, name, value, states. lango requests it for single elements, nearest to the
+//! viewport first, so that a large page costs no more than a small one.
 
 use super::scene::{Scene, Sight};
 use super::snapshot::{Node, NodeKind};
@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// How many elements are asked about at least and at most.
+/// Minimum and maximum number of elements to request.
 const ELEMENTS: std::ops::RangeInclusive<usize> = 300..=1500;
-/// An element that is shown has so many tokens at least.
+/// Minimum number of tokens of a shown element.
 const ELEMENT_TOKENS: usize = 4;
-/// Calls at the same time.
+/// Number of concurrent calls.
 const AT_ONCE: usize = 100;
 
-/// What is known of elements, by their place in the scene.
+/// The accessibility data of elements, by their index in the scene.
 pub(super) type Semantics = HashMap<usize, Meaning>;
 
 /// One element.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Meaning {
-    /// Assistive technology leaves it out.
+    /// The accessibility tree ignores it.
     pub(super) is_ignored: bool,
-    /// It cannot be used, because a dialog is open or it is marked as such.
+    /// It is inert: behind an open dialog, or marked as such.
     pub(super) is_inert: bool,
     pub(super) role: String,
     pub(super) name: String,
@@ -61,7 +61,7 @@ struct RawValue {
 }
 
 impl Meaning {
-    /// Whether a state is set.
+    /// Returns whether a state is set.
     pub(super) fn is(&self, property: &str) -> bool {
         match self.property(property) {
             Some(Value::Bool(value)) => *value,
@@ -78,7 +78,7 @@ impl Meaning {
     }
 }
 
-/// Asks about the elements of a scene that can mean something, as many as could be shown with so many tokens.
+/// Requests the accessibility data of relevant elements, as many as the token budget could show.
 pub(super) async fn read(scene: &Scene, tokens: usize) -> Semantics {
     let mut elements: Vec<usize> = (0..scene.nodes.len())
         .filter(|at| is_candidate(scene, *at))
@@ -99,7 +99,7 @@ pub(super) async fn read(scene: &Scene, tokens: usize) -> Semantics {
     semantics
 }
 
-/// How far an element is from the viewport, in pixels; nothing for one that is in it.
+/// Returns the distance of an element to the viewport in pixels; 0 if it is inside.
 pub(super) fn distance(scene: &Scene, at: usize) -> u64 {
     let Some(rect) = scene.nodes[at].rect else {
         return u64::MAX;
@@ -113,7 +113,7 @@ pub(super) fn distance(scene: &Scene, at: usize) -> u64 {
 async fn read_one(scene: &Scene, at: usize) -> Option<Meaning> {
     let session = &scene.document(at).session;
     let params = json!({ "backendNodeId": scene.node(at).id, "fetchRelatives": false });
-    // An element that is gone meanwhile is described by what was captured.
+    // An element that disappeared is described by its captured data.
     let reply: Reply = session
         .call("Accessibility.getPartialAXTree", params)
         .await
@@ -145,7 +145,7 @@ fn text_of(value: Option<RawValue>) -> Option<String> {
     }
 }
 
-/// Whether more may be known of an element than that it is a box with text.
+/// Returns whether accessibility data may say more than that an element is a box with text.
 fn is_candidate(scene: &Scene, at: usize) -> bool {
     let node = scene.node(at);
     if node.kind != NodeKind::Element || scene.nodes[at].sight == Sight::Hidden {

@@ -1,5 +1,5 @@
-//! The documents of a page as the browser captures them: every node with its place, the styles that decide whether it is
-//! seen, and whether it listens to clicks. Closed shadow trees are included, and so are frames of the same process.
+//! Captures of the browser: every node with its rectangle, the styles that decide on its visibility, and whether it
+//! listens to clicks, including closed shadow trees and frames of the same process.
 
 use crate::BrowserError;
 use crate::cdp::CdpSession;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a capture may take.
+/// Timeout of a capture.
 const CAPTURE_TIME: Duration = Duration::from_secs(15);
 /// The styles that are captured, in the order of [`Styles`].
 const STYLES: [&str; 11] = [
@@ -40,7 +40,7 @@ pub(crate) struct Rect {
 pub(super) struct Document {
     pub(super) frame: Arc<str>,
     pub(super) session: CdpSession,
-    /// What relative links refer to.
+    /// The base URL of relative links.
     pub(super) base: Option<Url>,
     pub(super) scroll: (f64, f64),
     /// In the order of the document; a parent comes before its children.
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) kind: NodeKind,
     /// The name of an element, in lower case.
     pub(super) tag: Arc<str>,
-    /// The text of a text node, as it is shown.
+    /// The rendered text of a text node.
     pub(super) text: Option<Arc<str>>,
     pub(super) id: i64,
     pub(super) attributes: Vec<(Arc<str>, Arc<str>)>,
@@ -74,7 +74,7 @@ pub(super) enum NodeKind {
     Other,
 }
 
-/// Where a node is, and how it looks.
+/// The rectangle and styles of a node.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// In coordinates of its own document.
@@ -82,7 +82,7 @@ pub(super) struct Layout {
     pub(super) styles: Styles,
     /// The width of the left and the top border.
     pub(super) border: (f64, f64),
-    /// How much taller the content is than its box.
+    /// The overflow height of the content.
     pub(super) overflow_height: f64,
 }
 
@@ -305,7 +305,7 @@ fn rect(numbers: Option<&Vec<f64>>) -> Rect {
 }
 
 impl Node {
-    /// The value of an attribute, trimmed.
+    /// Returns the value of an attribute, trimmed.
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         let mut attributes = self.attributes.iter();
         let found = attributes.find(|(own, _)| &**own == name);

@@ -1,8 +1,8 @@
-//! How many tokens a text has, roughly, without a tokenizer: each model has its own.
+//! Estimates tokens without a tokenizer, since each model has its own.
 
-/// Letters of a word that is one token.
+/// Maximum letters of a word that is one token.
 const WORD_LETTERS: usize = 8;
-/// Digits of a token.
+/// Digits per token.
 const TOKEN_DIGITS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,11 +11,12 @@ enum Run {
     Letters,
     Digits,
     Signs,
-    /// Letters of scripts that few tokens are longer than.
+    /// Letters per token in other scripts.
     Wide,
 }
 
-/// Estimates the tokens of a text: short words and runs of signs are one, long words, numbers and other scripts more.
+/// Estimates the tokens of a text: short words and runs of punctuation count as one, long words, numbers and other
+/// scripts as more.
 pub(super) fn estimate(text: &str) -> usize {
     let mut tokens = 0;
     let (mut run, mut length) = (Run::Space, 0);

@@ -1,4 +1,4 @@
-//! One call's use of a session's browser: the only one at a time, ended with what happened meanwhile.
+//! A call's exclusive use of a session's browser. Its end collects the notices and downloads.
 
 use super::Sessions;
 use crate::files_server::FILES_HOST;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 
-/// How long a call waits for a download that it started.
+/// Time to wait for a download that the call started.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(30);
 
-/// A call that has the browser.
+/// A call with exclusive use of the browser.
 #[derive(Debug)]
 pub(crate) struct Visit {
     sessions: Sessions,
@@ -47,7 +47,7 @@ impl Visit {
         &self.open.browser
     }
 
-    /// The active page.
+    /// Returns the active page.
     pub(crate) fn page(&self) -> Result<Page, BrowserError> {
         self.browser().active_page()
     }
@@ -57,8 +57,8 @@ impl Visit {
         self.browser().tabs().downloads.permit(page.tab());
     }
 
-    /// Remembers addresses that a page shows, so that they can be opened without a question. Those in files of the
-    /// workspace are left out: an agent may have written them.
+    /// Adds links of a page to the seen links, so that they open without asking the user. Skips links in workspace
+    /// files, which an agent may have written.
     pub(crate) fn add_seen_links<'a>(&self, page: &Page, links: impl Iterator<Item = &'a str>) {
         if page.context() == Some(ContextKind::Web) {
             let seen = &self.sessions.setup().seen_links;
@@ -66,7 +66,7 @@ impl Visit {
         }
     }
 
-    /// Copies a file of the workspace to where the browser can read it, for a page that asks for one.
+    /// Copies a workspace file into the browser's private directory for an upload.
     pub(crate) async fn stage_upload(
         &self,
         path: &str,
@@ -83,7 +83,7 @@ impl Visit {
         }
     }
 
-    /// What was refused to pages since the last call, as far as it concerns a host.
+    /// Returns the refusal for a host since the last call, and adds notices for the others.
     pub(crate) fn refusal_of(&self, host: Option<&str>) -> Option<String> {
         let mut found = None;
         for refusal in self.open.proxy.refusals() {
@@ -103,13 +103,13 @@ impl Visit {
         found
     }
 
-    /// Ends the call: its text, or why it failed, and what happened besides.
+    /// Ends the call, and returns its text or error with the notices.
     pub(crate) async fn end(
         self,
         result: Result<String, BrowserError>,
     ) -> Result<ToolOutput, ToolError> {
         let mut notices = self.notices().await;
-        // What was read or done before is still the result; the next call must not be a surprise.
+        // The text so far is still the result; the notice prepares the next call.
         if !self.browser().is_running() && !names_crash(&result) {
             notices.push(BrowserError::Crashed.to_string());
         }
@@ -162,7 +162,7 @@ impl Drop for Visit {
     }
 }
 
-/// Whether a result says already that the browser is gone.
+/// Returns whether a result already reports that the browser is gone.
 fn names_crash(result: &Result<String, BrowserError>) -> bool {
     match result {
         Ok(text) => text.contains(&BrowserError::Crashed.to_string()),
@@ -170,7 +170,7 @@ fn names_crash(result: &Result<String, BrowserError>) -> bool {
     }
 }
 
-/// The text of a refusal. lango's own addresses inside of the sandbox are none that the user could allow.
+/// Describes a refusal. The user cannot allow lango's own addresses inside the sandbox.
 pub(crate) fn describe_refusal(refusal: &Refusal) -> String {
     let destination = &refusal.destination;
     let host = destination.split(':').next().unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Values that must not be shown or left behind in memory.
 
+use crate::cipher;
+use crate::error::VaultError;
 use std::fmt;
 use zeroize::Zeroizing;
 
@@ -58,6 +60,11 @@ impl Key {
     /// Copies a key out of bytes; none if they are not as many as a key has.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().map(Self::new).ok()
+    }
+
+    /// Makes a random key.
+    pub fn random() -> Result<Self, VaultError> {
+        cipher::random_key()
     }
 
     /// The bytes, for the one place that needs them.

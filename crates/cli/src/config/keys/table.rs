@@ -2,7 +2,7 @@
 
 use super::super::choices::WhenBusy;
 use super::super::settings::milliseconds;
-use super::{Key, Untrusted, browser, search};
+use super::{Key, Untrusted, browser, search, vault};
 
 /// All keys.
 pub static KEYS: &[Key] = &[
@@ -440,6 +440,7 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.session.lease,
         untrusted: Untrusted::Ignored,
     },
+    vault::KEY_FILE,
     Key {
         name: "a2a.enabled",
         help: "ask the agents in `a2a.remoteAgents`; false fetches nothing",

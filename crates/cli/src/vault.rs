@@ -4,11 +4,12 @@
 mod cache;
 mod keyring;
 mod prompt;
+mod references;
 
 pub use keyring::OsKeyring;
 pub use prompt::{can_ask, read_confirmed, read_hidden, read_piped};
+pub use references::{SERVER_TOKEN, key_settings, secret_of};
 
-use crate::app::App;
 use crate::config::{Loaded, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -70,7 +71,10 @@ impl VaultAccess {
 
     /// The vault as it is stored, locked; none if there is none. Looking makes no database.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, Failure> {
-        read(&self.place, &self.vault, records).await
+        if is_missing(&self.place) {
+            return Ok(None);
+        }
+        Ok(self.vault.read(records).await?)
     }
 
     /// The vault as it is stored, locked.
@@ -207,29 +211,9 @@ fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
     })
 }
 
-async fn read(
-    place: &StoreLocation,
-    vault: &Vault,
-    records: RecordSelection,
-) -> Result<Option<SealedVault>, Failure> {
-    if is_missing(place) {
-        return Ok(None);
-    }
-    Ok(vault.read(records).await?)
-}
-
 /// Whether there is no database yet.
 fn is_missing(place: &StoreLocation) -> bool {
     matches!(place, StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)))
-}
-
-impl App {
-    /// The vault as it is stored, locked, with all its records; none if there is none.
-    pub(crate) async fn stored_vault(&self) -> Result<Option<SealedVault>, Failure> {
-        let vault = vault_of(&self.loaded, &self.kept);
-        let place = &self.loaded.settings.session.store;
-        read(place, &vault, RecordSelection::All).await
-    }
 }
 
 fn locked(problems: &[String]) -> Failure {

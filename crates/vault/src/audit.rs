@@ -13,6 +13,8 @@ pub enum AuditAction {
     Created,
     /// A secret got a new value.
     Replaced,
+    /// The value of a secret was used.
+    Used,
     /// A secret was deleted.
     Removed,
     /// The vault was unlocked.
@@ -34,6 +36,7 @@ impl fmt::Display for AuditAction {
             Self::VaultDeleted => "vault deleted",
             Self::Created => "created",
             Self::Replaced => "replaced",
+            Self::Used => "used",
             Self::Removed => "removed",
             Self::Unlocked => "unlocked",
             Self::UnlockFailed => "unlock failed",

@@ -109,6 +109,13 @@ impl OpenVault {
         envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope)
     }
 
+    /// The value of a secret for a use, which is in the audit log before the value is given out.
+    pub async fn use_value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
+        let value = self.value(name).await?;
+        self.vault.log(AuditAction::Used, name.text()).await?;
+        Ok(value)
+    }
+
     /// Stores a value in place of an older one, which is deleted.
     pub async fn set(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
         check_value(&new, self.vault.clock().now())?;

@@ -176,7 +176,7 @@ impl Vault {
         }
     }
 
-    async fn log(&self, action: AuditAction, subject: Text) -> Result<(), VaultError> {
+    pub(crate) async fn log(&self, action: AuditAction, subject: Text) -> Result<(), VaultError> {
         let event = self.event(action, Some(subject));
         let VaultParts { store, owner, .. } = &self.parts;
         Ok(store.append_vault_event(owner, event).await?)

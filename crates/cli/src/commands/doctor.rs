@@ -9,7 +9,7 @@ use crate::markdown::sanitize;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
 use crate::web;
-use lango_core::Clock;
+use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
 use lango_models::Offline;
 use lango_sandbox::Strength;
@@ -165,7 +165,7 @@ async fn examine_store(app: &App) -> Finding {
 
 /// What shows of the vault without unlocking it: how it is unlocked, what expired, and records that were changed.
 async fn examine_vault(app: &App) -> Finding {
-    let (is_well, detail) = match app.stored_vault().await {
+    let (is_well, detail) = match app.vault.read(RecordSelection::All).await {
         Ok(None) => (
             true,
             "none (made with the first `lango secrets set`)".to_owned(),

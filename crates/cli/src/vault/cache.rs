@@ -44,6 +44,8 @@ mod system {
     }
 
     pub fn store(description: &str, master: &Key) -> Option<()> {
+        // One that exists would be updated in place, which its permissions refuse.
+        remove(description);
         let key = session()?.add_key(description, master.expose()).ok()?;
         let own = Permission::VIEW | Permission::READ | Permission::SEARCH | Permission::SETATTR;
         let permissions = KeyPermissionsBuilder::builder().posessor(own).build();

@@ -83,7 +83,9 @@ async fn the_audit_log_has_every_change_and_no_value() {
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "KEY", "canary-1").await;
     set(&open, "KEY", "canary-2").await;
+    open.use_value(&name("KEY")).await.unwrap();
     open.remove(&name("KEY")).await.unwrap();
+    open.use_value(&name("KEY")).await.unwrap_err();
     vault.unlock(key_file(1)).await.unwrap();
     vault.unlock(key_file(9)).await.unwrap_err();
     let events = vault.events(100).await.unwrap();
@@ -98,6 +100,7 @@ async fn the_audit_log_has_every_change_and_no_value() {
             "unlock failed key file by a test",
             "unlocked key file by a test",
             "removed KEY by a test",
+            "used KEY by a test",
             "replaced KEY by a test",
             "created KEY by a test",
             "vault created - by a test",

@@ -5,14 +5,12 @@ use crate::config::Settings;
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::token;
+use crate::vault::{self, SERVER_TOKEN};
 use lango_models::known_providers;
 use lango_vault::{NewSecret, OpenVault, SecretKind, SecretName, SecretValue, VaultError};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-
-/// Under which name the server's token is stored.
-pub const SERVER_TOKEN: &str = "lango-server-token";
 
 /// Runs the command.
 pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> {
@@ -42,7 +40,10 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         screen::print(&format!("deleted {}", token_file.display()))?;
     }
     if has_variables {
-        screen::say("now take the variables out of your shell's start-up files");
+        screen::say(
+            "now name the secrets in the configuration, such as providers.openai.apiKeyEnv = \"secret:OPENAI_API_KEY\", \
+             and take the variables out of your shell's start-up files",
+        );
     }
     Ok(())
 }
@@ -79,18 +80,10 @@ fn variables(
 /// The names of all variables that have keys: those of providers that lango knows, and those that the configuration names.
 fn configured_variables(settings: &Settings) -> BTreeSet<String> {
     let known = known_providers().iter();
-    let mut names: BTreeSet<String> = known.flat_map(|known| known.keys.clone()).collect();
-    let providers = settings.providers.values();
-    names.extend(providers.filter_map(|provider| provider.api_key_env.clone()));
-    let searches = settings.search.providers.values();
-    names.extend(searches.filter_map(|provider| provider.api_key_env.clone()));
-    for server in settings.mcp.servers.values() {
-        names.extend(server.token_env.clone());
-        names.extend(server.client_secret_env.clone());
-    }
-    let remote = settings.a2a.remote_agents.0.iter();
-    names.extend(remote.filter_map(|agent| agent.token_env.clone()));
-    names
+    let known = known.flat_map(|known| known.keys.iter().map(String::as_str));
+    let named = vault::key_settings(settings).into_iter();
+    let variables = known.chain(named.filter(|name| vault::secret_of(name).is_none()));
+    variables.map(str::to_owned).collect()
 }
 
 /// Stores a value unless the vault has it already, and reads it back.

@@ -56,9 +56,15 @@ pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> 
         (None, None) => new_passphrase(secrets)?,
     };
     let kind = secret.kind();
-    let open = access.vault.create(vec![secret]).await?;
-    screen::say(&format!("made the vault; its {kind} unlocks it"));
-    Ok(open)
+    match access.vault.create(vec![secret]).await {
+        // Another process was faster.
+        Err(VaultError::Exists) => access.open(Asking::Allowed).await,
+        made => {
+            let open = made?;
+            screen::say(&format!("made the vault; its {kind} unlocks it"));
+            Ok(open)
+        }
+    }
 }
 
 /// Lists, adds or removes methods.

@@ -211,9 +211,15 @@ fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
     })
 }
 
-/// Whether there is no database yet.
+/// Whether there is no database yet. An empty file is what a first use leaves that found no room.
 fn is_missing(place: &StoreLocation) -> bool {
-    matches!(place, StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)))
+    let StoreLocation::Sqlite(path) = place else {
+        return false;
+    };
+    match path.metadata() {
+        Ok(found) => found.is_file() && found.len() == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
 }
 
 fn locked(problems: &[String]) -> Failure {

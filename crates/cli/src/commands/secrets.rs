@@ -112,7 +112,7 @@ fn refuse_value(name: &str, extra: &[OsString]) -> Result<(), Failure> {
 
 async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let expires = expires.map(expiry).transpose()?;
+    let expires = expires.map(Expiry::read).transpose()?;
     let piped = piped_value()?;
     let open = secrets.open_or_create().await?;
     store(&open, &name, piped, expires).await
@@ -120,7 +120,7 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
 
 async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let expires = expires.map(expiry).transpose()?;
+    let expires = expires.map(Expiry::read).transpose()?;
     let piped = piped_value()?;
     let open = secrets.access.open(Asking::Allowed).await?;
     let entries = open.entries().await?;
@@ -135,14 +135,14 @@ async fn store(
     open: &OpenVault,
     name: &SecretName,
     piped: Option<SecretValue>,
-    expires: Option<Timestamp>,
+    expires: Option<Expiry>,
 ) -> Result<(), Failure> {
     let value = match piped {
         Some(value) => value,
         None => typed_value(name)?,
     };
     let secret = NewSecret {
-        expires,
+        expires: expires.map(Expiry::time),
         ..NewSecret::new(value)
     };
     let entry = open.set(name, secret).await?;
@@ -177,18 +177,39 @@ fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
 }
 
 /// From when on a secret is refused.
-fn expiry(text: &str) -> Result<Timestamp, Failure> {
-    use chrono::{NaiveDate, NaiveTime};
-    if let Ok(day) = text.parse::<NaiveDate>() {
-        let start = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
-        return Ok(Timestamp(u64::try_from(start).unwrap_or_default()));
+#[derive(Clone, Copy)]
+enum Expiry {
+    /// So long after it is stored, in milliseconds.
+    After(u64),
+    /// From this time on.
+    At(Timestamp),
+}
+
+impl Expiry {
+    fn read(text: &str) -> Result<Self, Failure> {
+        use chrono::{NaiveDate, NaiveTime};
+        if let Ok(day) = text.parse::<NaiveDate>() {
+            let start = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
+            return Ok(Self::At(Timestamp(
+                u64::try_from(start).unwrap_or_default(),
+            )));
+        }
+        let age = config::age(text).map_err(|_| {
+            let message = "`--expires` is a time such as 90d, or a day such as 2027-01-31";
+            Failure::new(Exit::Usage, message).next("lango secrets set NAME --expires 90d")
+        })?;
+        Ok(Self::After(
+            u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+        ))
     }
-    let age = config::age(text).map_err(|_| {
-        let message = "`--expires` is a time such as 90d, or a day such as 2027-01-31";
-        Failure::new(Exit::Usage, message).next("lango secrets set NAME --expires 90d")
-    })?;
-    let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-    Ok(Timestamp(SystemClock.now().0.saturating_add(age)))
+
+    /// The time, for a secret that is stored now.
+    fn time(self) -> Timestamp {
+        match self {
+            Self::After(age) => Timestamp(SystemClock.now().0.saturating_add(age)),
+            Self::At(time) => time,
+        }
+    }
 }
 
 async fn rotate_master(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {

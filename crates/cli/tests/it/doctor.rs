@@ -78,6 +78,7 @@ fn a_doctor_prints_json() {
         "model",
         "agents",
         "sessions",
+        "vault",
     ];
     assert_eq!(names, expected);
 }

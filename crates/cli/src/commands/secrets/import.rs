@@ -39,6 +39,13 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         })?;
         screen::print(&format!("deleted {}", token_file.display()))?;
     }
+    let grants = secrets.loaded.paths.mcp_grants();
+    if names.is_empty() && grants.exists() {
+        let place = grants.display();
+        screen::say(&format!(
+            "left as it is: {place} has the logins of MCP servers, which lango renews itself"
+        ));
+    }
     if has_variables {
         screen::say(
             "now name the secrets in the configuration, such as providers.openai.apiKeyEnv = \"secret:OPENAI_API_KEY\", \

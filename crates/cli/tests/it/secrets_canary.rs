@@ -136,3 +136,16 @@ fn no_program_that_lango_starts_is_given_the_passphrase() {
     assert_hidden(&ran);
     assert_not_stored(&lango);
 }
+
+#[test]
+fn an_mcp_server_is_not_given_the_passphrase_even_if_the_configuration_names_it() {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[mcp.servers.toy]\ncommand = ['sh', '-c', 'env > seen']\nenv = ['LANGO_VAULT_PASSPHRASE']\n",
+    );
+    let ran = run(&lango, &["mcp", "test", "toy"]).exits(3);
+    let said = "the environment variable `LANGO_VAULT_PASSPHRASE` is not set";
+    assert!(ran.stdout.contains(said), "{ran:#?}");
+    assert!(!lango.home().join("mcp-servers/toy/seen").exists());
+}

@@ -152,6 +152,22 @@ async fn a_record_that_was_rolled_back_alone_is_refused_and_named() {
 }
 
 #[tokio::test]
+async fn a_record_from_before_a_secret_was_deleted_and_stored_again_is_refused() {
+    let store = Arc::new(RawStore::default());
+    let (vault, open) = two_secrets("ann", &store).await;
+    let old = store.rows("ann").await;
+    open.remove(&name("A")).await.unwrap();
+    // The clock stands still, so name, version and times are the same again: only the digest tells them apart.
+    set(&open, "A", "another value").await;
+    let rows = store.rows("ann").await;
+    let put_back = edited(&rows, |rows| {
+        *envelope(rows, "A") = envelope(&mut old.clone(), "A").clone();
+    });
+    store.replace("ann", put_back);
+    assert_refused(&vault, &open, "a record of before").await;
+}
+
+#[tokio::test]
 async fn a_head_that_was_rolled_back_alone_is_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;

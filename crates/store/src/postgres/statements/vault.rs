@@ -38,3 +38,39 @@ pub(in crate::postgres) const TRIM_EVENTS: &str = r#"DELETE FROM vault_events WH
 
 pub(in crate::postgres) const EVENTS: &str = r#"SELECT time, action, subject, actor FROM vault_events WHERE "user" = $1
       ORDER BY number DESC LIMIT $2"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::statements::plans::{many_rows, plan_of};
+
+    /// Vaults of many users, each with records and a long log.
+    const MORE: &str = r#"
+        INSERT INTO vaults SELECT 'u_' || n, 1, '' FROM generate_series(1, 2000) AS n;
+        INSERT INTO vault_records SELECT 'u_' || n % 40, 'k_' || n, '' FROM generate_series(1, 8000) AS n;
+        INSERT INTO vault_events SELECT 'u_' || n % 40, n, n, 'used', 'k', 'me' FROM generate_series(1, 40000) AS n;
+        ANALYZE"#;
+
+    #[tokio::test]
+    async fn no_statement_on_vaults_scans_a_table() {
+        let client = many_rows().await;
+        client.batch_execute(MORE).await.unwrap();
+        for statement in [
+            HEAD,
+            LOCK_HEAD,
+            RECORD,
+            REPLACE_HEAD,
+            DELETE_HEAD,
+            DELETE_RECORD,
+            APPEND_EVENT,
+            TRIM_EVENTS,
+            EVENTS,
+        ] {
+            let plan = plan_of(&client, statement).await;
+            assert!(
+                !plan.contains("Seq Scan") && !plan.contains("Sort"),
+                "{statement}\n{plan}"
+            );
+        }
+    }
+}

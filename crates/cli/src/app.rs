@@ -199,6 +199,7 @@ impl App {
             strength: &held.strength,
             tools: &tools,
             agents: roster.names(),
+            grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
         tools.extend(mcp.servers.tools().iter().cloned());

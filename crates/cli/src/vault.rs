@@ -2,10 +2,12 @@
 //! offer, and the cache that lets one unlock last for a while.
 
 mod cache;
+mod grants;
 mod keyring;
 mod prompt;
 mod references;
 
+pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use prompt::{can_ask, read_confirmed, read_hidden, read_piped};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};

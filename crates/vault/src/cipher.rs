@@ -68,12 +68,12 @@ fn cipher(key: &Key) -> XChaCha20Poly1305 {
 }
 
 /// Derives a key for one purpose.
-pub(crate) fn derive(source: &Key, salt: &[u8], purpose: &str) -> Key {
+pub(crate) fn derive(source: &Key, salt: &[u8], purpose: &str) -> Result<Key, VaultError> {
     let mut derived = Key::zero();
-    // The only failure is a length that a key is far below.
-    let _ = Hkdf::<Sha256>::new(Some(salt), source.expose())
-        .expand(purpose.as_bytes(), derived.expose_mut());
-    derived
+    Hkdf::<Sha256>::new(Some(salt), source.expose())
+        .expand(purpose.as_bytes(), derived.expose_mut())
+        .map_err(|error| VaultError::System(format!("a key cannot be derived: {error}")))?;
+    Ok(derived)
 }
 
 pub(crate) fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {

@@ -30,15 +30,15 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn derive(master: &Key, vault: [u8; 16]) -> Self {
+    pub(crate) fn derive(master: &Key, vault: [u8; 16]) -> Result<Self, VaultError> {
         let derive = |purpose| cipher::derive(master, &vault, purpose);
         let mut mark = [0; MARK_BYTES];
-        mark.copy_from_slice(&derive("lango vault key mark").expose()[..MARK_BYTES]);
-        Self {
-            wrapping: derive("lango vault record keys"),
-            manifest: derive("lango vault manifest"),
+        mark.copy_from_slice(&derive("lango vault key mark")?.expose()[..MARK_BYTES]);
+        Ok(Self {
+            wrapping: derive("lango vault record keys")?,
+            manifest: derive("lango vault manifest")?,
             mark,
-        }
+        })
     }
 }
 

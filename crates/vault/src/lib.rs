@@ -43,6 +43,7 @@ mod manifest;
 mod method;
 mod name;
 mod open_vault;
+mod sealer;
 mod secret;
 mod vault;
 
@@ -55,5 +56,6 @@ pub use method::{
 };
 pub use name::SecretName;
 pub use open_vault::{NewSecret, OpenVault};
+pub use sealer::Sealer;
 pub use secret::{Key, MOST_SECRET_BYTES, SecretValue};
 pub use vault::{Vault, VaultParts};

@@ -146,10 +146,10 @@ impl UnlockMethod {
                 cost.derive(passphrase).map(Some)
             }
             (Derivation::KeyFile, UnlockSecret::KeyFile(key)) => {
-                Ok(Some(cipher::derive(key, &vault.id, "lango vault key file")))
+                cipher::derive(key, &vault.id, "lango vault key file").map(Some)
             }
             (Derivation::Keyring, UnlockSecret::Keyring(key)) => {
-                Ok(Some(cipher::derive(key, &vault.id, "lango vault keyring")))
+                cipher::derive(key, &vault.id, "lango vault keyring").map(Some)
             }
             _ => Ok(None),
         }

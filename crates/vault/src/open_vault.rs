@@ -230,7 +230,7 @@ impl OpenVault {
             Ok((master, methods))
         });
         let (master, methods) = sealing.await?;
-        let keys = Keys::derive(&master, vault.id);
+        let keys = Keys::derive(&master, vault.id)?;
         let change = |head: &mut Head, records: &[VaultRecord]| {
             if head.methods != old {
                 return Err(VaultError::Contended);

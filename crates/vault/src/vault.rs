@@ -81,7 +81,7 @@ impl Vault {
         if head.methods.is_empty() {
             return Err(VaultError::LastMethod);
         }
-        let keys = Keys::derive(&master, head.vault.id);
+        let keys = Keys::derive(&master, head.vault.id)?;
         let change = VaultChange {
             expected: None,
             revision: head.revision,
@@ -109,7 +109,7 @@ impl Vault {
             }
             unlocked => unlocked?,
         };
-        let keys = Keys::derive(&master, sealed.id());
+        let keys = Keys::derive(&master, sealed.id())?;
         sealed.verify(&keys).map_err(|error| match error {
             // The key was found in this very head.
             VaultError::KeyOutdated => {
@@ -125,7 +125,7 @@ impl Vault {
     pub async fn open(&self, master: Key) -> Result<OpenVault, VaultError> {
         let sealed = self.read(RecordSelection::None).await?;
         let sealed = sealed.ok_or(VaultError::Absent)?;
-        let keys = Keys::derive(&master, sealed.id());
+        let keys = Keys::derive(&master, sealed.id())?;
         sealed.verify(&keys)?;
         Ok(OpenVault::new(self.clone(), master, keys))
     }

@@ -61,9 +61,16 @@ fn of_processes_that_make_the_vault_at_once_each_stores_its_secret() {
 }
 
 #[test]
-fn a_vault_that_is_moved_to_a_server_opens_there() {
+fn a_vault_that_is_backed_up_or_moved_to_a_server_opens_there() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
+    lango.run(&["store", "backup", "copy.db"]).ok();
+    let copy = run(
+        &lango,
+        &["-c", "session.store=sqlite:copy.db", "secrets", "list"],
+    )
+    .ok();
+    assert!(copy.stdout.starts_with("KEY "), "{copy:#?}");
     let address = postgres::empty();
     let from = format!("sqlite:{}", lango.database().display());
     lango.run(&["store", "move", &from, &address]).ok();

@@ -172,6 +172,48 @@ fn variables_and_the_servers_token_are_taken_over() {
     assert!(!lango.home().join("server-token").exists());
 }
 
+#[test]
+fn logins_of_mcp_servers_are_encrypted_and_still_used() {
+    let lango = Lango::new();
+    let file = lango.home().with_file_name("vault.key");
+    let settings = format!(
+        "vault.keyFile = '{}'\n[mcp.servers.tracker]\nurl = 'https://tracker.example'\n",
+        file.display()
+    );
+    lango.home_file("lango.toml", &settings);
+    let grant = r#"{ "access_token": "canary-login", "token_endpoint": "https://x", "resource": "https://y",
+        "client": { "id": "c", "shown_in": "nothing" } }"#;
+    let grants = format!(
+        r#"{{ "servers": {{ "tracker": {{ "url": "https://tracker.example", "grant": {grant} }} }} }}"#
+    );
+    lango.home_file("mcp/grants.json", grants);
+    let ran = lango.run(&["secrets", "import-env"]).ok();
+    assert!(ran.stdout.contains("encrypted "), "{ran:#?}");
+    let stored = fs::read(lango.home().join("mcp/grants.json")).unwrap();
+    let shows = |bytes: &[u8]| bytes.windows(6).any(|part| part == b"canary");
+    assert!(!shows(&stored));
+    assert!(
+        lango
+            .stored_files()
+            .iter()
+            .all(|(_, content)| !shows(content))
+    );
+    // Without the key it is not read, and not overwritten.
+    let moved = file.with_extension("away");
+    fs::rename(&file, &moved).unwrap();
+    let ran = lango.run(&["mcp", "logout", "tracker"]).exits(3);
+    assert!(ran.stderr.contains("lango secrets unlock"), "{ran:#?}");
+    assert_eq!(
+        fs::read(lango.home().join("mcp/grants.json")).unwrap(),
+        stored
+    );
+    fs::rename(&moved, &file).unwrap();
+    let ran = lango.run(&["mcp", "logout", "tracker"]).ok();
+    assert!(ran.stdout.contains("is forgotten here"), "{ran:#?}");
+    let ran = lango.run(&["secrets", "import-env"]);
+    ran.refused(2, &["no plain key file"]);
+}
+
 /// The status of a request with this token.
 fn status_with(serving: &Serving, token: &str) -> String {
     let address = serving.url().trim_start_matches("http://").to_owned();

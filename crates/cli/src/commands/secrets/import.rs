@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::token;
 use crate::vault::{self, SERVER_TOKEN};
+use lango_mcp::is_sealed;
 use lango_models::known_providers;
 use lango_vault::{NewSecret, OpenVault, SecretKind, SecretName, SecretValue, VaultError};
 use std::collections::BTreeSet;
@@ -16,8 +17,10 @@ use std::os::unix::ffi::OsStrExt;
 pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> {
     let variables = variables(secrets, names)?;
     let token_file = secrets.loaded.paths.server_token();
-    let takes_files = names.is_empty() && token_file.exists();
-    if variables.is_empty() && !takes_files {
+    let takes_token = names.is_empty() && token_file.exists();
+    let grants = secrets.loaded.paths.mcp_grants();
+    let takes_grants = names.is_empty() && grants.exists() && !is_sealed(&grants);
+    if variables.is_empty() && !takes_token && !takes_grants {
         let message = "none of the variables that the configuration names is set, and there is no plain key file";
         return Err(Failure::new(Exit::Usage, message).next("lango secrets import-env NAME"));
     }
@@ -27,7 +30,11 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         store(&open, &name, value, SecretKind::ApiKey).await?;
         has_variables = true;
     }
-    if takes_files {
+    if takes_grants {
+        vault::encrypt_grants(&open, &grants).await?;
+        screen::print(&format!("encrypted {}", grants.display()))?;
+    }
+    if takes_token {
         let name = SecretName::new(SERVER_TOKEN)?;
         let value = SecretValue::new(token::server_token(&token_file)?);
         store(&open, &name, value, SecretKind::Token).await?;
@@ -38,13 +45,6 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
                 .next("delete it yourself; its token is in the vault")
         })?;
         screen::print(&format!("deleted {}", token_file.display()))?;
-    }
-    let grants = secrets.loaded.paths.mcp_grants();
-    if names.is_empty() && grants.exists() {
-        let place = grants.display();
-        screen::say(&format!(
-            "left as it is: {place} has the logins of MCP servers, which lango renews itself"
-        ));
     }
     if has_variables {
         screen::say(

@@ -4,6 +4,7 @@
 use super::{Asking, Opening, VaultAccess};
 use crate::config::Paths;
 use crate::exit::{Exit, Failure};
+use crate::screen;
 use lango_mcp::{FileSeal, is_sealed, seal_grants};
 use lango_vault::{NewSecret, OpenVault, Sealer, SecretKind, SecretName, VaultError};
 use std::io;
@@ -50,8 +51,18 @@ impl VaultAccess {
                 Opening::Locked(_) => return Ok(None),
             },
         };
-        let key = open.use_value(&SecretName::new(KEY)?).await?;
-        Ok(Some(Arc::new(VaultSeal(sealer(&key)?))))
+        match open.use_value(&SecretName::new(KEY)?).await {
+            Ok(key) => Ok(Some(Arc::new(VaultSeal(sealer(&key)?)))),
+            Err(VaultError::NotFound { .. }) => {
+                let file = paths.mcp_grants();
+                screen::say(&format!(
+                    "warning: {} was encrypted by the secret {KEY}, which is gone; delete the file, and log in to the servers anew",
+                    file.display()
+                ));
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -212,6 +212,13 @@ fn logins_of_mcp_servers_are_encrypted_and_still_used() {
     assert!(ran.stdout.contains("is forgotten here"), "{ran:#?}");
     let ran = lango.run(&["secrets", "import-env"]);
     ran.refused(2, &["no plain key file"]);
+    // A lost key costs the logins and nothing else.
+    lango.run(&["secrets", "rm", "lango-mcp-logins-key"]).ok();
+    let ran = lango.run(&["agents"]).ok();
+    assert!(
+        ran.stderr.contains("log in to the servers anew"),
+        "{ran:#?}"
+    );
 }
 
 /// The status of a request with this token.

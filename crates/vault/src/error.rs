@@ -128,7 +128,7 @@ pub enum VaultError {
     #[error("this is the only way to unlock the vault")]
     LastMethod,
     /// The key of a method is needed and was not given.
-    #[error("unlock method {id} ({method}) was not given")]
+    #[error("nothing that was given fits unlock method {id} ({method})")]
     MethodNotGiven {
         /// Its number.
         id: u16,

@@ -16,6 +16,7 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
+use crate::vault::{Asking, VaultAccess};
 use crate::web;
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
@@ -58,6 +59,8 @@ pub struct App {
     pub launcher: Launcher,
     /// Where everything is kept.
     pub kept: Kept,
+    /// The user's secrets.
+    pub(crate) vault: VaultAccess,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
     /// What decides which hosts may be contacted.
@@ -97,7 +100,7 @@ impl App {
     }
 
     async fn build(flags: Vec<String>, keeping: Keeping, start: Start) -> Result<Self, Failure> {
-        let surroundings = Surroundings::from_process(flags)?;
+        let mut surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
         let root = roster
@@ -137,11 +140,12 @@ impl App {
         }
         tools.extend(skills.tools(&commands));
         let kept = Kept::of(&loaded.settings.session, root)?;
-        // A command that only looks leaves nothing behind.
-        let storage = match start {
-            Start::PinsOnly => ListStorage::ReadOnly,
-            _ => ListStorage::Stored,
+        // A command that only looks leaves nothing behind, and asks for nothing.
+        let (storage, asking) = match start {
+            Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
+            _ => (ListStorage::Stored, Asking::Allowed),
         };
+        let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
@@ -195,6 +199,7 @@ impl App {
             strength: &held.strength,
             tools: &tools,
             agents: roster.names(),
+            grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
         tools.extend(mcp.servers.tools().iter().cloned());
@@ -214,6 +219,7 @@ impl App {
             trash,
             launcher,
             kept,
+            vault,
             knowledge,
             egress,
             browser,

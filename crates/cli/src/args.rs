@@ -3,6 +3,7 @@
 mod archive;
 mod examples;
 mod run;
+mod secrets;
 mod serve;
 
 pub use archive::{
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use examples::read;
 use lango_knowledge::Mode;
 pub use run::RunArguments;
+pub use secrets::{MethodArguments, MethodsCommand, SecretsCommand};
 pub use serve::{Grace, ServeArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -83,6 +85,12 @@ pub enum Command {
         /// What to do with it.
         #[command(subcommand)]
         command: StoreCommand,
+    },
+    /// Store secrets that no model sees: API keys, tokens, passwords
+    Secrets {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: SecretsCommand,
     },
     /// Show or check the configuration
     Config {

@@ -43,10 +43,10 @@ pub use search::{SearchProviderConfig, SearchSettings};
 pub use settings::{
     A2aSettings, AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig,
     MemoryConfig, ProviderConfig, ServerConfig, SessionSettings, Settings, SkillSettings,
-    ToolSettings,
+    ToolSettings, VaultSettings,
 };
 pub use show::{Layout, show};
-pub use surroundings::{Paths, Surroundings};
+pub use surroundings::{Paths, Surroundings, VAULT_PASSPHRASE};
 pub use trust::Trust;
 
 use overlay::{Overlay, Whose};

@@ -7,6 +7,7 @@ use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
 use lango_mcp::{LoginError, PinError};
 use lango_tools::{TrashError, WorkspaceError};
+use lango_vault::VaultError;
 use std::fmt;
 
 /// The exit codes, as the documentation lists them.
@@ -351,6 +352,71 @@ impl From<TrashError> for Failure {
             error,
             Some("`lango trash` lists what was deleted"),
         )
+    }
+}
+
+impl From<VaultError> for Failure {
+    fn from(error: VaultError) -> Self {
+        let (exit, next) = match &error {
+            VaultError::Absent => (
+                Exit::Config,
+                Some("`lango secrets set NAME` or `lango secrets init` makes it"),
+            ),
+            VaultError::Exists => (
+                Exit::Usage,
+                Some("`lango secrets methods add` adds a way to unlock it"),
+            ),
+            VaultError::WrongSecret { .. } => (
+                Exit::Config,
+                Some("try again; `lango secrets methods` shows what unlocks the vault"),
+            ),
+            VaultError::NoMethod { .. }
+            | VaultError::NoSuchMethod { .. }
+            | VaultError::MethodNotGiven { .. } => (
+                Exit::Usage,
+                Some(
+                    "`lango secrets methods` shows what unlocks the vault; `rotate --master --without ID` drops a method",
+                ),
+            ),
+            VaultError::KeyOutdated => (Exit::Config, Some("lango secrets unlock")),
+            VaultError::TooNew { .. } => (
+                Exit::Config,
+                Some("use the lango that wrote it, or a newer one"),
+            ),
+            VaultError::Changed { .. }
+            | VaultError::RolledBack { .. }
+            | VaultError::RecordChanged { .. }
+            | VaultError::RecordMissing { .. }
+            | VaultError::RecordForeign { .. } => (
+                Exit::Failed,
+                Some(
+                    "find out who can write the database; then put a backup in its place, or store the secret anew with `lango secrets set`",
+                ),
+            ),
+            VaultError::NotFound { .. } => (Exit::Usage, Some("`lango secrets list` shows them")),
+            VaultError::Expired { .. } => (
+                Exit::Config,
+                Some("`lango secrets rotate NAME` gives it a new value"),
+            ),
+            VaultError::InvalidName { .. } => {
+                (Exit::Usage, Some("lango secrets set OPENAI_API_KEY"))
+            }
+            VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => {
+                (Exit::Usage, Some("nothing was changed; give another one"))
+            }
+            VaultError::Limit { .. } => (Exit::Usage, Some("remove one that is not used")),
+            VaultError::LastMethod => (
+                Exit::Usage,
+                Some("add another one first: lango secrets methods add --passphrase"),
+            ),
+            VaultError::Contended => (Exit::Failed, Some("run the command again")),
+            VaultError::System(_) => (Exit::Config, Some("correct what is named above")),
+            VaultError::Store(_) => (Exit::Failed, None),
+        };
+        match error {
+            VaultError::Store(error) => error.into(),
+            error => Self::of(exit, error, next),
+        }
     }
 }
 

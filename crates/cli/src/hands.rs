@@ -90,6 +90,7 @@ pub fn policy(loaded: &Loaded, workspace: &Path, homes: &[PathBuf]) -> Policy {
     };
     let mut hidden = in_home(&KEYS);
     hidden.extend(paths.private());
+    hidden.extend(loaded.settings.vault.key_file.clone());
     if let StoreLocation::Sqlite(database) = &loaded.settings.session.store {
         hidden.extend(["", "-wal", "-shm", "-journal"].map(|end| with_end(database, end)));
         hidden.push(database.with_extension("locks"));

@@ -31,5 +31,6 @@ pub mod screen;
 pub mod sessions;
 mod text_file;
 mod token;
+mod vault;
 mod warnings;
 mod web;

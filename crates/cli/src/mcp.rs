@@ -12,8 +12,8 @@ use capability::ReservedWords;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
 use lango_mcp::{
-    Address, ClientSettings, Overview, Pauses, Reach, Secret, ServerSettings, Servers, Setup,
-    Start, Token, ToolState, is_private_way,
+    Address, ClientSettings, FileSeal, Overview, Pauses, Reach, Secret, ServerSettings, Servers,
+    Setup, Start, Token, ToolState, is_private_way,
 };
 use lango_sandbox::{Launcher, Policy, Strength};
 use std::collections::BTreeMap;
@@ -45,6 +45,8 @@ pub struct Surrounding<'a> {
     pub tools: &'a [Arc<dyn Tool>],
     /// The names of the agents of this topology.
     pub agents: Vec<AgentName>,
+    /// What encrypts the file with logins, if something does.
+    pub grants_seal: Option<Arc<dyn FileSeal>>,
 }
 
 impl Mcp {
@@ -69,6 +71,7 @@ impl Mcp {
             strength: here.strength.clone(),
             pins: here.loaded.paths.mcp_pins(),
             grants: here.loaded.paths.mcp_grants(),
+            grants_seal: here.grants_seal.clone(),
             attachments: here.loaded.paths.attachments(),
             patience: settings.start_timeout,
             pauses: Pauses::default(),

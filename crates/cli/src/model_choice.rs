@@ -8,6 +8,7 @@ use crate::config::{ProviderConfig, Settings};
 use crate::exit::{Exit, Failure};
 use crate::model_lists::{ListKey, ModelList, ModelLists};
 use crate::screen;
+use crate::vault::secret_of;
 use lango_core::Model;
 use lango_models::{
     Kind, KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
@@ -307,10 +308,13 @@ impl ModelChoice<'_> {
             "`{id}` has no key: looked in {} (not set)",
             variables.join(", ")
         );
-        Err(Failure::new(Exit::Config, message).next(format!(
-            "export {}=…, or use -c agent.model=offline",
-            variables[0]
-        )))
+        let first = variables[0];
+        let give = match secret_of(first) {
+            Some(secret) => format!("lango secrets set {secret}"),
+            None => format!("export {first}=…"),
+        };
+        Err(Failure::new(Exit::Config, message)
+            .next(format!("{give}, or use -c agent.model=offline")))
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -2,7 +2,7 @@
 //!
 //! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
 //! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`WebCache`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`WebCache`], [`VaultStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
 //!
 //! This crate performs no I/O and knows no runtime and no database.
 
@@ -27,6 +27,7 @@ mod source;
 mod store;
 mod task;
 mod tool;
+mod vault;
 mod web_cache;
 
 pub use ambient::{Clock, Environment, Ids, Timestamp};
@@ -59,6 +60,9 @@ pub use task::{
 pub use tool::{
     Caller, Effect, Escalation, Extent, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Tool,
     ToolError, ToolOutput, ToolSpec,
+};
+pub use vault::{
+    RecordSelection, VaultChange, VaultChanged, VaultEvent, VaultRecord, VaultSnapshot, VaultStore,
 };
 pub use web_cache::{CachedPage, WebCache};
 

@@ -83,6 +83,7 @@ fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> Setup {
         strength: Strength::Full,
         pins: folder.join("pins.json"),
         grants: folder.join("grants.json"),
+        grants_seal: None,
         attachments: folder.join("attachments"),
         patience: Duration::from_secs(20),
         pauses: Pauses::default(),

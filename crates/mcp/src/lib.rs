@@ -35,9 +35,10 @@ mod traffic;
 
 pub use error::ConnectError;
 pub use form::Form;
-pub use oauth::LoginError;
+pub use oauth::{LoginError, seal_grants};
 pub use pins::{Pending, PinError, ToolState};
 pub use place::is_private_way;
+pub use private_file::{FileSeal, is_sealed};
 pub use program::PendingFile;
 pub use server::Pauses;
 pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};

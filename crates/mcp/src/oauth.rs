@@ -18,6 +18,7 @@ mod web;
 pub(crate) use challenge::Challenge;
 pub(crate) use login::login;
 pub(crate) use store::Grants;
+pub use store::seal_grants;
 pub(crate) use token::Grant;
 
 use crate::names::line;

@@ -1,25 +1,55 @@
 //! A JSON file of lango's own that nobody else can read. It is replaced as a whole, under a lock, so that two processes of
-//! lango do not undo what the other wrote.
+//! lango do not undo what the other wrote. With a seal it is encrypted.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The largest file that is read. What is written is bounded far below.
 const LARGEST: u64 = 64 << 20;
+
+/// What a file begins with that is sealed.
+const SEALED: &[u8] = b"lango-sealed-1\n";
+
+/// Encrypts what is written to a file, for callers that have a place for its key.
+pub trait FileSeal: fmt::Debug + Send + Sync {
+    /// Encrypts.
+    fn seal(&self, plain: &[u8]) -> io::Result<Vec<u8>>;
+
+    /// Decrypts what [`seal`](Self::seal) made.
+    fn open(&self, sealed: &[u8]) -> io::Result<Vec<u8>>;
+}
 
 /// The file.
 #[derive(Debug, Clone)]
 pub(crate) struct PrivateFile {
     path: PathBuf,
+    seal: Option<Arc<dyn FileSeal>>,
+}
+
+/// Whether a file was written with a seal.
+pub fn is_sealed(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| {
+        let most = SEALED.len() as u64;
+        file.take(most).read_to_end(&mut start)
+    });
+    read.is_ok() && start == SEALED
 }
 
 impl PrivateFile {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, seal: None }
+    }
+
+    /// The same with a seal, if there is one. A plain file is still read, and sealed when it is next written.
+    pub(crate) fn with_seal(self, seal: Option<Arc<dyn FileSeal>>) -> Self {
+        Self { seal, ..self }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -39,7 +69,13 @@ impl PrivateFile {
             let most = LARGEST >> 20;
             return Err(io::Error::other(format!("it is larger than {most} MiB")));
         }
-        Ok(Some(serde_json::from_slice(&text)?))
+        let Some(sealed) = text.strip_prefix(SEALED) else {
+            return Ok(Some(serde_json::from_slice(&text)?));
+        };
+        let seal = self.seal.as_ref().ok_or_else(|| {
+            io::Error::other("it is sealed and the vault is locked; run `lango secrets unlock`")
+        })?;
+        Ok(Some(serde_json::from_slice(&seal.open(sealed)?)?))
     }
 
     /// Makes the folder of the file. It has to be there before a server starts: what does not exist cannot be hidden, and a
@@ -70,10 +106,15 @@ impl PrivateFile {
 
     /// Replaces it. Whoever does so holds it.
     pub(crate) fn replace(&self, content: &impl Serialize) -> io::Result<()> {
+        let plain = serde_json::to_vec_pretty(content)?;
+        let written = match &self.seal {
+            Some(seal) => [SEALED, &seal.seal(&plain)?].concat(),
+            None => plain,
+        };
         let new = self.path.with_extension("new");
         let mut file = private(&new)?;
         file.set_len(0)?;
-        file.write_all(&serde_json::to_vec_pretty(content)?)?;
+        file.write_all(&written)?;
         file.sync_all()?;
         std::fs::rename(&new, &self.path)
     }

@@ -11,6 +11,7 @@ use crate::attachments::Attachments;
 use crate::error::ConnectError;
 use crate::oauth::{Grants, LoginError};
 use crate::pins::{Book, Pending, PinError, Pins};
+use crate::private_file::FileSeal;
 use crate::program::PendingFile;
 use crate::server::{Pauses, Server, Surroundings};
 use crate::settings::ServerSettings;
@@ -35,6 +36,8 @@ pub struct Setup {
     pub pins: PathBuf,
     /// The file with what was granted at logins.
     pub grants: PathBuf,
+    /// What encrypts that file, if something does.
+    pub grants_seal: Option<Arc<dyn FileSeal>>,
     /// The folder for what is returned and is no text.
     pub attachments: PathBuf,
     /// How long a handshake may take.
@@ -70,7 +73,7 @@ impl Servers {
     pub async fn open(setup: Setup, start: Start) -> Self {
         let pins = Pins::at(setup.pins);
         let attachments = Attachments::at(setup.attachments);
-        let grants = Grants::at(setup.grants);
+        let grants = Grants::at(setup.grants).with_seal(setup.grants_seal);
         let surroundings = Surroundings {
             launcher: setup.launcher,
             strength: setup.strength.clone(),

@@ -9,7 +9,7 @@ use crate::sqlite::SqliteStore;
 use crate::tables::Destination;
 use lango_core::{
     AgentName, AttachmentStore, BoxFuture, SessionCatalog, SessionStore, StoreError, TaskStore,
-    WebCache,
+    VaultStore, WebCache,
 };
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ pub trait Database:
     + TaskStore
     + AttachmentStore
     + WebCache
+    + VaultStore
     + LibraryRows
     + GraphRows
     + MemoryRows

@@ -36,6 +36,7 @@ mod sqlite;
 mod stored;
 pub mod tables;
 mod title;
+mod vault;
 mod web_cache;
 
 pub use attachments::{LARGEST_ATTACHMENT, digest_of};
@@ -54,4 +55,5 @@ pub use recollection::{
     UnobservedTurn, Watermark, Which,
 };
 pub use sqlite::SqliteStore;
+pub use vault::MOST_VAULT_EVENTS;
 pub use web_cache::USER_CACHE_BYTES;

@@ -5,6 +5,7 @@
 mod attachments;
 mod history;
 mod tasks;
+mod vault;
 mod web_cache;
 
 use crate::archive::must_be_kept;
@@ -26,6 +27,7 @@ pub struct MemoryStore {
     tasks: Mutex<tasks::Tasks>,
     attachments: Mutex<attachments::Attachments>,
     pages: Mutex<web_cache::Pages>,
+    vaults: Mutex<vault::Vaults>,
     lines: Arc<Lines>,
 }
 

@@ -34,6 +34,7 @@ mod tables;
 mod tasks;
 mod text;
 mod tls;
+mod vault;
 mod web_cache;
 
 use crate::database::Answer;

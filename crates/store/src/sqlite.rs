@@ -29,6 +29,7 @@ mod statements;
 mod tables;
 mod tasks;
 mod upkeep;
+mod vault;
 mod web_cache;
 mod writer;
 

@@ -27,6 +27,57 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["lango store move sqlite:old.db postgres://lango@127.0.0.1/lango"],
     ),
     (
+        &["secrets", "init"],
+        &[
+            "lango secrets init",
+            "lango secrets init --key-file /etc/lango/vault.key",
+        ],
+    ),
+    (
+        &["secrets", "set"],
+        &[
+            "lango secrets set OPENAI_API_KEY",
+            "lango secrets set DEPLOY_TOKEN --expires 90d",
+            "pass show openai | lango secrets set OPENAI_API_KEY",
+        ],
+    ),
+    (&["secrets", "list"], &["lango secrets list --json"]),
+    (
+        &["secrets", "rotate"],
+        &[
+            "lango secrets rotate OPENAI_API_KEY",
+            "lango secrets rotate --master",
+        ],
+    ),
+    (&["secrets", "rm"], &["lango secrets rm OPENAI_API_KEY"]),
+    (&["secrets", "unlock"], &["lango secrets unlock"]),
+    (&["secrets", "lock"], &["lango secrets lock"]),
+    (
+        &["secrets", "import-env"],
+        &[
+            "lango secrets import-env",
+            "lango secrets import-env OPENAI_API_KEY",
+        ],
+    ),
+    (&["secrets", "methods"], &["lango secrets methods"]),
+    (
+        &["secrets", "methods", "list"],
+        &["lango secrets methods list --json"],
+    ),
+    (
+        &["secrets", "methods", "add"],
+        &[
+            "lango secrets methods add --key-file /etc/lango/vault.key",
+            "lango secrets methods add --keyring",
+        ],
+    ),
+    (
+        &["secrets", "methods", "remove"],
+        &["lango secrets methods remove 2"],
+    ),
+    (&["secrets", "log"], &["lango secrets log --limit 100"]),
+    (&["secrets", "destroy"], &["lango secrets destroy --yes"]),
+    (
         &["config", "show"],
         &["lango config show", "lango config show --origin"],
     ),

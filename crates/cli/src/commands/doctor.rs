@@ -9,9 +9,12 @@ use crate::markdown::sanitize;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
 use crate::web;
+use lango_core::{Clock, RecordSelection};
+use lango_engine::SystemClock;
 use lango_models::Offline;
 use lango_sandbox::Strength;
 use lango_store::VectorSearch;
+use lango_vault::{SealedVault, date};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -140,6 +143,9 @@ async fn examine(app: &App) -> Vec<Finding> {
     let store = examine_store(app).await;
     let has_opened = store.mark == Mark::Well;
     findings.push(store);
+    if has_opened {
+        findings.push(examine_vault(app).await);
+    }
     if has_opened
         && matches!(
             app.loaded.settings.session.store,
@@ -190,6 +196,40 @@ async fn examine_store(app: &App) -> Finding {
             detail: failure.to_string(),
         },
     }
+}
+
+/// What shows of the vault without unlocking it: how it is unlocked, what expired, and records that were changed.
+async fn examine_vault(app: &App) -> Finding {
+    let (is_well, detail) = match app.vault.read(RecordSelection::All).await {
+        Ok(None) => (
+            true,
+            "none (made with the first `lango secrets set`)".to_owned(),
+        ),
+        Ok(Some(sealed)) => describe_vault(&sealed),
+        Err(failure) => (false, failure.to_string()),
+    };
+    Finding {
+        name: "vault",
+        is_well,
+        detail,
+    }
+}
+
+fn describe_vault(sealed: &SealedVault) -> (bool, String) {
+    let now = SystemClock.now();
+    let methods = sealed.methods().iter();
+    let methods: Vec<String> = methods.map(|method| method.kind().to_string()).collect();
+    let secrets = screen::count(sealed.entries().count() as u64, "secret");
+    let mut detail = format!("{secrets}; unlocked by {}", methods.join(", "));
+    let problems = sealed.record_problems();
+    for problem in &problems {
+        detail.push_str(&format!("\n{problem}"));
+    }
+    for entry in sealed.entries().filter(|entry| entry.is_expired(now)) {
+        let expired = entry.expires.map(date).unwrap_or_default();
+        detail.push_str(&format!("\n{} expired on {expired}", entry.name));
+    }
+    (problems.is_empty(), detail)
 }
 
 /// How a server finds the nearest vectors.

@@ -8,6 +8,7 @@ use crate::house::ServedApp;
 use crate::recovery::Recovery;
 use crate::screen::{self, one_line};
 use crate::token::server_token;
+use crate::vault::SERVER_TOKEN;
 use a2a::AgentSkill;
 use lango_a2a::server::{Access, AgentServer, Recovered, ServerSettings};
 use lango_core::UserId;
@@ -17,7 +18,6 @@ use lango_server::door::Door;
 use lango_server::{Bounds, Desk, House, INPUT_MODES, serve};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -34,7 +34,7 @@ pub async fn serve_command(
 ) -> Result<Exit, Failure> {
     let mut app = App::load_for(config, Keeping::Everything).await?;
     app.connect().await?;
-    let place = Place::of(&app, &arguments)?;
+    let place = Place::of(&app, &arguments).await?;
     let sessions = app.sessions().await?;
     app.held.remember();
     let choice = app.choose_model().await?;
@@ -148,11 +148,33 @@ struct Place {
 
 struct Token {
     text: String,
-    file: PathBuf,
+    /// Where it is, for people.
+    place: String,
+}
+
+impl Token {
+    /// The token in the file, else the one in the vault, else a new one in the file.
+    async fn of(app: &App) -> Result<Self, Failure> {
+        let file = app.loaded.paths.server_token();
+        let in_vault = match file.exists() {
+            true => None,
+            false => app.vault.server_token().await?,
+        };
+        Ok(match in_vault {
+            Some(text) => Self {
+                text,
+                place: format!("in the vault, as {SERVER_TOKEN}"),
+            },
+            None => Self {
+                text: server_token(&file)?,
+                place: format!("in {}", file.display()),
+            },
+        })
+    }
 }
 
 impl Place {
-    fn of(app: &App, arguments: &ServeArguments) -> Result<Self, Failure> {
+    async fn of(app: &App, arguments: &ServeArguments) -> Result<Self, Failure> {
         let config = &app.loaded.settings.server;
         let host = arguments.host.clone().or_else(|| config.host.clone());
         let host = host.unwrap_or_else(|| "127.0.0.1".to_owned());
@@ -172,12 +194,8 @@ impl Place {
             return Err(Failure::new(Exit::Config, message)
                 .next("set server.requireToken = true, or server.host = \"127.0.0.1\""));
         }
-        let file = app.loaded.paths.server_token();
         let token = match config.require_token {
-            true => Some(Token {
-                text: server_token(&file)?,
-                file,
-            }),
+            true => Some(Token::of(app).await?),
             false => None,
         };
         let mut hosts = config.hosts.clone();
@@ -276,8 +294,8 @@ fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String 
     }
     lines.push(match &place.token {
         Some(token) => format!(
-            "token   in {} (send it as `Authorization: Bearer …`)",
-            token.file.display()
+            "token   {} (send it as `Authorization: Bearer …`)",
+            token.place
         ),
         None => "token   none: every program on this machine can call it".to_owned(),
     });

@@ -7,6 +7,7 @@
 mod browser;
 mod search;
 mod table;
+mod vault;
 
 use super::setting::Setting;
 use super::settings::Settings;

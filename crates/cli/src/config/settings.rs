@@ -50,10 +50,19 @@ pub struct Settings {
     pub memory: MemoryConfig,
     /// The keys under `session`.
     pub session: SessionSettings,
+    /// The keys under `vault`.
+    pub vault: VaultSettings,
     /// The keys under `a2a`.
     pub a2a: A2aSettings,
     /// The keys under `server`.
     pub server: ServerConfig,
+}
+
+/// The keys under `vault`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VaultSettings {
+    /// A file with a key that unlocks it.
+    pub key_file: Option<PathBuf>,
 }
 
 /// The keys under `a2a`.
@@ -324,6 +333,7 @@ impl Settings {
                 queue_limit: 16,
                 lease: Lease(Duration::from_secs(15)),
             },
+            vault: VaultSettings::default(),
             a2a: A2aSettings {
                 enabled: true,
                 remote_agents: RemoteAgents::default(),

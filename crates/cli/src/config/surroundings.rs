@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lango_tools::{SkillFolder, Whose};
+use lango_vault::SecretValue;
 
 use super::overlay;
 use super::ownership::{ForeignPath, Owner};
@@ -32,6 +35,9 @@ const MODEL_LISTS: &str = "model-lists";
 /// The directory with what MCP servers store.
 const MCP_SERVERS: &str = "mcp-servers";
 
+/// The variable with the passphrase of the vault, for scripts and servers.
+pub const VAULT_PASSPHRASE: &str = "LANGO_VAULT_PASSPHRASE";
+
 /// Everything outside of files that has a say.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -41,6 +47,8 @@ pub struct Surroundings {
     pub cwd: PathBuf,
     /// The values of the `-c` flags in their order: `key=value`, the last one wins.
     pub flags: Vec<String>,
+    /// The passphrase of the vault. It is not in `env`, so that nothing that lango starts is given it.
+    pub vault_passphrase: Option<Arc<SecretValue>>,
 }
 
 impl Surroundings {
@@ -50,10 +58,15 @@ impl Surroundings {
     /// The working folder does not exist any more, or may not be read.
     pub fn from_process(flags: Vec<String>) -> Result<Self, Problems> {
         let cwd = env::current_dir().map_err(Problem::NoWorkingFolder)?;
+        let mut env: BTreeMap<OsString, OsString> = env::vars_os().collect();
+        let passphrase = env.remove(OsStr::new(VAULT_PASSPHRASE));
+        let passphrase = passphrase.filter(|value| !value.is_empty());
+        let vault_passphrase = passphrase.map(|value| Arc::new(SecretValue::new(value.into_vec())));
         Ok(Self {
-            env: env::vars_os().collect(),
+            env,
             cwd,
             flags,
+            vault_passphrase,
         })
     }
 

@@ -31,6 +31,7 @@ impl Place {
                 env,
                 cwd,
                 flags: Vec::new(),
+                vault_passphrase: None,
             },
         }
     }

@@ -104,6 +104,7 @@ fn a_doctor_prints_json() {
         "model",
         "agents",
         "sessions",
+        "vault",
     ];
     assert_eq!(names, expected);
 }

@@ -59,6 +59,11 @@ impl Serving {
         format!("http://{}", self.address)
     }
 
+    /// What it said when it started.
+    pub fn banner(&self) -> &str {
+        &self.banner
+    }
+
     pub fn token(&self) -> String {
         let file = self.lango.home().join("server-token");
         fs::read_to_string(file).unwrap().trim().to_owned()

@@ -24,6 +24,16 @@ pub struct Terminal {
 impl Terminal {
     /// Opens a terminal of this width and starts lango with these arguments and variables.
     pub fn start(lango: &Lango, columns: u16, arguments: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::start_program(lango, columns, &[&[BINARY], arguments].concat(), env)
+    }
+
+    /// The same with another program, in lango's surroundings.
+    pub fn start_program(
+        lango: &Lango,
+        columns: u16,
+        words: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -40,8 +50,8 @@ impl Terminal {
         let mut command = Command::new("setsid");
         lango.prepare(&mut command).env("TERM", "xterm-256color");
         let child = command
-            .args(["--ctty", BINARY])
-            .args(arguments)
+            .arg("--ctty")
+            .args(words)
             .envs(env.iter().copied())
             .stdin(screen.try_clone().unwrap())
             .stdout(screen.try_clone().unwrap())

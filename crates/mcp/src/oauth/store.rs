@@ -2,13 +2,14 @@
 
 use super::Grant;
 use crate::form;
-use crate::private_file::PrivateFile;
+use crate::private_file::{FileSeal, PrivateFile, is_sealed};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long somebody else's renewal is waited for: longer than a request to an authority may take. And how often it is
@@ -34,10 +35,25 @@ struct KeptGrant {
     grant: Grant,
 }
 
+/// Encrypts the file with what was granted at logins, and reads it back.
+pub fn seal_grants(path: PathBuf, seal: Arc<dyn FileSeal>) -> io::Result<()> {
+    let grants = Grants::at(path).with_seal(Some(seal));
+    grants.change(|_| ())?;
+    let _: Option<Kept> = grants.file.read()?;
+    Ok(())
+}
+
 impl Grants {
     pub(crate) fn at(path: PathBuf) -> Self {
         Self {
             file: PrivateFile::at(path),
+        }
+    }
+
+    /// The same file, encrypted by a seal if there is one.
+    pub(crate) fn with_seal(self, seal: Option<Arc<dyn FileSeal>>) -> Self {
+        Self {
+            file: self.file.with_seal(seal),
         }
     }
 
@@ -113,6 +129,9 @@ impl Grants {
     /// What is in the file is not thrown away because it cannot be read: it may be all of a person's logins.
     fn unreadable(&self, error: &io::Error) -> io::Error {
         let path = self.file.path().display();
+        if is_sealed(self.file.path()) {
+            return io::Error::other(format!("`{path}` cannot be read: {error}"));
+        }
         io::Error::other(format!(
             "`{path}` cannot be read ({error}); mend it, or remove it and log in to every server anew"
         ))
@@ -150,6 +169,49 @@ mod tests {
         assert_eq!(replace("first", "late"), both("second"));
         grants.forget("s").unwrap();
         assert_eq!(replace("second", "third"), (None, None));
+    }
+
+    /// Turns bytes around: what is tested is when it is used.
+    #[derive(Debug)]
+    struct Reversing;
+
+    impl FileSeal for Reversing {
+        fn seal(&self, plain: &[u8]) -> io::Result<Vec<u8>> {
+            Ok(plain.iter().rev().copied().collect())
+        }
+
+        fn open(&self, sealed: &[u8]) -> io::Result<Vec<u8>> {
+            self.seal(sealed)
+        }
+    }
+
+    #[test]
+    fn a_plain_file_is_sealed_as_a_whole_and_stays_sealed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("grants.json");
+        let plain = Grants::at(path.clone());
+        plain.keep("s", "u", &grant("canary")).unwrap();
+        assert!(!is_sealed(&path));
+        seal_grants(path.clone(), Arc::new(Reversing)).unwrap();
+        assert!(is_sealed(&path));
+        let shows = || {
+            std::fs::read(&path)
+                .unwrap()
+                .windows(6)
+                .any(|part| part == b"canary")
+        };
+        assert!(!shows());
+        // Without the seal nothing is read, and nothing is overwritten.
+        assert_eq!(token(plain.of("s", "u")), None);
+        let refused = plain.keep("s", "u", &grant("new")).unwrap_err();
+        assert!(
+            refused.to_string().contains("lango secrets unlock"),
+            "{refused}"
+        );
+        let sealed = plain.with_seal(Some(Arc::new(Reversing)));
+        assert_eq!(token(sealed.of("s", "u")).as_deref(), Some("canary"));
+        sealed.keep("t", "u", &grant("canary")).unwrap();
+        assert!(is_sealed(&path) && !shows());
     }
 
     #[test]

@@ -101,6 +101,7 @@ impl Bench {
             strength: self.strength.clone(),
             pins: self.own("mcp.json"),
             grants: self.own("grants.json"),
+            grants_seal: None,
             attachments: self.own("attachments"),
             patience: self.patience,
             pauses: self.pauses,

@@ -35,6 +35,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0005_web_cache",
         include_str!("../../migrations/postgres/0005_web_cache.sql"),
     ),
+    (
+        "0006_vaults",
+        include_str!("../../migrations/postgres/0006_vaults.sql"),
+    ),
 ];
 
 /// The oldest PostgreSQL that has all that is used.

@@ -10,6 +10,7 @@ pub(super) mod holds;
 pub(in crate::postgres) mod plans;
 pub(super) mod start;
 pub(super) mod tasks;
+pub(super) mod vault;
 pub(super) mod web_cache;
 
 /// A new session.

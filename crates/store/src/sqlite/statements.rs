@@ -4,6 +4,7 @@
 
 pub(super) mod attachments;
 pub(super) mod tasks;
+pub(super) mod vault;
 pub(super) mod web_cache;
 
 /// A new session.

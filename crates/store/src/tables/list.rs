@@ -318,4 +318,29 @@ pub const TABLES: &[Table] = &[
         columns: &[("user", Text), ("digest", Text), ("time", Integer)],
         order: Ascending,
     },
+    Table {
+        name: "vaults",
+        key: 1,
+        columns: &[("user", Text), ("revision", Integer), ("head", Bytes)],
+        order: Ascending,
+    },
+    Table {
+        name: "vault_records",
+        key: 2,
+        columns: &[("user", Text), ("name", Text), ("envelope", Bytes)],
+        order: Ascending,
+    },
+    Table {
+        name: "vault_events",
+        key: 2,
+        columns: &[
+            ("user", Text),
+            ("number", Integer),
+            ("time", Integer),
+            ("action", Text),
+            ("subject", Text),
+            ("actor", Text),
+        ],
+        order: Ascending,
+    },
 ];

@@ -17,6 +17,7 @@ mod moving;
 mod old_database;
 mod place;
 mod postgres;
+mod vault;
 mod web_cache;
 
 #[path = "."]

@@ -90,15 +90,15 @@ async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
 
 #[test]
 fn a_database_is_made_as_soon_as_there_is_room_for_it() {
-    let Some(disk) = Disk::mount("size=512k") else {
+    let Some(disk) = Disk::mount("size=768k") else {
         return;
     };
     let ballast = File::options().write(true).open(disk.fill()).unwrap();
     let path = disk.path().join("lango.db");
     // Page by page, so that the making stops at every point it can stop at.
-    for pages in (0..128).rev() {
+    for pages in (0..192).rev() {
         match SqliteStore::open(&path, ROOT.into()) {
-            Ok(_) => return assert!(pages < 120, "there was no room"),
+            Ok(_) => return assert!(pages < 184, "there was no room"),
             Err(error) => assert!(
                 matches!(error, StoreError::Full { .. }),
                 "with {pages} pages taken: {error}"

@@ -48,6 +48,9 @@ const THE_REST: &str = "
     INSERT INTO attachments VALUES ('local', 'd', zeroblob(6000000)), ('local', 'e', x'00ff'), ('other', 'd', zeroblob(6000000));
     INSERT INTO attachment_references VALUES ('s_0', 'd', 'local');
     INSERT INTO attachment_puts VALUES ('local', 'e', 5), ('other', 'd', 6);
+    INSERT INTO vaults VALUES ('local', 7, x'00ff'), ('other', 8, x'');
+    INSERT INTO vault_records VALUES ('local', 'A', x'01'), ('local', 'B', x'02'), ('other', 'A', x'03');
+    INSERT INTO vault_events VALUES ('local', 1, 5, 'created', 'A', 'me'), ('local', 2, 6, 'unlocked', NULL, 'me');
 ";
 
 async fn moved(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Result<Moved, MoveError> {

@@ -25,7 +25,7 @@ pub(super) const URL: Key = Key {
 
 pub(super) const API_KEY_ENV: Key = Key {
     name: "search.providers.<id>.apiKeyEnv",
-    help: "the environment variable that holds its key, such as `BRAVE_API_KEY`",
+    help: "the environment variable that holds its key, such as `BRAVE_API_KEY`, or `secret:NAME`",
     field: |settings, id| &mut settings.search.provider(id).api_key_env,
     untrusted: Untrusted::Ignored,
 };

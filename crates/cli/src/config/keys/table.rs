@@ -2,7 +2,7 @@
 
 use super::super::choices::WhenBusy;
 use super::super::settings::milliseconds;
-use super::{Key, Untrusted, browser, search};
+use super::{Key, Untrusted, browser, search, vault};
 
 /// All keys.
 pub static KEYS: &[Key] = &[
@@ -140,7 +140,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "providers.<id>.apiKeyEnv",
-        help: "the environment variable that holds its key",
+        help: "the environment variable that holds its key, or `secret:NAME` for one of the vault",
         field: |settings, id| &mut settings.provider(id).api_key_env,
         untrusted: Untrusted::Ignored,
     },
@@ -262,7 +262,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "mcp.servers.<id>.tokenEnv",
-        help: "the environment variable that holds its bearer token",
+        help: "the environment variable that holds its bearer token, or `secret:NAME`",
         field: |settings, id| &mut settings.server(id).token_env,
         untrusted: Untrusted::Ignored,
     },
@@ -328,7 +328,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "mcp.servers.<id>.clientSecretEnv",
-        help: "the environment variable that holds the secret of that client",
+        help: "the environment variable that holds the secret of that client, or `secret:NAME`",
         field: |settings, id| &mut settings.server(id).client_secret_env,
         untrusted: Untrusted::Ignored,
     },
@@ -440,6 +440,7 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.session.lease,
         untrusted: Untrusted::Ignored,
     },
+    vault::KEY_FILE,
     Key {
         name: "a2a.enabled",
         help: "ask the agents in `a2a.remoteAgents`; false fetches nothing",

@@ -129,6 +129,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         prefix = ""
         tools = ["a", "b"]
         formDefaults = true
+        [vault]
+        keyFile = "/etc/lango/vault.key"
         [browser]
         enabled = true
         path = "/opt/chrome"
@@ -241,6 +243,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(git.tools, ["a", "b"]);
     assert_eq!(git.data, ["{workspace}/app.db"]);
     assert_eq!(git.capability.0, some("version control"));
+    let key_file = loaded.settings.vault.key_file.as_deref();
+    assert_eq!(key_file, Some(Path::new("/etc/lango/vault.key")));
     let browser = &loaded.settings.browser;
     assert_eq!(browser.enabled, lango_cli::config::BrowserUse::Always);
     assert_eq!(browser.path.as_deref(), Some(Path::new("/opt/chrome")));

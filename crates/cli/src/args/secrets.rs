@@ -1,0 +1,123 @@
+//! The arguments of `lango secrets`. None of them is a value: what is on a command line, other users of the machine can read.
+
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What can be done with secrets.
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  lango secrets set OPENAI_API_KEY     type the value; it is not shown\n  \
+                  pass show openai | lango secrets set OPENAI_API_KEY\n  \
+                  lango secrets list\n  \
+                  lango secrets unlock                 for 15 minutes in this session\n\n\
+                  The first `set` makes the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile."
+)]
+pub enum SecretsCommand {
+    /// Make the vault and choose how it is unlocked; a passphrase if nothing is said
+    Init(MethodArguments),
+    /// Store a secret: type it, or pipe it to standard input
+    Set {
+        /// Its name, such as OPENAI_API_KEY.
+        name: String,
+        /// Refuse it from then on: a time such as 90d, or a day such as 2027-01-31.
+        #[arg(long, value_name = "WHEN")]
+        expires: Option<String>,
+        /// What would be a value; it is refused.
+        #[arg(hide = true)]
+        extra: Vec<OsString>,
+    },
+    /// The secrets, never their values
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a secret a new value, or the vault a new master key
+    Rotate {
+        /// The secret.
+        #[arg(required_unless_present = "master", conflicts_with = "master")]
+        name: Option<String>,
+        /// Replace the master key; every unlock method must be at hand.
+        #[arg(long)]
+        master: bool,
+        /// With --master: remove this unlock method instead. May be repeated.
+        #[arg(long, value_name = "ID", requires = "master")]
+        without: Vec<u16>,
+        /// Refuse the new value from then on: a time such as 90d, or a day such as 2027-01-31.
+        #[arg(long, value_name = "WHEN", conflicts_with = "master")]
+        expires: Option<String>,
+        /// What would be a value; it is refused.
+        #[arg(hide = true, conflicts_with = "master")]
+        extra: Vec<OsString>,
+    },
+    /// Delete a secret
+    Rm {
+        /// The secret.
+        name: String,
+    },
+    /// Unlock the vault for 15 minutes in this session
+    Unlock,
+    /// Forget that the vault was unlocked
+    Lock,
+    /// Store keys that are in environment variables or in plain files of lango's
+    ImportEnv {
+        /// The variables; all that the configuration names, and lango's files, if nothing is said.
+        names: Vec<String>,
+    },
+    /// How the vault can be unlocked
+    Methods {
+        /// What to do; the list if nothing is said.
+        #[command(subcommand)]
+        command: Option<MethodsCommand>,
+    },
+    /// What was done with the vault, the latest first
+    Log {
+        /// How many entries at most.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete the vault with all its secrets
+    Destroy {
+        /// Do it; there is no way back.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Which unlock methods to add.
+#[derive(Debug, Args)]
+pub struct MethodArguments {
+    /// A passphrase that you type, or that LANGO_VAULT_PASSPHRASE has.
+    #[arg(long)]
+    pub passphrase: bool,
+
+    /// A key file, made here; set vault.keyFile to it.
+    #[arg(long, value_name = "PATH")]
+    pub key_file: Option<PathBuf>,
+
+    /// A key in the keyring of this desktop session.
+    #[arg(long)]
+    pub keyring: bool,
+}
+
+/// What can be done with unlock methods.
+#[derive(Debug, Subcommand)]
+pub enum MethodsCommand {
+    /// The methods
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add methods; those that exist stay
+    Add(MethodArguments),
+    /// Remove a method
+    Remove {
+        /// Its number, as the list shows it.
+        id: u16,
+    },
+}

@@ -1,0 +1,276 @@
+//! `lango secrets`: the vault on the command line. Values are typed without an echo or piped in; none is an argument, and none is
+//! ever printed.
+
+mod import;
+mod methods;
+mod show;
+
+use crate::args::SecretsCommand;
+use crate::config::{self, Loaded, Surroundings};
+use crate::exit::{Exit, Failure};
+use crate::roster::Roster;
+use crate::screen;
+use crate::sessions::Kept;
+use crate::vault::{self, Asking, VaultAccess};
+use lango_core::{AgentName, Clock, RecordSelection, Timestamp};
+use lango_engine::{SystemClock, Tree};
+use lango_vault::{MethodKind, NewSecret, OpenVault, SecretName, SecretValue, UnlockSecret};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+/// What the commands work with.
+struct Secrets {
+    loaded: Loaded,
+    surroundings: Surroundings,
+    access: VaultAccess,
+}
+
+impl Secrets {
+    fn load(flags: Vec<String>) -> Result<Self, Failure> {
+        let surroundings = Surroundings::from_process(flags)?;
+        let loaded = config::load(&surroundings)?;
+        let roster = Roster::read(&loaded, &surroundings.cwd)?;
+        let root = roster.topology.as_ref();
+        let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
+        let kept = Kept::of(&loaded.settings.session, AgentName::from(root))?;
+        let access = VaultAccess::new(&loaded, &surroundings, &kept);
+        Ok(Self {
+            loaded,
+            surroundings,
+            access,
+        })
+    }
+
+    /// Opens the vault, and makes it first if there is none.
+    async fn open_or_create(&self) -> Result<OpenVault, Failure> {
+        match self.access.read(RecordSelection::None).await? {
+            Some(_) => self.access.open(Asking::Allowed).await,
+            None => methods::create_by_default(self).await,
+        }
+    }
+}
+
+/// Runs the command.
+pub async fn secrets(config: Vec<String>, command: SecretsCommand) -> Result<Exit, Failure> {
+    let secrets = Secrets::load(config)?;
+    match command {
+        SecretsCommand::Init(arguments) => methods::init(&secrets, &arguments).await?,
+        SecretsCommand::Set {
+            name,
+            expires,
+            extra,
+        } => {
+            refuse_value(&name, &extra)?;
+            set(&secrets, &name, expires.as_deref()).await?;
+        }
+        SecretsCommand::List { json } => show::list(&secrets, json).await?,
+        SecretsCommand::Rotate {
+            name: Some(name),
+            expires,
+            extra,
+            ..
+        } => {
+            refuse_value(&name, &extra)?;
+            rotate(&secrets, &name, expires.as_deref()).await?;
+        }
+        SecretsCommand::Rotate { without, .. } => rotate_master(&secrets, &without).await?,
+        SecretsCommand::Rm { name } => {
+            let name = SecretName::new(&name)?;
+            secrets
+                .access
+                .open(Asking::Allowed)
+                .await?
+                .remove(&name)
+                .await?;
+            screen::print(&format!("deleted {name}"))?;
+        }
+        SecretsCommand::Unlock => unlock(&secrets).await?,
+        SecretsCommand::Lock => lock(&secrets).await?,
+        SecretsCommand::ImportEnv { names } => import::import(&secrets, &names).await?,
+        SecretsCommand::Methods { command } => methods::methods(&secrets, command).await?,
+        SecretsCommand::Log { limit, json } => show::log(&secrets, limit, json).await?,
+        SecretsCommand::Destroy { yes } => destroy(&secrets, yes).await?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Refuses a value on the command line, without repeating it.
+fn refuse_value(name: &str, extra: &[OsString]) -> Result<(), Failure> {
+    if extra.is_empty() {
+        return Ok(());
+    }
+    let message = "the value of a secret is never an argument: other users of this machine can read command lines, and \
+                   your shell stores them";
+    let next = match SecretName::new(name) {
+        Ok(name) => format!(
+            "run `lango secrets set {name}` and type it, or pipe it in; if it was a real one, replace it where it is from"
+        ),
+        Err(_) => "run `lango secrets set NAME` and type it, or pipe it in".to_owned(),
+    };
+    Err(Failure::new(Exit::Usage, message).next(next))
+}
+
+async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
+    let name = SecretName::new(name)?;
+    let expires = expires.map(Expiry::read).transpose()?;
+    let piped = piped_value()?;
+    let open = secrets.open_or_create().await?;
+    store(&open, &name, piped, expires).await
+}
+
+async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
+    let name = SecretName::new(name)?;
+    let expires = expires.map(Expiry::read).transpose()?;
+    let piped = piped_value()?;
+    let open = secrets.access.open(Asking::Allowed).await?;
+    let entries = open.entries().await?;
+    if !entries.iter().any(|entry| entry.name == name) {
+        let name = name.to_string();
+        return Err(lango_vault::VaultError::NotFound { name }.into());
+    }
+    store(&open, &name, piped, expires).await
+}
+
+async fn store(
+    open: &OpenVault,
+    name: &SecretName,
+    piped: Option<SecretValue>,
+    expires: Option<Expiry>,
+) -> Result<(), Failure> {
+    let value = match piped {
+        Some(value) => value,
+        None => typed_value(name)?,
+    };
+    let secret = NewSecret {
+        expires: expires.map(Expiry::time),
+        ..NewSecret::new(value)
+    };
+    let entry = open.set(name, secret).await?;
+    screen::print(&match entry.version {
+        1 => format!("stored {name}"),
+        version => format!("stored {name} (version {version}; the value before is gone)"),
+    })?;
+    Ok(())
+}
+
+/// The value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing is made for an
+/// empty one.
+fn piped_value() -> Result<Option<SecretValue>, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let value = vault::read_piped()?;
+    if value.is_empty() {
+        let message = "standard input is empty, so there is no value to store";
+        return Err(
+            Failure::new(Exit::Usage, message).next("pass show NAME | lango secrets set NAME")
+        );
+    }
+    Ok(Some(value))
+}
+
+fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
+    vault::read_confirmed(
+        &format!("value of {name} (not shown): "),
+        &format!("value of {name} again: "),
+    )
+}
+
+/// From when on a secret is refused.
+#[derive(Clone, Copy)]
+enum Expiry {
+    /// So long after it is stored, in milliseconds.
+    After(u64),
+    /// From this time on.
+    At(Timestamp),
+}
+
+impl Expiry {
+    fn read(text: &str) -> Result<Self, Failure> {
+        use chrono::{NaiveDate, NaiveTime};
+        if let Ok(day) = text.parse::<NaiveDate>() {
+            let start = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
+            return Ok(Self::At(Timestamp(
+                u64::try_from(start).unwrap_or_default(),
+            )));
+        }
+        let age = config::age(text).map_err(|_| {
+            let message = "`--expires` is a time such as 90d, or a day such as 2027-01-31";
+            Failure::new(Exit::Usage, message).next("lango secrets set NAME --expires 90d")
+        })?;
+        Ok(Self::After(
+            u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+        ))
+    }
+
+    /// The time, for a secret that is stored now.
+    fn time(self) -> Timestamp {
+        match self {
+            Self::After(age) => Timestamp(SystemClock.now().0.saturating_add(age)),
+            Self::At(time) => time,
+        }
+    }
+}
+
+async fn rotate_master(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
+    let access = &secrets.access;
+    let open = access.open(Asking::Allowed).await?;
+    let sealed = access.sealed().await?;
+    let mut problems = Vec::new();
+    let mut given = access.stored_secrets(&sealed, &mut problems);
+    given.extend(access.environment_passphrase());
+    let wanted = sealed.methods().iter();
+    let passphrases = wanted
+        .filter(|method| method.kind() == MethodKind::Passphrase && !without.contains(&method.id));
+    let from_environment = usize::from(access.environment_passphrase().is_some());
+    for method in passphrases.skip(from_environment) {
+        if vault::can_ask() {
+            let question = format!("passphrase of unlock method {}: ", method.id);
+            given.push(UnlockSecret::Passphrase(vault::read_hidden(&question)?));
+        }
+    }
+    problems.iter().for_each(|problem| screen::say(problem));
+    open.rotate_master(given, without).await?;
+    access.forget(&sealed);
+    screen::print("the master key was replaced; the vault is locked")?;
+    Ok(())
+}
+
+async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
+    let access = &secrets.access;
+    let sealed = access.sealed().await?;
+    // Not from the cache: its time would not start anew, and a wrong passphrase would not be noticed.
+    access.forget(&sealed);
+    let open = access.open(Asking::Allowed).await?;
+    screen::print(if access.remember(&sealed, &open) {
+        "unlocked for 15 minutes in this session; `lango secrets lock` ends it"
+    } else {
+        "the vault can be unlocked; this system has no kernel keyring, so each command asks anew"
+    })?;
+    Ok(())
+}
+
+async fn lock(secrets: &Secrets) -> Result<(), Failure> {
+    let sealed = secrets.access.sealed().await?;
+    screen::print(if secrets.access.forget(&sealed) {
+        "locked"
+    } else {
+        "the vault was locked already"
+    })?;
+    Ok(())
+}
+
+async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
+    let sealed = secrets.access.read(RecordSelection::None).await;
+    if !yes {
+        let message = "this deletes the vault with all its secrets for good";
+        return Err(Failure::new(Exit::Usage, message).next("lango secrets destroy --yes"));
+    }
+    // One that is damaged must be possible to delete too.
+    if let Ok(Some(sealed)) = &sealed {
+        secrets.access.forget(sealed);
+    }
+    secrets.access.vault.delete().await?;
+    screen::print("the vault is deleted")?;
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Making the vault, and the methods that unlock it.
+
+use super::Secrets;
+use crate::args::{MethodArguments, MethodsCommand};
+use crate::config::VAULT_PASSPHRASE;
+use crate::exit::{Exit, Failure};
+use crate::screen::{self, Layout, age};
+use crate::vault::{self, Asking};
+use lango_core::{Clock, RecordSelection};
+use lango_engine::SystemClock;
+use lango_vault::{
+    Key, LEAST_PASSPHRASE_CHARACTERS, OpenVault, UnlockSecret, VaultError, key_file,
+};
+use serde_json::json;
+use std::path::Path;
+
+/// Makes the vault with the methods that were asked for; a passphrase if none was.
+pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
+    let found = secrets.access.read(RecordSelection::None).await?;
+    if found.is_some() {
+        return Err(VaultError::Exists.into());
+    }
+    let is_default = !arguments.passphrase && arguments.key_file.is_none() && !arguments.keyring;
+    let with_passphrase = arguments.passphrase || is_default;
+    let mut given = Vec::new();
+    if with_passphrase {
+        given.push(new_passphrase(secrets)?);
+    }
+    if let Some(path) = &arguments.key_file {
+        given.push(new_key_file(path)?);
+    }
+    if given.is_empty() {
+        let message = "a vault with nothing but the keyring could not be opened anywhere else";
+        return Err(
+            Failure::new(Exit::Usage, message).next("lango secrets init --passphrase --keyring")
+        );
+    }
+    let open = secrets.access.vault.create(given).await?;
+    screen::say("made the vault");
+    if arguments.keyring {
+        add_keyring(secrets, &open).await?;
+    }
+    explain(secrets, arguments.key_file.as_deref(), with_passphrase)?;
+    Ok(())
+}
+
+/// Makes the vault for a command that needs one: by what the environment or the configuration has, else by asking.
+pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> {
+    let access = &secrets.access;
+    let secret = match (access.environment_passphrase(), &access.key_file) {
+        (Some(passphrase), _) => passphrase,
+        (None, Some(path)) => match path.try_exists() {
+            Ok(true) => UnlockSecret::KeyFile(key_file::read(path)?),
+            _ => new_key_file(path)?,
+        },
+        (None, None) => new_passphrase(secrets)?,
+    };
+    let kind = secret.kind();
+    match access.vault.create(vec![secret]).await {
+        // Another process was faster.
+        Err(VaultError::Exists) => access.open(Asking::Allowed).await,
+        made => {
+            let open = made?;
+            screen::say(&format!("made the vault; its {kind} unlocks it"));
+            Ok(open)
+        }
+    }
+}
+
+/// Lists, adds or removes methods.
+pub async fn methods(secrets: &Secrets, command: Option<MethodsCommand>) -> Result<(), Failure> {
+    match command.unwrap_or(MethodsCommand::List { json: false }) {
+        MethodsCommand::List { json } => list(secrets, json).await,
+        MethodsCommand::Add(arguments) => add(secrets, &arguments).await,
+        MethodsCommand::Remove { id } => {
+            let open = secrets.access.open(Asking::Allowed).await?;
+            open.remove_method(id).await?;
+            screen::print(&format!(
+                "removed unlock method {id}; if it may be known to others, run `lango secrets rotate --master` too"
+            ))?;
+            Ok(())
+        }
+    }
+}
+
+async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
+    let sealed = secrets.access.sealed().await?;
+    let now = SystemClock.now();
+    if as_json {
+        let rows = sealed.methods().iter().map(|method| {
+            let kind = method.kind().to_string();
+            json!({ "id": method.id, "method": kind, "created": method.created.0 })
+        });
+        let rows: Vec<_> = rows.collect();
+        return Ok(screen::print(&screen::json(&rows, Layout::Indented)?)?);
+    }
+    for method in sealed.methods() {
+        let kind = method.kind().to_string();
+        let age = age(method.created, now);
+        screen::print(&format!("{:>3}  {kind:<10}  added {age}", method.id))?;
+    }
+    Ok(())
+}
+
+async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
+    if !arguments.passphrase && arguments.key_file.is_none() && !arguments.keyring {
+        let message = "say which unlock method to add";
+        return Err(Failure::new(Exit::Usage, message)
+            .next("lango secrets methods add --passphrase, --key-file PATH or --keyring"));
+    }
+    let open = secrets.access.open(Asking::Allowed).await?;
+    if arguments.passphrase {
+        let id = open.add_method(new_passphrase(secrets)?).await?;
+        screen::print(&format!("added unlock method {id} (passphrase)"))?;
+    }
+    if let Some(path) = &arguments.key_file {
+        let id = open.add_method(new_key_file(path)?).await?;
+        screen::print(&format!("added unlock method {id} (key file)"))?;
+    }
+    if arguments.keyring {
+        add_keyring(secrets, &open).await?;
+    }
+    explain(secrets, arguments.key_file.as_deref(), false)
+}
+
+/// Stores a new key in the keyring first, so that no method is added that nothing unlocks.
+async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
+    let failed = |problem: String| {
+        Failure::new(Exit::Config, problem)
+            .next("use a passphrase or a key file on machines without a desktop session")
+    };
+    let sealed = secrets.access.sealed().await?;
+    let key = Key::random()?;
+    let keyring = &secrets.access.keyring;
+    keyring.store(sealed.id(), &key).map_err(failed)?;
+    let id = open.add_method(UnlockSecret::Keyring(key)).await?;
+    screen::print(&format!("added unlock method {id} (keyring)"))?;
+    Ok(())
+}
+
+fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
+    if let Some(passphrase) = secrets.access.environment_passphrase() {
+        return Ok(passphrase);
+    }
+    if !vault::can_ask() {
+        let message = "there is no terminal to ask for a new passphrase";
+        return Err(Failure::new(Exit::Config, message).next(format!(
+            "set {VAULT_PASSPHRASE}, or `lango secrets init --key-file PATH`"
+        )));
+    }
+    let typed = vault::read_confirmed(
+        &format!(
+            "new passphrase of the vault ({LEAST_PASSPHRASE_CHARACTERS} characters or more): "
+        ),
+        "the same again: ",
+    )?;
+    Ok(UnlockSecret::Passphrase(typed))
+}
+
+fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
+    Ok(UnlockSecret::KeyFile(key_file::create(path)?))
+}
+
+/// Says what to do so that the methods can be used, and not lost.
+fn explain(secrets: &Secrets, path: Option<&Path>, has_passphrase: bool) -> Result<(), Failure> {
+    if let Some(path) = path {
+        let path = std::path::absolute(path).unwrap_or(path.to_owned());
+        let configured = secrets.access.key_file.as_ref();
+        if configured != Some(&path) {
+            let file = secrets.loaded.paths.user_file.display();
+            screen::say(&format!(
+                "so that it is used: vault.keyFile = {} in {file}",
+                toml::Value::from(path.display().to_string())
+            ));
+        }
+        screen::say(
+            "keep the key file out of backups of the database, and out of folders that agents work in",
+        );
+    }
+    if has_passphrase {
+        screen::say("a passphrase that is lost cannot be recovered");
+    }
+    Ok(())
+}

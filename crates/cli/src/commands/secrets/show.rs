@@ -1,0 +1,115 @@
+//! What the vault contains, and what was done with it. Names and times, never values.
+
+use super::Secrets;
+use crate::exit::Failure;
+use crate::markdown::sanitize;
+use crate::screen::{self, Layout, age};
+use crate::vault::{Asking, Opening};
+use lango_core::{Clock, RecordSelection, Timestamp};
+use lango_engine::SystemClock;
+use lango_vault::{Entry, VaultError, date};
+use serde_json::json;
+
+/// Lists the secrets. A vault that can be unlocked without asking is checked as a whole; one that cannot is listed as it is
+/// stored, and that is said.
+pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
+    let Some(sealed) = secrets.access.read(RecordSelection::All).await? else {
+        if as_json {
+            return Ok(screen::print("[]")?);
+        }
+        return Ok(screen::print(
+            "there is no vault yet; `lango secrets set NAME` makes it",
+        )?);
+    };
+    let now = SystemClock.now();
+    let opening = secrets.access.try_open(Asking::Never).await?;
+    let (entries, problems, is_checked) = match opening {
+        Opening::Open(open) => (open.entries().await?, open.check().await?, true),
+        Opening::Locked(_) => {
+            let entries = sealed.entries().cloned().collect();
+            (entries, sealed.record_problems(), false)
+        }
+    };
+    if as_json {
+        let rows = entries.iter().map(|entry| row(entry, now, is_checked));
+        let rows: Vec<_> = rows.collect();
+        screen::print(&screen::json(&rows, Layout::Indented)?)?;
+    } else {
+        for entry in &entries {
+            screen::print(&line(entry, now))?;
+        }
+        if entries.is_empty() {
+            screen::print("the vault is empty")?;
+        }
+        if !is_checked {
+            screen::say(
+                "the vault is locked, so this list was not checked; `lango secrets unlock`",
+            );
+        }
+    }
+    refuse_changes(problems)
+}
+
+/// The first problem as an error, after all others.
+fn refuse_changes(mut problems: Vec<VaultError>) -> Result<(), Failure> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let first = problems.remove(0);
+    for other in problems {
+        screen::say(&other.to_string());
+    }
+    Err(first.into())
+}
+
+fn line(entry: &Entry, now: Timestamp) -> String {
+    let expires = match entry.expires {
+        None => String::new(),
+        Some(at) if entry.is_expired(now) => format!("  EXPIRED on {}", date(at)),
+        Some(at) => format!("  expires on {}", date(at)),
+    };
+    let (name, kind, version) = (entry.name.as_str(), entry.kind.to_string(), entry.version);
+    let age = age(entry.updated, now);
+    format!("{name:<32}  {kind:<8}  version {version:<4}  {age:>10}{expires}")
+}
+
+fn row(entry: &Entry, now: Timestamp, is_checked: bool) -> serde_json::Value {
+    json!({
+        "name": entry.name.as_str(),
+        "kind": entry.kind.to_string(),
+        "version": entry.version,
+        "created": entry.created.0,
+        "updated": entry.updated.0,
+        "expires": entry.expires.map(|time| time.0),
+        "expired": entry.is_expired(now),
+        "checked": is_checked,
+    })
+}
+
+/// Shows the audit log.
+pub async fn log(secrets: &Secrets, limit: usize, as_json: bool) -> Result<(), Failure> {
+    let events = secrets.access.events(limit).await?;
+    if as_json {
+        let rows = events.iter().map(|event| {
+            json!({
+                "time": event.time.0,
+                "action": event.action,
+                "subject": event.subject,
+                "actor": event.actor,
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        return Ok(screen::print(&screen::json(&rows, Layout::Indented)?)?);
+    }
+    if events.is_empty() {
+        return Ok(screen::print("nothing was done with a vault yet")?);
+    }
+    let now = SystemClock.now();
+    for event in &events {
+        let subject = event.subject.as_deref().unwrap_or_default();
+        let (age, action, actor) = (age(event.time, now), &event.action, &event.actor);
+        let line = format!("{age:>10}  {action:<22}  {subject:<24}  {actor}");
+        screen::print(&sanitize(&line))?;
+    }
+    Ok(())
+}

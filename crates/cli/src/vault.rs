@@ -1,0 +1,235 @@
+//! The vault on this machine: every way to unlock it that the configuration, the environment, the desktop and the terminal
+//! offer, and the cache that lets one unlock last for a while.
+
+mod cache;
+mod grants;
+mod keyring;
+mod prompt;
+mod references;
+
+pub use grants::encrypt as encrypt_grants;
+pub use keyring::OsKeyring;
+pub use prompt::{can_ask, read_confirmed, read_hidden, read_piped};
+pub use references::{SERVER_TOKEN, key_settings, secret_of};
+
+use crate::config::{Loaded, StoreLocation, Surroundings};
+use crate::exit::{Exit, Failure};
+use crate::screen;
+use crate::sessions::Kept;
+use lango_core::{RecordSelection, VaultEvent, VaultStore};
+use lango_engine::SystemClock;
+use lango_vault::{
+    MethodKind, OpenVault, SealedVault, SecretValue, UnlockSecret, Vault, VaultError, VaultParts,
+    key_file,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How often somebody at a terminal may type the passphrase.
+const TRIES: usize = 3;
+
+/// Whether the person may be asked for the passphrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// At a terminal, if there is one.
+    Allowed,
+    /// Never: what cannot be unlocked without the person stays locked.
+    Never,
+}
+
+/// What came of opening a vault.
+pub enum Opening {
+    /// It is open.
+    Open(OpenVault),
+    /// Nothing that is at hand unlocks it; why what was tried did not.
+    Locked(Vec<String>),
+}
+
+/// The vault of the configuration's user, and what unlocks it here.
+pub struct VaultAccess {
+    /// The vault.
+    pub vault: Vault,
+    /// Where the database is.
+    place: StoreLocation,
+    /// The passphrase of the environment.
+    passphrase: Option<Arc<SecretValue>>,
+    /// `vault.keyFile`.
+    pub key_file: Option<PathBuf>,
+    /// The keyring of the desktop.
+    pub keyring: OsKeyring,
+}
+
+impl VaultAccess {
+    /// The vault in this database. Nothing is read yet.
+    pub fn new(loaded: &Loaded, surroundings: &Surroundings, kept: &Kept) -> Self {
+        Self {
+            vault: vault_of(loaded, kept),
+            place: loaded.settings.session.store.clone(),
+            passphrase: surroundings.vault_passphrase.clone(),
+            key_file: loaded.settings.vault.key_file.clone(),
+            keyring: OsKeyring::new(&surroundings.env),
+        }
+    }
+
+    /// The vault as it is stored, locked; none if there is none. Looking makes no database.
+    pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, Failure> {
+        if is_missing(&self.place) {
+            return Ok(None);
+        }
+        Ok(self.vault.read(records).await?)
+    }
+
+    /// The vault as it is stored, locked.
+    pub async fn sealed(&self) -> Result<SealedVault, Failure> {
+        let sealed = self.read(RecordSelection::None).await?;
+        Ok(sealed.ok_or(VaultError::Absent)?)
+    }
+
+    /// The newest entries of the audit log.
+    pub async fn events(&self, limit: usize) -> Result<Vec<VaultEvent>, Failure> {
+        if is_missing(&self.place) {
+            return Ok(Vec::new());
+        }
+        Ok(self.vault.events(limit).await?)
+    }
+
+    /// Opens the vault: as it was unlocked before, by the environment, by the key file, by the desktop's keyring, or by asking.
+    pub async fn open(&self, asking: Asking) -> Result<OpenVault, Failure> {
+        match self.try_open(asking).await? {
+            Opening::Open(open) => Ok(open),
+            Opening::Locked(problems) => Err(locked(&problems)),
+        }
+    }
+
+    /// The same; a vault that cannot be unlocked here is no error. A way that does not work here never stands in the way of the
+    /// next one, except a wrong passphrase in the environment, which is an error at once.
+    pub async fn try_open(&self, asking: Asking) -> Result<Opening, Failure> {
+        let sealed = self.sealed().await?;
+        if let Some(open) = self.open_cached(&sealed).await? {
+            return Ok(Opening::Open(open));
+        }
+        let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
+        if let Some(secret) = self.environment_passphrase()
+            && has(MethodKind::Passphrase)
+        {
+            return Ok(Opening::Open(self.vault.unlock(secret).await?));
+        }
+        let mut problems = Vec::new();
+        for secret in self.stored_secrets(&sealed, &mut problems) {
+            match self.vault.unlock(secret).await {
+                Err(error @ (VaultError::WrongSecret { .. } | VaultError::NoMethod { .. })) => {
+                    problems.push(error.to_string());
+                }
+                unlocked => return Ok(Opening::Open(unlocked?)),
+            }
+        }
+        let can_ask = asking == Asking::Allowed && can_ask();
+        if can_ask && has(MethodKind::Passphrase) {
+            problems.iter().for_each(|problem| screen::say(problem));
+            let open = self.ask().await?;
+            // Without a cache each command asks; that is no error.
+            cache::store(sealed.id(), open.master());
+            return Ok(Opening::Open(open));
+        }
+        Ok(Opening::Locked(problems))
+    }
+
+    /// Stores that the vault was unlocked. Returns whether this system can.
+    pub fn remember(&self, sealed: &SealedVault, open: &OpenVault) -> bool {
+        cache::store(sealed.id(), open.master())
+    }
+
+    /// Forgets that the vault was unlocked. Returns whether it was.
+    pub fn forget(&self, sealed: &SealedVault) -> bool {
+        cache::remove(sealed.id())
+    }
+
+    /// The passphrase of the environment, if there is one.
+    pub fn environment_passphrase(&self) -> Option<UnlockSecret> {
+        let passphrase = self.passphrase.as_ref()?;
+        let copy = SecretValue::new(passphrase.expose());
+        Some(UnlockSecret::Passphrase(copy))
+    }
+
+    /// The keys that this machine has stored for methods of the vault.
+    pub fn stored_secrets(
+        &self,
+        sealed: &SealedVault,
+        problems: &mut Vec<String>,
+    ) -> Vec<UnlockSecret> {
+        let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
+        let mut secrets = Vec::new();
+        if let Some(path) = &self.key_file {
+            match key_file::read(path) {
+                Ok(key) => secrets.push(UnlockSecret::KeyFile(key)),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        if has(MethodKind::Keyring) {
+            match self.keyring.lookup(sealed.id()) {
+                Ok(key) => secrets.push(UnlockSecret::Keyring(key)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        secrets
+    }
+
+    async fn open_cached(&self, sealed: &SealedVault) -> Result<Option<OpenVault>, Failure> {
+        let Some(master) = cache::load(sealed.id()) else {
+            return Ok(None);
+        };
+        match self.vault.open(master).await {
+            Err(VaultError::KeyOutdated) => {
+                cache::remove(sealed.id());
+                Ok(None)
+            }
+            open => Ok(Some(open?)),
+        }
+    }
+
+    async fn ask(&self) -> Result<OpenVault, Failure> {
+        let mut tries = 1;
+        loop {
+            let typed = read_hidden("passphrase of the vault: ")?;
+            match self.vault.unlock(UnlockSecret::Passphrase(typed)).await {
+                Err(error @ VaultError::WrongSecret { .. }) if tries < TRIES => {
+                    tries += 1;
+                    screen::say(&format!("{error}; try again"));
+                }
+                unlocked => return Ok(unlocked?),
+            }
+        }
+    }
+}
+
+/// The vault of the configuration's user, in this database.
+fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
+    let uid = rustix::process::getuid().as_raw();
+    Vault::new(VaultParts {
+        store: Arc::clone(&kept.database) as Arc<dyn VaultStore>,
+        clock: Arc::new(SystemClock),
+        owner: loaded.settings.session.user.clone(),
+        actor: format!("command line of uid {uid}").into(),
+    })
+}
+
+/// Whether there is no database yet. An empty file is what a first use leaves that found no room.
+fn is_missing(place: &StoreLocation) -> bool {
+    let StoreLocation::Sqlite(path) = place else {
+        return false;
+    };
+    match path.metadata() {
+        Ok(found) => found.is_file() && found.len() == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+fn locked(problems: &[String]) -> Failure {
+    let mut text = "the vault is locked".to_owned();
+    for problem in problems {
+        text.push_str(&format!("\n  {problem}"));
+    }
+    Failure::new(Exit::Config, text).next(
+        "`lango secrets unlock` at a terminal, or set LANGO_VAULT_PASSPHRASE or vault.keyFile for scripts and servers",
+    )
+}

@@ -1,0 +1,119 @@
+//! The cache of an unlocked vault: the master key in the kernel's session keyring, for 15 minutes.
+//!
+//! It is the raw key: whatever it could be wrapped with would have to be as near. The kernel keeps it out of files, swap and
+//! core dumps, gives it to processes of this login session alone, and deletes it when its time is over. Commands of agents cannot
+//! reach it: the sandbox refuses the system calls of keyrings. Other systems have no such place, so there each command asks.
+
+use lango_vault::Key;
+
+/// How long an unlock lasts.
+pub const LASTS_SECONDS: usize = 15 * 60;
+
+/// Stores the master key of a vault. Returns whether this system could.
+pub fn store(vault: [u8; 16], master: &Key) -> bool {
+    system::store(&description(vault), master).is_some()
+}
+
+/// The master key of a vault, if it was unlocked.
+pub fn load(vault: [u8; 16]) -> Option<Key> {
+    system::load(&description(vault))
+}
+
+/// Deletes the master key of a vault. Returns whether there was one.
+pub fn remove(vault: [u8; 16]) -> bool {
+    system::remove(&description(vault)).is_some()
+}
+
+/// The name of the key. The id of a vault is random, so vaults never share one.
+fn description(vault: [u8; 16]) -> String {
+    let digits = vault.iter().map(|byte| format!("{byte:02x}"));
+    format!("lango-vault:{}", digits.collect::<String>())
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::LASTS_SECONDS;
+    use lango_vault::Key;
+    use linux_keyutils::{KeyPermissionsBuilder, KeyRing, KeyRingIdentifier, Permission};
+    use zeroize::Zeroizing;
+
+    /// The keyring of the login session; that of the user where the system makes none for each login. To create one would give
+    /// this process a keyring of its own, which is gone when it ends.
+    fn session() -> Option<KeyRing> {
+        KeyRing::from_special_id(KeyRingIdentifier::Session, false).ok()
+    }
+
+    pub fn store(description: &str, master: &Key) -> Option<()> {
+        // One that exists would be updated in place, which its permissions refuse.
+        remove(description);
+        let key = session()?.add_key(description, master.expose()).ok()?;
+        let own = Permission::VIEW | Permission::READ | Permission::SEARCH | Permission::SETATTR;
+        let permissions = KeyPermissionsBuilder::builder().posessor(own).build();
+        let is_bounded = key.set_timeout(LASTS_SECONDS).is_ok();
+        if is_bounded && key.set_perms(permissions).is_ok() {
+            return Some(());
+        }
+        // One that would never end is worse than none.
+        let _ = key.revoke();
+        None
+    }
+
+    pub fn load(description: &str) -> Option<Key> {
+        let key = session()?.search(description).ok()?;
+        let mut bytes = Zeroizing::new([0; Key::BYTES]);
+        let length = key.read(&mut *bytes).ok()?;
+        (length == Key::BYTES).then(|| Key::new(*bytes))
+    }
+
+    pub fn remove(description: &str) -> Option<()> {
+        let keyring = session()?;
+        let key = keyring.search(description).ok()?;
+        key.invalidate()
+            .or_else(|_| key.revoke())
+            .or_else(|_| keyring.unlink_key(key))
+            .ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use lango_vault::Key;
+
+    pub fn store(_: &str, _: &Key) -> Option<()> {
+        None
+    }
+
+    pub fn load(_: &str) -> Option<Key> {
+        None
+    }
+
+    pub fn remove(_: &str) -> Option<()> {
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_comes_back_until_it_is_removed_and_has_an_end() {
+        let vault = [0xa7; 16];
+        remove(vault);
+        assert!(load(vault).is_none());
+        assert!(store(vault, &Key::new([7; 32])));
+        assert_eq!(load(vault).unwrap().expose(), &[7; 32]);
+        let listed = std::fs::read_to_string("/proc/keys").unwrap();
+        let line = listed.lines().find(|line| line.contains(&"a7".repeat(16)));
+        let fields: Vec<&str> = line.unwrap().split_whitespace().collect();
+        // The time that is left, and who may do what: the possessor, and nobody else.
+        assert!(["14m", "15m"].contains(&fields[3]), "{fields:?}");
+        assert_eq!(fields[4], "2b000000", "{fields:?}");
+        // A second unlock starts the time anew.
+        assert!(store(vault, &Key::new([8; 32])));
+        assert_eq!(load(vault).unwrap().expose(), &[8; 32]);
+        assert!(remove(vault));
+        assert!(load(vault).is_none());
+        assert!(!remove(vault));
+    }
+}

@@ -1,0 +1,96 @@
+//! The file with logins of MCP servers, encrypted by a key that is a secret of the vault. lango renews these logins itself, so
+//! they stay in a file of their own; `lango secrets import-env` encrypts it.
+
+use super::{Asking, Opening, VaultAccess};
+use crate::config::Paths;
+use crate::exit::{Exit, Failure};
+use crate::screen;
+use lango_mcp::{FileSeal, is_sealed, seal_grants};
+use lango_vault::{NewSecret, OpenVault, Sealer, SecretKind, SecretName, VaultError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Under which name the key is stored.
+const KEY: &str = "lango-mcp-logins-key";
+
+/// What the key is for.
+const PURPOSE: &str = "logins of MCP servers";
+
+/// Encrypts by a key of the vault.
+#[derive(Debug)]
+struct VaultSeal(Sealer);
+
+impl FileSeal for VaultSeal {
+    fn seal(&self, plain: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.seal(plain).map_err(io::Error::other)
+    }
+
+    fn open(&self, sealed: &[u8]) -> io::Result<Vec<u8>> {
+        let opened = self.0.open(sealed);
+        let opened = opened.ok_or_else(|| io::Error::other("it was changed outside lango"))?;
+        Ok(opened.expose().to_vec())
+    }
+}
+
+impl VaultAccess {
+    /// What opens the file with logins, if it is encrypted. A locked vault is no error where nobody may be asked: then nobody
+    /// counts as logged in.
+    pub async fn grants_seal(
+        &self,
+        paths: &Paths,
+        asking: Asking,
+    ) -> Result<Option<Arc<dyn FileSeal>>, Failure> {
+        if !is_sealed(&paths.mcp_grants()) {
+            return Ok(None);
+        }
+        let open = match asking {
+            Asking::Allowed => self.open(asking).await?,
+            Asking::Never => match self.try_open(asking).await? {
+                Opening::Open(open) => open,
+                Opening::Locked(_) => return Ok(None),
+            },
+        };
+        match open.use_value(&SecretName::new(KEY)?).await {
+            Ok(key) => Ok(Some(Arc::new(VaultSeal(sealer(&key)?)))),
+            Err(VaultError::NotFound { .. }) => {
+                let file = paths.mcp_grants();
+                screen::say(&format!(
+                    "warning: {} was encrypted by the secret {KEY}, which is gone; delete the file, and log in to the servers anew",
+                    file.display()
+                ));
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Encrypts the file with logins. Its key is stored, and read back, before the file is touched.
+pub async fn encrypt(open: &OpenVault, file: &Path) -> Result<(), Failure> {
+    let name = SecretName::new(KEY)?;
+    let key = match open.value(&name).await {
+        Err(VaultError::NotFound { .. }) => {
+            let secret = NewSecret {
+                kind: Some(SecretKind::Token),
+                ..NewSecret::new(Sealer::new_key()?)
+            };
+            open.set(&name, secret).await?;
+            open.value(&name).await?
+        }
+        key => key?,
+    };
+    let seal = Arc::new(VaultSeal(sealer(&key)?));
+    seal_grants(file.to_owned(), seal).map_err(|error| {
+        let message = format!("`{}` cannot be encrypted: {error}", file.display());
+        Failure::new(Exit::Failed, message).next("run the command again")
+    })
+}
+
+fn sealer(key: &lango_vault::SecretValue) -> Result<Sealer, Failure> {
+    Sealer::new(key, PURPOSE).ok_or_else(|| {
+        let message = format!("the secret `{KEY}` is not the key that lango stored");
+        Failure::new(Exit::Config, message)
+            .next("remove the file with logins, and log in to every server anew")
+    })
+}

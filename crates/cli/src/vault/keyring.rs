@@ -1,0 +1,178 @@
+//! The keyring of the operating system, by the program that comes with it: `secret-tool` for the Secret Service of Linux desktops,
+//! `security` for the Keychain of macOS. The key is on standard input or output, never on a command line.
+//!
+//! The library for it talks D-Bus and would bring more crates than the rest of the vault; the programs are there wherever a
+//! keyring is. A keyring that is missing or does not answer is a reason to try the next method, never an error by itself.
+
+use lango_vault::{Key, key_file};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
+
+/// How long a keyring may take: it may ask the person to unlock it first.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How often it is checked whether the program has ended.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
+
+/// The most that is read of an answer.
+const LONGEST_ANSWER: u64 = 4096;
+
+/// What the programs are given of the environment: what they need to find the desktop session.
+const VARIABLES: [&str; 7] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+];
+
+/// Under which name keys are stored.
+const SERVICE: &str = "lango-vault";
+
+/// The keyring of this desktop session.
+pub struct OsKeyring {
+    env: BTreeMap<OsString, OsString>,
+}
+
+/// A command line, and what the program reads.
+struct Request {
+    program: &'static str,
+    arguments: Vec<String>,
+    input: Zeroizing<String>,
+}
+
+impl OsKeyring {
+    /// The keyring that these variables lead to.
+    pub fn new(env: &BTreeMap<OsString, OsString>) -> Self {
+        let passed = VARIABLES.iter().filter_map(|name| {
+            let name = OsStr::new(name);
+            Some((name.to_owned(), env.get(name)?.clone()))
+        });
+        Self {
+            env: passed.collect(),
+        }
+    }
+
+    /// The key that is stored for a vault.
+    pub fn lookup(&self, vault: [u8; 16]) -> Result<Key, String> {
+        let answer = self.run(lookup(&account(vault)))?;
+        key_file::from_hex(answer.trim())
+            .ok_or_else(|| "the keyring has no key for this vault".to_owned())
+    }
+
+    /// Stores a key for a vault in place of an older one, and reads it back.
+    pub fn store(&self, vault: [u8; 16], key: &Key) -> Result<(), String> {
+        self.run(store(&account(vault), &key_file::to_hex(key)))?;
+        if self.lookup(vault)?.expose() == key.expose() {
+            Ok(())
+        } else {
+            Err("the keyring did not store the key".to_owned())
+        }
+    }
+
+    fn run(&self, request: Request) -> Result<Zeroizing<String>, String> {
+        let program = request.program;
+        let mut child = Command::new(program)
+            .args(&request.arguments)
+            .env_clear()
+            .envs(&self.env)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("the keyring cannot be used: `{program}`: {error}"))?;
+        if let Some(mut input) = child.stdin.take() {
+            // A program that does not read it fails by itself.
+            let _ = input.write_all(request.input.as_bytes());
+        }
+        let output = child.stdout.take();
+        let answer = std::thread::spawn(move || {
+            let mut answer = Zeroizing::new(String::with_capacity(LONGEST_ANSWER as usize));
+            let output = output.map(|output| output.take(LONGEST_ANSWER));
+            let read = output.map(|mut output| output.read_to_string(&mut answer));
+            read.is_none_or(|read| read.is_ok()).then_some(answer)
+        });
+        wait(&mut child)
+            .map_err(|problem| format!("the keyring cannot be used: `{program}` {problem}"))?;
+        let answer = answer.join().ok().flatten();
+        answer.ok_or_else(|| {
+            format!("the keyring cannot be used: `{program}` did not answer in text")
+        })
+    }
+}
+
+fn wait(child: &mut Child) -> Result<(), String> {
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("found nothing or failed ({status})")),
+            Ok(None) if started.elapsed() < LONGEST => std::thread::sleep(CHECK_EVERY),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("did not answer within {} s", LONGEST.as_secs()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+fn account(vault: [u8; 16]) -> String {
+    vault.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(not(target_os = "macos"))]
+fn lookup(account: &str) -> Request {
+    Request {
+        program: "secret-tool",
+        arguments: words(&["lookup", "service", SERVICE, "vault", account]),
+        input: Zeroizing::default(),
+    }
+}
+
+#[cfg(not(target_os = "macos"))]
+fn store(account: &str, key: &str) -> Request {
+    Request {
+        program: "secret-tool",
+        arguments: words(&[
+            "store",
+            "--label=lango vault",
+            "service",
+            SERVICE,
+            "vault",
+            account,
+        ]),
+        input: Zeroizing::new(key.to_owned()),
+    }
+}
+
+#[cfg(target_os = "macos")]
+fn lookup(account: &str) -> Request {
+    Request {
+        program: "/usr/bin/security",
+        arguments: words(&["find-generic-password", "-s", SERVICE, "-a", account, "-w"]),
+        input: Zeroizing::default(),
+    }
+}
+
+#[cfg(target_os = "macos")]
+fn store(account: &str, key: &str) -> Request {
+    // It reads commands from standard input with `-i`; as an argument the key could be seen by others.
+    let line = format!("add-generic-password -U -s {SERVICE} -a {account} -w {key}\n");
+    Request {
+        program: "/usr/bin/security",
+        arguments: words(&["-i"]),
+        input: Zeroizing::new(line),
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

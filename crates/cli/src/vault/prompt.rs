@@ -1,0 +1,173 @@
+//! Reading values that must not be shown: from the terminal without an echo, or from standard input.
+
+use crate::exit::{Exit, Failure};
+use lango_vault::{MOST_SECRET_BYTES, SecretValue};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use zeroize::Zeroizing;
+
+const CTRL_C: u8 = 0x03;
+const CTRL_D: u8 = 0x04;
+const CTRL_U: u8 = 0x15;
+const BACKSPACES: [u8; 2] = [0x08, 0x7f];
+const ESCAPE: u8 = 0x1b;
+
+/// Whether somebody at a terminal can be asked.
+pub fn can_ask() -> bool {
+    std::io::stderr().is_terminal() && terminal().is_ok()
+}
+
+fn terminal() -> std::io::Result<File> {
+    File::options().read(true).write(true).open("/dev/tty")
+}
+
+/// Asks at the terminal, whatever standard input is, and shows nothing of what is typed.
+pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            Exit::Failed,
+            format!("the terminal cannot be read: {error}"),
+        )
+        .next("pipe the value to standard input")
+    };
+    let mut terminal = terminal().map_err(failed)?;
+    let silent = Silent::begin(terminal.try_clone().map_err(failed)?).map_err(failed)?;
+    let line = terminal
+        .write_all(question.as_bytes())
+        .and_then(|()| read_line(&mut terminal));
+    let ended = terminal.write_all(b"\r\n");
+    drop(silent);
+    ended.map_err(failed)?;
+    match line.map_err(failed)? {
+        Line::Typed(value) => Ok(value),
+        Line::Interrupted => Err(Failure::new(Exit::Interrupted, "nothing was changed")),
+        Line::TooLong => Err(too_long()),
+    }
+}
+
+/// Asks twice, and refuses two different answers.
+pub fn read_confirmed(question: &str, again: &str) -> Result<SecretValue, Failure> {
+    let first = read_hidden(question)?;
+    let second = read_hidden(again)?;
+    if first.expose() == second.expose() {
+        Ok(first)
+    } else {
+        let message = "the two were not the same; nothing was changed";
+        Err(Failure::new(Exit::Usage, message).next("run the command again"))
+    }
+}
+
+/// Reads standard input to its end, and takes one newline off the end.
+pub fn read_piped() -> Result<SecretValue, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            Exit::Failed,
+            format!("standard input cannot be read: {error}"),
+        )
+    };
+    // Without the buffer of the standard library, in which the value would stay behind.
+    let input = std::io::stdin().as_fd().try_clone_to_owned();
+    let input = File::from(input.map_err(failed)?);
+    let limit = MOST_SECRET_BYTES + 2;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 64));
+    let most = u64::try_from(limit).unwrap_or(u64::MAX);
+    input.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    let end = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let end = end.strip_suffix(b"\r").unwrap_or(end).len();
+    if end > MOST_SECRET_BYTES {
+        return Err(too_long());
+    }
+    Ok(SecretValue::new(&bytes[..end]))
+}
+
+fn too_long() -> Failure {
+    let message = format!("the value is longer than {MOST_SECRET_BYTES} bytes");
+    Failure::new(Exit::Usage, message).next("store a shorter one, or split it")
+}
+
+/// A terminal that shows nothing. It is as it was when this is dropped.
+struct Silent {
+    terminal: File,
+    before: Termios,
+}
+
+impl Silent {
+    fn begin(terminal: File) -> std::io::Result<Self> {
+        let before = tcgetattr(&terminal)?;
+        let mut silent = before.clone();
+        // Keys are handled here: the terminal's own way to interrupt would end the process before the echo is back.
+        silent.local_modes -=
+            LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::ISIG;
+        silent.special_codes[SpecialCodeIndex::VMIN] = 1;
+        silent.special_codes[SpecialCodeIndex::VTIME] = 0;
+        // What was typed ahead was shown; it is not part of the value.
+        tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
+    }
+}
+
+/// What was typed.
+enum Line {
+    Typed(SecretValue),
+    Interrupted,
+    TooLong,
+}
+
+fn read_line(keys: &mut impl Read) -> std::io::Result<Line> {
+    let mut typed = Zeroizing::new(Vec::with_capacity(MOST_SECRET_BYTES + 1));
+    let mut key = [0];
+    loop {
+        if keys.read(&mut key)? == 0 {
+            return Ok(Line::Interrupted);
+        }
+        match key[0] {
+            b'\r' | b'\n' => return Ok(Line::Typed(SecretValue::new(&typed[..]))),
+            CTRL_C | ESCAPE => return Ok(Line::Interrupted),
+            CTRL_D if typed.is_empty() => return Ok(Line::Interrupted),
+            CTRL_U => typed.clear(),
+            key if BACKSPACES.contains(&key) => remove_last_character(&mut typed),
+            _ if typed.len() >= MOST_SECRET_BYTES => return Ok(Line::TooLong),
+            key => typed.push(key),
+        }
+    }
+}
+
+fn remove_last_character(typed: &mut Vec<u8>) {
+    // The bytes that continue a character of UTF-8.
+    while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(keys: &[u8]) -> Option<Vec<u8>> {
+        match read_line(&mut &*keys).unwrap() {
+            Line::Typed(value) => Some(value.expose().to_vec()),
+            Line::Interrupted | Line::TooLong => None,
+        }
+    }
+
+    #[test]
+    fn keys_correct_a_line_and_interrupt_it() {
+        assert_eq!(typed(b"abc\r").unwrap(), b"abc");
+        assert_eq!(typed("aä\x7f\x7fb\n".as_bytes()).unwrap(), b"b");
+        assert_eq!(typed(b"\x7fab\x15cd\r").unwrap(), b"cd");
+        assert_eq!(typed(b"ab\x03"), None);
+        assert_eq!(typed(b"\x04"), None);
+        assert_eq!(typed(b"ab"), None);
+        assert_eq!(typed(&[b'x'; MOST_SECRET_BYTES + 1]), None);
+        let longest = [&[b'x'; MOST_SECRET_BYTES][..], b"\r"].concat();
+        assert_eq!(typed(&longest).unwrap().len(), MOST_SECRET_BYTES);
+    }
+}

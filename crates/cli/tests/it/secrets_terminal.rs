@@ -1,0 +1,93 @@
+//! Values that are typed: nothing of them appears, and the terminal is as it was afterwards.
+
+use crate::lango::Lango;
+use crate::secrets::{PASSPHRASE, listed};
+use crate::terminal::Terminal;
+
+const CANARY: &str = "canary-typed";
+
+fn start(lango: &Lango, words: &[&str]) -> Terminal {
+    Terminal::start(lango, 100, words, &[])
+}
+
+#[test]
+fn a_typed_value_and_passphrase_do_not_appear() {
+    let lango = Lango::new();
+    let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
+    let mut seen = terminal.wait_for("8 characters or more): ");
+    for (typed, next) in [
+        (PASSPHRASE, "the same again: "),
+        (PASSPHRASE, "value of KEY (not shown): "),
+        (CANARY, "value of KEY again: "),
+    ] {
+        terminal.press(&format!("{typed}\r"));
+        seen += &terminal.wait_for(next);
+    }
+    terminal.press(&format!("{CANARY}\r"));
+    let (code, last) = terminal.end();
+    seen += &last;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(last.contains("stored KEY"), "{seen}");
+    assert!(!seen.contains(CANARY) && !seen.contains("horse"), "{seen}");
+    assert_eq!(listed(&lango), [("KEY".to_owned(), 1)]);
+}
+
+#[test]
+fn an_unlock_at_the_terminal_asks_again_after_a_wrong_passphrase() {
+    let lango = Lango::new();
+    crate::secrets::set(&lango, "KEY", "value").ok();
+    let mut terminal = start(&lango, &["secrets", "unlock"]);
+    terminal.wait_for("passphrase of the vault: ");
+    terminal.press("something else\r");
+    terminal.wait_for("does not unlock the vault; try again");
+    terminal.wait_for("passphrase of the vault: ");
+    // Typed wrong, and corrected.
+    terminal.press(&format!("wrong\u{15}{PASSPHRASE}x\u{7f}\r"));
+    terminal.wait_for("unlocked for 15 minutes");
+    assert_eq!(terminal.end().0, Some(0));
+    let mut terminal = start(&lango, &["secrets", "unlock"]);
+    for _ in 0..3 {
+        terminal.wait_for("passphrase of the vault: ");
+        terminal.press("something else\r");
+    }
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(3), "{last}");
+}
+
+#[test]
+fn two_different_values_and_an_interrupt_store_nothing() {
+    let lango = Lango::new();
+    crate::secrets::set(&lango, "KEY", "value").ok();
+    let ask = |second: &str| {
+        let words = ["secrets", "rotate", "KEY"];
+        let env = [("LANGO_VAULT_PASSPHRASE", PASSPHRASE)];
+        let mut terminal = Terminal::start(&lango, 100, &words, &env);
+        terminal.wait_for("(not shown): ");
+        terminal.press("one value\r");
+        terminal.wait_for("again: ");
+        terminal.press(second);
+        terminal.end()
+    };
+    let (code, last) = ask("another value\r");
+    assert_eq!(code, Some(2), "{last}");
+    assert!(last.contains("not the same"), "{last}");
+    let (code, last) = ask("one\u{3}");
+    assert_eq!(code, Some(130), "{last}");
+    assert_eq!(listed(&lango), [("KEY".to_owned(), 1)]);
+}
+
+#[test]
+fn the_echo_is_back_after_an_interrupt() {
+    let lango = Lango::new();
+    let line = format!(
+        "{} secrets set KEY; echo code $?; stty -a",
+        crate::lango::BINARY
+    );
+    let mut terminal = Terminal::start_program(&lango, 100, &["sh", "-c", &line], &[]);
+    terminal.wait_for("or more): ");
+    terminal.press("abc\u{3}");
+    terminal.wait_for("code 130");
+    let (_, shown) = terminal.end();
+    let has = |word: &str| shown.split_whitespace().any(|shown| shown == word);
+    assert!(has("echo") && has("icanon") && has("isig"), "{shown}");
+}

@@ -1,0 +1,48 @@
+//! The audit log: who did what to which secret, and when. It never contains a value.
+
+use std::fmt;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditAction {
+    /// The vault was created.
+    VaultCreated,
+    /// The vault was deleted with all its secrets.
+    VaultDeleted,
+    /// A secret was stored for the first time.
+    Created,
+    /// A secret got a new value.
+    Replaced,
+    /// The value of a secret was used.
+    Used,
+    /// A secret was deleted.
+    Removed,
+    /// The vault was unlocked.
+    Unlocked,
+    /// Somebody tried to unlock the vault with a wrong passphrase or key.
+    UnlockFailed,
+    /// The master key was replaced.
+    MasterRotated,
+    /// An unlock method was added.
+    MethodAdded,
+    /// An unlock method was removed.
+    MethodRemoved,
+}
+
+impl fmt::Display for AuditAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::VaultCreated => "vault created",
+            Self::VaultDeleted => "vault deleted",
+            Self::Created => "created",
+            Self::Replaced => "replaced",
+            Self::Used => "used",
+            Self::Removed => "removed",
+            Self::Unlocked => "unlocked",
+            Self::UnlockFailed => "unlock failed",
+            Self::MasterRotated => "master key replaced",
+            Self::MethodAdded => "unlock method added",
+            Self::MethodRemoved => "unlock method removed",
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! The sealed form of one secret.
+//!
+//! An envelope is a format byte, the version, the record's own key sealed by a key derived from the master key, and the value
+//! sealed by the record's key. Both seals also authenticate the record's identity: whose it is, its name, version, kind, times
+//! and bindings. So an envelope opens only as the record it was made for. A new master key replaces the sealed key and leaves
+//! the sealed value as it is.
+
+use crate::cipher::{self, DIGEST_BYTES, NONCE_BYTES, SEALED_KEY_BYTES, TAG_BYTES};
+use crate::encoding::{Reader, Writer};
+use crate::error::VaultError;
+use crate::manifest::Entry;
+use crate::secret::{Key, SecretValue};
+use lango_core::UserId;
+
+/// The format that is written.
+const FORMAT: u8 = 1;
+
+/// How many bytes of an envelope are before the sealed key.
+const PREFIX_BYTES: usize = 1 + size_of::<u64>();
+
+/// Which vault a record is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VaultIdentity {
+    /// The random id of the vault.
+    pub id: [u8; 16],
+    /// Whose it is.
+    pub owner: UserId,
+}
+
+/// Everything that a reader trusts about a record, as both seals authenticate it.
+fn context(purpose: &str, vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
+    let mut context = Writer::labelled(purpose);
+    context.byte(FORMAT);
+    context.array(&vault.id);
+    context.text(vault.owner.as_str());
+    entry.write_identity(&mut context);
+    context.into_bytes()
+}
+
+fn key_context(vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
+    context("lango vault record key", vault, entry)
+}
+
+fn value_context(vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
+    context("lango vault record value", vault, entry)
+}
+
+/// Seals a value under a new random key.
+pub(crate) fn seal(
+    wrapping: &Key,
+    vault: &VaultIdentity,
+    entry: &Entry,
+    value: &SecretValue,
+) -> Result<Vec<u8>, VaultError> {
+    let key = cipher::random_key()?;
+    let sealed_key = cipher::seal(wrapping, &key_context(vault, entry), key.expose())?;
+    let sealed_value = cipher::seal(&key, &value_context(vault, entry), value.expose())?;
+    Ok(join(entry.version, &sealed_key, &sealed_value))
+}
+
+/// Opens an envelope as the record that `entry` describes.
+pub(crate) fn open(
+    wrapping: &Key,
+    vault: &VaultIdentity,
+    entry: &Entry,
+    envelope: &[u8],
+) -> Result<SecretValue, VaultError> {
+    let (key, sealed_value) = open_key(wrapping, vault, entry, envelope)?;
+    cipher::open(&key, &value_context(vault, entry), sealed_value).ok_or_else(|| changed(entry))
+}
+
+/// Seals the record's key by another key; the sealed value stays as it is.
+pub(crate) fn rewrap(
+    old: &Key,
+    new: &Key,
+    vault: &VaultIdentity,
+    entry: &Entry,
+    envelope: &[u8],
+) -> Result<Vec<u8>, VaultError> {
+    let (key, sealed_value) = open_key(old, vault, entry, envelope)?;
+    let sealed_key = cipher::seal(new, &key_context(vault, entry), key.expose())?;
+    Ok(join(entry.version, &sealed_key, sealed_value))
+}
+
+fn open_key<'a>(
+    wrapping: &Key,
+    vault: &VaultIdentity,
+    entry: &Entry,
+    envelope: &'a [u8],
+) -> Result<(Key, &'a [u8]), VaultError> {
+    check(entry, envelope)?;
+    let mut reader = Reader::new(envelope);
+    reader.take(PREFIX_BYTES)?;
+    let sealed_key = reader.take(SEALED_KEY_BYTES)?;
+    let sealed_value = &envelope[PREFIX_BYTES + SEALED_KEY_BYTES..];
+    let key = cipher::open_key(wrapping, &key_context(vault, entry), sealed_key)
+        .ok_or_else(|| changed(entry))?;
+    Ok((key, sealed_value))
+}
+
+/// Refuses an envelope that is not the one in the manifest. It needs no key, and is no proof without a manifest that was
+/// authenticated.
+pub(crate) fn check(entry: &Entry, envelope: &[u8]) -> Result<(), VaultError> {
+    let is_expected: [u8; DIGEST_BYTES] = cipher::digest(envelope);
+    let mut reader = Reader::new(envelope);
+    let format = reader.byte().map_err(|_| changed(entry))?;
+    let version = reader.long().map_err(|_| changed(entry))?;
+    let least = PREFIX_BYTES + SEALED_KEY_BYTES + NONCE_BYTES + TAG_BYTES;
+    if format == FORMAT && version < entry.version && envelope.len() >= least {
+        return Err(VaultError::RolledBack {
+            name: entry.name.to_string(),
+            found: version,
+            expected: entry.version,
+        });
+    }
+    let fits = format == FORMAT && version == entry.version && envelope.len() >= least;
+    if fits && is_expected == entry.digest {
+        Ok(())
+    } else {
+        Err(changed(entry))
+    }
+}
+
+fn changed(entry: &Entry) -> VaultError {
+    VaultError::RecordChanged {
+        name: entry.name.to_string(),
+    }
+}
+
+fn join(version: u64, sealed_key: &[u8], sealed_value: &[u8]) -> Vec<u8> {
+    let mut envelope = Writer::default();
+    envelope.byte(FORMAT);
+    envelope.long(version);
+    envelope.array(sealed_key);
+    envelope.array(sealed_value);
+    envelope.into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

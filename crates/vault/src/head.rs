@@ -1,0 +1,252 @@
+//! The head of a vault: its unlock methods and the manifest of its records, authenticated as a whole by a key that is derived
+//! from the master key.
+
+use crate::cipher::{self, DIGEST_BYTES};
+use crate::encoding::{Reader, Writer};
+use crate::envelope::{self, VaultIdentity};
+use crate::error::VaultError;
+use crate::manifest::{Entry, MOST_SECRETS};
+use crate::method::{MOST_METHODS, UnlockMethod, UnlockSecret};
+use crate::name::SecretName;
+use crate::secret::Key;
+use lango_core::{UserId, VaultRecord, VaultSnapshot};
+use std::collections::BTreeMap;
+
+const MAGIC: &[u8; 4] = b"LVLT";
+const FORMAT: u8 = 1;
+
+/// How long the mark of a master key is.
+const MARK_BYTES: usize = 16;
+
+/// The keys that are derived from a master key.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Seals the keys of records.
+    pub wrapping: Key,
+    /// Authenticates the head.
+    manifest: Key,
+    /// Tells master keys apart without giving anything away about them.
+    mark: [u8; MARK_BYTES],
+}
+
+impl Keys {
+    pub(crate) fn derive(master: &Key, vault: [u8; 16]) -> Result<Self, VaultError> {
+        let derive = |purpose| cipher::derive(master, &vault, purpose);
+        let mut mark = [0; MARK_BYTES];
+        mark.copy_from_slice(&derive("lango vault key mark")?.expose()[..MARK_BYTES]);
+        Ok(Self {
+            wrapping: derive("lango vault record keys")?,
+            manifest: derive("lango vault manifest")?,
+            mark,
+        })
+    }
+}
+
+/// What a head says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub vault: VaultIdentity,
+    /// Grows with every change.
+    pub revision: u64,
+    /// The number that the next method gets.
+    pub next_method: u16,
+    pub methods: Vec<UnlockMethod>,
+    pub entries: BTreeMap<SecretName, Entry>,
+}
+
+impl Head {
+    /// The stored form.
+    pub(crate) fn encode(&self, keys: &Keys) -> Vec<u8> {
+        let mut body = Writer::default();
+        body.array(MAGIC);
+        body.byte(FORMAT);
+        body.array(&self.vault.id);
+        body.array(&keys.mark);
+        body.long(self.revision);
+        body.short(self.next_method);
+        body.byte(u8::try_from(self.methods.len()).unwrap_or(u8::MAX));
+        self.methods
+            .iter()
+            .for_each(|method| method.write(&mut body));
+        body.short(u16::try_from(self.entries.len()).unwrap_or(u16::MAX));
+        self.entries
+            .values()
+            .for_each(|entry| entry.write(&mut body));
+        let mut body = body.into_bytes();
+        let code = cipher::authenticate(&keys.manifest, &authenticated(&self.vault.owner, &body));
+        body.extend(code);
+        body
+    }
+
+    /// Adds a method, and returns the number it gets. None is given twice.
+    pub(crate) fn add_method(&mut self, mut method: UnlockMethod) -> Result<u16, VaultError> {
+        let (most, things) = (MOST_METHODS, "unlock methods");
+        if self.methods.len() >= most {
+            return Err(VaultError::Limit { most, things });
+        }
+        let id = self.next_method;
+        self.next_method = id
+            .checked_add(1)
+            .ok_or(VaultError::Limit { most, things })?;
+        method.id = id;
+        self.methods.push(method);
+        Ok(id)
+    }
+
+    pub(crate) fn entry(&self, name: &SecretName) -> Result<&Entry, VaultError> {
+        self.entries.get(name).ok_or_else(|| VaultError::NotFound {
+            name: name.to_string(),
+        })
+    }
+
+    /// The record of an entry among those that were read. One that is missing or not the expected one is refused.
+    pub(crate) fn record<'a>(
+        entry: &Entry,
+        records: &'a [VaultRecord],
+    ) -> Result<&'a VaultRecord, VaultError> {
+        let found = records
+            .iter()
+            .find(|record| *record.name == *entry.name.as_str());
+        let record = found.ok_or_else(|| VaultError::RecordMissing {
+            name: entry.name.to_string(),
+        })?;
+        envelope::check(entry, &record.envelope)?;
+        Ok(record)
+    }
+}
+
+/// What is authenticated: the owner is not stored in the head, but in the key of its row.
+fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Writer::labelled("lango vault head");
+    bytes.text(owner.as_str());
+    bytes.array(body);
+    bytes.into_bytes()
+}
+
+/// A vault as it was read, before anything about it is known to be true.
+#[derive(Debug, Clone)]
+pub struct SealedVault {
+    head: Head,
+    mark: [u8; MARK_BYTES],
+    body: Vec<u8>,
+    code: [u8; DIGEST_BYTES],
+    records: Vec<VaultRecord>,
+}
+
+impl SealedVault {
+    pub(crate) fn read(owner: &UserId, snapshot: VaultSnapshot) -> Result<Self, VaultError> {
+        let end = snapshot.head.len().checked_sub(DIGEST_BYTES);
+        let (body, code) = end
+            .and_then(|end| snapshot.head.split_at_checked(end))
+            .ok_or_else(|| VaultError::changed("its head is cut off"))?;
+        let mut reader = Reader::new(body);
+        if reader.array()? != *MAGIC {
+            return Err(VaultError::changed("its head is not one of lango's"));
+        }
+        let format = reader.byte()?;
+        if format > FORMAT {
+            return Err(VaultError::TooNew {
+                found: format,
+                known: FORMAT,
+            });
+        }
+        let id = reader.array()?;
+        let mark = reader.array()?;
+        let revision = reader.long()?;
+        let next_method = reader.short()?;
+        let count = usize::from(reader.byte()?);
+        if count > MOST_METHODS {
+            return Err(VaultError::changed("it has too many unlock methods"));
+        }
+        let methods = (0..count).map(|_| UnlockMethod::read(&mut reader));
+        let methods = methods.collect::<Result<Vec<_>, _>>()?;
+        let count = usize::from(reader.short()?);
+        if count > MOST_SECRETS {
+            return Err(VaultError::changed("it has too many secrets"));
+        }
+        let entries = (0..count).map(|_| Entry::read(&mut reader));
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        reader.finish()?;
+        if revision != snapshot.revision {
+            return Err(VaultError::changed("its revision is not that of its head"));
+        }
+        let owner = owner.clone();
+        let entries = entries.into_iter().map(|entry| (entry.name.clone(), entry));
+        Ok(Self {
+            head: Head {
+                vault: VaultIdentity { id, owner },
+                revision,
+                next_method,
+                methods,
+                entries: entries.collect(),
+            },
+            mark,
+            code: Reader::new(code).array()?,
+            body: body.to_vec(),
+            records: snapshot.records,
+        })
+    }
+
+    /// The random id of the vault.
+    pub fn id(&self) -> [u8; 16] {
+        self.head.vault.id
+    }
+
+    /// The unlock methods. Nothing has authenticated them yet.
+    pub fn methods(&self) -> &[UnlockMethod] {
+        &self.head.methods
+    }
+
+    /// The entries of the manifest. Nothing has authenticated them yet.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.head.entries.values()
+    }
+
+    /// What is wrong with the records, as far as it shows without a key. Whoever can also write the manifest hides it from
+    /// this check, not from one with the key.
+    pub fn record_problems(&self) -> Vec<VaultError> {
+        let entries = self.head.entries.values();
+        let broken = entries.filter_map(|entry| Head::record(entry, &self.records).err());
+        let is_known = |record: &&VaultRecord| {
+            let mut names = self.head.entries.keys();
+            names.any(|name| name.as_str() == &*record.name)
+        };
+        let foreign = self.records.iter().filter(|record| !is_known(record));
+        let foreign = foreign.map(|record| VaultError::RecordForeign {
+            name: record.name.to_string(),
+        });
+        broken.chain(foreign).collect()
+    }
+
+    /// Finds the master key. A passphrase costs some hundred milliseconds of CPU time for each passphrase of the vault.
+    pub(crate) fn unlock(&self, secret: &UnlockSecret) -> Result<Key, VaultError> {
+        let method = secret.kind();
+        let of_kind = self.head.methods.iter().filter(|own| own.kind() == method);
+        let mut is_tried = false;
+        for own in of_kind {
+            is_tried = true;
+            if let Some(master) = own.unlock(&self.head.vault, secret)? {
+                return Ok(master);
+            }
+        }
+        Err(if is_tried {
+            VaultError::WrongSecret { method }
+        } else {
+            VaultError::NoMethod { method }
+        })
+    }
+
+    /// What the head says, if the holder of the master key wrote it.
+    pub(crate) fn verify(self, keys: &Keys) -> Result<(Head, Vec<VaultRecord>), VaultError> {
+        if self.mark != keys.mark {
+            return Err(VaultError::KeyOutdated);
+        }
+        let bytes = authenticated(&self.head.vault.owner, &self.body);
+        if !cipher::is_authentic(&keys.manifest, &bytes, &self.code) {
+            return Err(VaultError::changed(
+                "its manifest is not the one that lango wrote",
+            ));
+        }
+        Ok((self.head, self.records))
+    }
+}

@@ -1,0 +1,83 @@
+//! Key files: a random key as one line of text, in a file that only its owner can read.
+
+use crate::cipher;
+use crate::error::VaultError;
+use crate::secret::Key;
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// What the line begins with.
+const PREFIX: &str = "lango-vault-key-1 ";
+
+/// Creates a file with a new key. One that exists is left alone, and so is what a link points to.
+pub fn create(path: &Path) -> Result<Key, VaultError> {
+    let key = cipher::random_key()?;
+    let line = Zeroizing::new(format!("{PREFIX}{}\n", *to_hex(&key)));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let failed = |error: std::io::Error| failure(path, &error.to_string());
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    let mut file = File::from(file.map_err(|error| failed(error.into()))?);
+    file.write_all(line.as_bytes()).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    Ok(key)
+}
+
+/// Reads the key of a file. A file that others can read or replace is refused.
+pub fn read(path: &Path) -> Result<Key, VaultError> {
+    let failed = |error: std::io::Error| failure(path, &error.to_string());
+    // A pipe in its place must not block.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    let file = File::from(file.map_err(|error| failed(error.into()))?);
+    let found = file.metadata().map_err(failed)?;
+    if !found.is_file() {
+        return Err(failure(path, "it is not a file"));
+    }
+    if found.mode() & 0o077 != 0 {
+        let shown = path.display();
+        let detail = format!("others can read or write it; run `chmod 600 {shown}`");
+        return Err(failure(path, &detail));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if found.uid() != own && own != 0 {
+        return Err(failure(path, "it belongs to another user"));
+    }
+    let mut line = Zeroizing::new(Vec::with_capacity(256));
+    file.take(256).read_to_end(&mut line).map_err(failed)?;
+    let text = std::str::from_utf8(&line).unwrap_or_default();
+    let hex = text.trim_end_matches('\n').strip_prefix(PREFIX);
+    hex.and_then(from_hex)
+        .ok_or_else(|| failure(path, "it has no key of lango's"))
+}
+
+fn failure(path: &Path, detail: &str) -> VaultError {
+    let path = path.display();
+    VaultError::System(format!("the key file `{path}` cannot be used: {detail}"))
+}
+
+/// A key as 64 hexadecimal digits.
+pub fn to_hex(key: &Key) -> Zeroizing<String> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = Zeroizing::new(String::with_capacity(2 * Key::BYTES));
+    for byte in key.expose() {
+        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        hex.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    hex
+}
+
+/// The key of 64 hexadecimal digits.
+pub fn from_hex(hex: &str) -> Option<Key> {
+    if hex.len() != 2 * Key::BYTES || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut key = Key::zero();
+    for (byte, pair) in key.expose_mut().iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(key)
+}

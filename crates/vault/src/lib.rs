@@ -1,0 +1,61 @@
+//! The vault: secrets that no model ever sees.
+//!
+//! A user has one [`Vault`] in the database. Every secret is sealed by a random key of its own; that key is sealed by one that is
+//! derived from the master key; the master key is sealed by each [`UnlockMethod`]. The head of the vault is a manifest of all
+//! records, authenticated as a whole, so that records that are swapped, rolled back, added or deleted outside lango are refused.
+//! Putting back a whole older database is not noticed: nothing outside the database remembers how far it was.
+//!
+//! The rows are behind the seam [`VaultStore`](lango_core::VaultStore), which sees opaque bytes and compares revisions, so that
+//! replicas change a vault one after the other.
+//!
+//! ```
+//! use lango_vault::{NewSecret, SecretName, SecretValue, UnlockSecret, Vault, VaultParts};
+//! # use lango_vault::VaultError;
+//! # use std::sync::Arc;
+//! # fn parts() -> VaultParts {
+//! #     VaultParts {
+//! #         store: Arc::new(lango_store::MemoryStore::new()),
+//! #         clock: Arc::new(lango_testkit::ambient::SetClock::default()),
+//! #         owner: lango_core::UserId::from("local"),
+//! #         actor: "an example".into(),
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), VaultError> {
+//! let vault = Vault::new(parts());
+//! let passphrase = UnlockSecret::Passphrase(SecretValue::new("correct horse battery"));
+//! let open = vault.create(vec![passphrase]).await?;
+//! let name = SecretName::new("OPENAI_API_KEY")?;
+//! open.set(&name, NewSecret::new(SecretValue::new("sk-1"))).await?;
+//! assert_eq!(open.value(&name).await?.expose(), b"sk-1");
+//! # Ok(())
+//! # }
+//! ```
+
+mod audit;
+mod cipher;
+mod encoding;
+mod envelope;
+mod error;
+mod head;
+pub mod key_file;
+mod manifest;
+mod method;
+mod name;
+mod open_vault;
+mod sealer;
+mod secret;
+mod vault;
+
+pub use audit::AuditAction;
+pub use error::{VaultError, date};
+pub use head::SealedVault;
+pub use manifest::{Entry, MOST_SECRETS, SecretKind};
+pub use method::{
+    LEAST_PASSPHRASE_CHARACTERS, MOST_METHODS, MethodKind, UnlockMethod, UnlockSecret,
+};
+pub use name::SecretName;
+pub use open_vault::{NewSecret, OpenVault};
+pub use sealer::Sealer;
+pub use secret::{Key, MOST_SECRET_BYTES, SecretValue};
+pub use vault::{Vault, VaultParts};

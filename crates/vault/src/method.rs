@@ -1,0 +1,202 @@
+//! The methods that unlock a vault: a passphrase, a key file, a key in the keyring of the operating system. Each has the master
+//! key sealed by a key of its own, so that any one of them is enough and each can be removed.
+
+mod passphrase;
+
+use crate::cipher::{self, SEALED_KEY_BYTES};
+use crate::encoding::{Reader, Writer};
+use crate::envelope::VaultIdentity;
+use crate::error::VaultError;
+use crate::secret::{Key, SecretValue};
+use lango_core::Timestamp;
+pub use passphrase::LEAST_PASSPHRASE_CHARACTERS;
+use passphrase::PassphraseCost;
+use std::fmt;
+
+/// How many methods a vault may have.
+pub const MOST_METHODS: usize = 8;
+
+/// The kinds of methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MethodKind {
+    /// A passphrase.
+    Passphrase,
+    /// A file with a key.
+    KeyFile,
+    /// A key in the keyring of the operating system.
+    Keyring,
+}
+
+impl fmt::Display for MethodKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Passphrase => "passphrase",
+            Self::KeyFile => "key file",
+            Self::Keyring => "keyring",
+        })
+    }
+}
+
+/// What unlocks a vault.
+#[derive(Debug)]
+pub enum UnlockSecret {
+    /// A passphrase.
+    Passphrase(SecretValue),
+    /// The key of a key file.
+    KeyFile(Key),
+    /// The key that the keyring has.
+    Keyring(Key),
+}
+
+impl UnlockSecret {
+    /// Of which kind it is.
+    pub fn kind(&self) -> MethodKind {
+        match self {
+            Self::Passphrase(_) => MethodKind::Passphrase,
+            Self::KeyFile(_) => MethodKind::KeyFile,
+            Self::Keyring(_) => MethodKind::Keyring,
+        }
+    }
+}
+
+/// How the key of a method is made from what the user gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Derivation {
+    Passphrase(PassphraseCost),
+    KeyFile,
+    Keyring,
+}
+
+/// One method of a vault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlockMethod {
+    /// Its number in the vault; none is used twice.
+    pub id: u16,
+    /// When it was added.
+    pub created: Timestamp,
+    derivation: Derivation,
+    /// The master key, sealed by the key of the method.
+    sealed: [u8; SEALED_KEY_BYTES],
+}
+
+impl UnlockMethod {
+    /// Makes a method that unlocks `master` with `secret`; the head gives it its number. A passphrase costs some hundred
+    /// milliseconds of CPU time.
+    pub(crate) fn new(
+        created: Timestamp,
+        vault: &VaultIdentity,
+        secret: &UnlockSecret,
+        master: &Key,
+    ) -> Result<Self, VaultError> {
+        let derivation = match secret {
+            UnlockSecret::Passphrase(passphrase) => {
+                Derivation::Passphrase(PassphraseCost::measure(passphrase)?)
+            }
+            UnlockSecret::KeyFile(_) => Derivation::KeyFile,
+            UnlockSecret::Keyring(_) => Derivation::Keyring,
+        };
+        let mut method = Self {
+            id: 0,
+            created,
+            derivation,
+            sealed: [0; SEALED_KEY_BYTES],
+        };
+        method.reseal(vault, secret, master)?;
+        Ok(method)
+    }
+
+    /// Seals another master key for the same secret.
+    pub(crate) fn reseal(
+        &mut self,
+        vault: &VaultIdentity,
+        secret: &UnlockSecret,
+        master: &Key,
+    ) -> Result<(), VaultError> {
+        let key = self.key(vault, secret)?.ok_or(VaultError::WrongSecret {
+            method: secret.kind(),
+        })?;
+        let sealed = cipher::seal(&key, &self.context(vault), master.expose())?;
+        self.sealed.copy_from_slice(&sealed);
+        Ok(())
+    }
+
+    /// The master key, if this secret unlocks it.
+    pub(crate) fn unlock(
+        &self,
+        vault: &VaultIdentity,
+        secret: &UnlockSecret,
+    ) -> Result<Option<Key>, VaultError> {
+        let key = self.key(vault, secret)?;
+        Ok(key.and_then(|key| cipher::open_key(&key, &self.context(vault), &self.sealed)))
+    }
+
+    /// Of which kind it is.
+    pub fn kind(&self) -> MethodKind {
+        match self.derivation {
+            Derivation::Passphrase(_) => MethodKind::Passphrase,
+            Derivation::KeyFile => MethodKind::KeyFile,
+            Derivation::Keyring => MethodKind::Keyring,
+        }
+    }
+
+    /// The key of the method; none if the secret is of another kind.
+    fn key(&self, vault: &VaultIdentity, secret: &UnlockSecret) -> Result<Option<Key>, VaultError> {
+        match (&self.derivation, secret) {
+            (Derivation::Passphrase(cost), UnlockSecret::Passphrase(passphrase)) => {
+                cost.derive(passphrase).map(Some)
+            }
+            (Derivation::KeyFile, UnlockSecret::KeyFile(key)) => {
+                cipher::derive(key, &vault.id, "lango vault key file").map(Some)
+            }
+            (Derivation::Keyring, UnlockSecret::Keyring(key)) => {
+                cipher::derive(key, &vault.id, "lango vault keyring").map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn context(&self, vault: &VaultIdentity) -> Vec<u8> {
+        let mut context = Writer::labelled("lango vault unlock method");
+        context.array(&vault.id);
+        context.text(vault.owner.as_str());
+        self.write_identity(&mut context);
+        context.into_bytes()
+    }
+
+    /// Writes what the seal authenticates. The number is given later, and authenticated by the head.
+    fn write_identity(&self, to: &mut Writer) {
+        to.long(self.created.0);
+        match &self.derivation {
+            Derivation::Passphrase(cost) => {
+                to.byte(1);
+                cost.write(to);
+            }
+            Derivation::KeyFile => to.byte(2),
+            Derivation::Keyring => to.byte(3),
+        }
+    }
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.short(self.id);
+        self.write_identity(to);
+        to.array(&self.sealed);
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, VaultError> {
+        Ok(Self {
+            id: from.short()?,
+            created: Timestamp(from.long()?),
+            derivation: match from.byte()? {
+                1 => Derivation::Passphrase(PassphraseCost::read(from)?),
+                2 => Derivation::KeyFile,
+                3 => Derivation::Keyring,
+                _ => {
+                    return Err(VaultError::changed(
+                        "it has an unlock method that lango never writes",
+                    ));
+                }
+            },
+            sealed: from.array()?,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Names of secrets: what can stand after `secret:` in a configuration or a request.
+
+use crate::error::VaultError;
+use lango_core::Text;
+use std::fmt;
+
+/// How many characters a name may have.
+const MOST_CHARACTERS: usize = 100;
+
+/// The name of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretName(Text);
+
+impl SecretName {
+    /// Checks a name. It has letters, digits, `_`, `-` and `.` of ASCII only, so that no two names look alike.
+    pub fn new(name: &str) -> Result<Self, VaultError> {
+        let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"_-.".contains(&letter);
+        let starts_well = name
+            .as_bytes()
+            .first()
+            .is_some_and(u8::is_ascii_alphanumeric);
+        if starts_well && name.len() <= MOST_CHARACTERS && name.bytes().all(is_plain) {
+            Ok(Self(name.into()))
+        } else {
+            // A value that was typed in the place of a name must not be repeated on the screen.
+            let shown = name.chars().filter(|letter| !letter.is_control());
+            let name = shown.take(20).collect();
+            Err(VaultError::InvalidName { name })
+        }
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name as shared text.
+    pub fn text(&self) -> Text {
+        self.0.clone()
+    }
+}
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_short() {
+        for name in ["OPENAI_API_KEY", "a", "1.b-c_d", &"x".repeat(100)] {
+            assert_eq!(SecretName::new(name).unwrap().as_str(), name);
+        }
+        for name in [
+            "",
+            "_a",
+            "-a",
+            ".a",
+            "a b",
+            "a/b",
+            "a:b",
+            "ä",
+            "a\n",
+            &"x".repeat(101),
+        ] {
+            assert!(SecretName::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_value_typed_as_a_name_is_not_repeated_as_a_whole() {
+        let error = SecretName::new(&format!("sk live {}", "canary".repeat(10))).unwrap_err();
+        assert!(!error.to_string().contains("canarycanarycanary"), "{error}");
+    }
+}

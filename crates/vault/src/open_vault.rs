@@ -1,0 +1,340 @@
+//! A vault that was unlocked. Every operation reads the vault anew and authenticates it, so that what another replica changed is
+//! seen, and what somebody changed outside lango is refused.
+
+use crate::audit::AuditAction;
+use crate::cipher;
+use crate::cipher::DIGEST_BYTES;
+use crate::envelope;
+use crate::error::VaultError;
+use crate::head::{Head, Keys};
+use crate::manifest::{Entry, MOST_SECRETS, SecretKind};
+use crate::method::{UnlockMethod, UnlockSecret};
+use crate::name::SecretName;
+use crate::secret::{Key, MOST_SECRET_BYTES, SecretValue};
+use crate::vault::{TRIES, Vault, in_background, pause};
+use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChanged, VaultRecord};
+
+/// A secret to be stored.
+#[derive(Debug)]
+pub struct NewSecret {
+    /// Its value.
+    pub value: SecretValue,
+    /// What it is for; that of the value before if not given, `Text` for a new secret.
+    pub kind: Option<SecretKind>,
+    /// From when on it is refused.
+    pub expires: Option<Timestamp>,
+}
+
+impl NewSecret {
+    /// A value that does not expire.
+    pub fn new(value: SecretValue) -> Self {
+        Self {
+            value,
+            kind: None,
+            expires: None,
+        }
+    }
+}
+
+/// A vault that was unlocked.
+#[derive(Debug)]
+pub struct OpenVault {
+    vault: Vault,
+    master: Key,
+    keys: Keys,
+}
+
+/// What a change does to the rows besides the head.
+#[derive(Default)]
+struct RowChanges {
+    put: Vec<VaultRecord>,
+    remove: Vec<Text>,
+}
+
+/// What the audit log says of a change.
+struct Audit {
+    action: AuditAction,
+    subject: Option<Text>,
+}
+
+impl OpenVault {
+    pub(crate) fn new(vault: Vault, master: Key, keys: Keys) -> Self {
+        Self {
+            vault,
+            master,
+            keys,
+        }
+    }
+
+    /// The key that opens the vault without an unlock method, for a cache.
+    pub fn master(&self) -> &Key {
+        &self.master
+    }
+
+    /// The secrets, without their values.
+    pub async fn entries(&self) -> Result<Vec<Entry>, VaultError> {
+        let (head, _) = self.read(RecordSelection::None).await?;
+        Ok(head.entries.into_values().collect())
+    }
+
+    /// Opens every record, and returns what is wrong with them.
+    pub async fn check(&self) -> Result<Vec<VaultError>, VaultError> {
+        let sealed = self.vault.read(RecordSelection::All).await?;
+        let sealed = sealed.ok_or(VaultError::Absent)?;
+        let mut problems = sealed.record_problems();
+        let (head, records) = sealed.verify(&self.keys)?;
+        for entry in head.entries.values() {
+            // What cannot be found is among the problems already.
+            if let Ok(record) = Head::record(entry, &records) {
+                let opened =
+                    envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope);
+                problems.extend(opened.err());
+            }
+        }
+        Ok(problems)
+    }
+
+    /// The value of a secret. One that expired is refused.
+    pub async fn value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
+        let (head, records) = self.read(RecordSelection::One(name.text())).await?;
+        let entry = head.entry(name)?;
+        let record = Head::record(entry, &records)?;
+        if let Some(at) = entry
+            .expires
+            .filter(|_| entry.is_expired(self.vault.clock().now()))
+        {
+            let name = name.to_string();
+            return Err(VaultError::Expired { name, at });
+        }
+        envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope)
+    }
+
+    /// The value of a secret for a use, which is in the audit log before the value is given out.
+    pub async fn use_value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
+        let value = self.value(name).await?;
+        self.vault.log(AuditAction::Used, name.text()).await?;
+        Ok(value)
+    }
+
+    /// Stores a value in place of an older one, which is deleted.
+    pub async fn set(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
+        check_value(&new, self.vault.clock().now())?;
+        let change = |head: &mut Head, _: &[VaultRecord]| {
+            let now = self.vault.clock().now();
+            let old = head.entries.get(name);
+            if old.is_none() && head.entries.len() >= MOST_SECRETS {
+                let (most, things) = (MOST_SECRETS, "secrets");
+                return Err(VaultError::Limit { most, things });
+            }
+            let action = match old {
+                Some(_) => AuditAction::Replaced,
+                None => AuditAction::Created,
+            };
+            let mut entry = Entry {
+                name: name.clone(),
+                version: old.map_or(0, |old| old.version) + 1,
+                kind: new.kind.or(old.map(|old| old.kind)).unwrap_or_default(),
+                created: old.map_or(now, |old| old.created),
+                updated: now,
+                expires: new.expires,
+                bindings: [0; DIGEST_BYTES],
+                digest: [0; DIGEST_BYTES],
+            };
+            let envelope = envelope::seal(&self.keys.wrapping, &head.vault, &entry, &new.value)?;
+            entry.digest = cipher::digest(&envelope);
+            head.entries.insert(name.clone(), entry.clone());
+            let rows = RowChanges {
+                put: vec![VaultRecord {
+                    name: name.text(),
+                    envelope,
+                }],
+                ..RowChanges::default()
+            };
+            Ok((rows, Audit::of(action, name.text()), entry))
+        };
+        self.change(RecordSelection::None, change).await
+    }
+
+    /// Deletes a secret.
+    pub async fn remove(&self, name: &SecretName) -> Result<(), VaultError> {
+        let change = |head: &mut Head, _: &[VaultRecord]| {
+            head.entry(name)?;
+            head.entries.remove(name);
+            let rows = RowChanges {
+                remove: vec![name.text()],
+                ..RowChanges::default()
+            };
+            Ok((rows, Audit::of(AuditAction::Removed, name.text()), ()))
+        };
+        self.change(RecordSelection::None, change).await
+    }
+
+    /// The unlock methods.
+    pub async fn methods(&self) -> Result<Vec<UnlockMethod>, VaultError> {
+        Ok(self.read(RecordSelection::None).await?.0.methods)
+    }
+
+    /// Adds an unlock method, and returns its number. The master key and the records stay as they are.
+    pub async fn add_method(&self, secret: UnlockSecret) -> Result<u16, VaultError> {
+        let (head, _) = self.read(RecordSelection::None).await?;
+        let (vault, now) = (head.vault, self.vault.clock().now());
+        let (master, kind) = (self.master.duplicate(), secret.kind());
+        let made = in_background(move || UnlockMethod::new(now, &vault, &secret, &master));
+        let method = made.await?;
+        let change = |head: &mut Head, _: &[VaultRecord]| {
+            let id = head.add_method(method.clone())?;
+            let audit = Audit::of(AuditAction::MethodAdded, format!("{id} ({kind})").into());
+            Ok((RowChanges::default(), audit, id))
+        };
+        self.change(RecordSelection::None, change).await
+    }
+
+    /// Removes an unlock method. The last one stays.
+    pub async fn remove_method(&self, id: u16) -> Result<(), VaultError> {
+        let change = |head: &mut Head, _: &[VaultRecord]| {
+            let at = head.methods.iter().position(|method| method.id == id);
+            let method = head
+                .methods
+                .remove(at.ok_or(VaultError::NoSuchMethod { id })?);
+            if head.methods.is_empty() {
+                return Err(VaultError::LastMethod);
+            }
+            let subject = format!("{id} ({})", method.kind()).into();
+            let audit = Audit::of(AuditAction::MethodRemoved, subject);
+            Ok((RowChanges::default(), audit, ()))
+        };
+        self.change(RecordSelection::None, change).await
+    }
+
+    /// Replaces the master key: seals the keys of all records anew, and the new master key for every method. The sealed values
+    /// stay as they are. It needs the secret of every method; those in `without` are removed instead.
+    pub async fn rotate_master(
+        &self,
+        secrets: Vec<UnlockSecret>,
+        without: &[u16],
+    ) -> Result<Self, VaultError> {
+        let (head, _) = self.read(RecordSelection::None).await?;
+        let old = head.methods.clone();
+        let vault = head.vault;
+        let mut methods = head.methods;
+        methods.retain(|method| !without.contains(&method.id));
+        if methods.is_empty() {
+            return Err(VaultError::LastMethod);
+        }
+        let identity = vault.clone();
+        let sealing = in_background(move || {
+            let master = cipher::random_key()?;
+            for method in &mut methods {
+                reseal(method, &identity, &secrets, &master)?;
+            }
+            Ok((master, methods))
+        });
+        let (master, methods) = sealing.await?;
+        let keys = Keys::derive(&master, vault.id)?;
+        let change = |head: &mut Head, records: &[VaultRecord]| {
+            if head.methods != old {
+                return Err(VaultError::Contended);
+            }
+            head.methods = methods.clone();
+            let mut put = Vec::with_capacity(head.entries.len());
+            for entry in head.entries.values_mut() {
+                let record = Head::record(entry, records)?;
+                let (from, to) = (&self.keys.wrapping, &keys.wrapping);
+                let envelope = envelope::rewrap(from, to, &head.vault, entry, &record.envelope)?;
+                entry.digest = cipher::digest(&envelope);
+                let name = entry.name.text();
+                put.push(VaultRecord { name, envelope });
+            }
+            let rows = RowChanges {
+                put,
+                ..RowChanges::default()
+            };
+            let audit = Audit {
+                action: AuditAction::MasterRotated,
+                subject: None,
+            };
+            Ok((rows, audit, ()))
+        };
+        self.change_as(&keys, RecordSelection::All, change).await?;
+        Ok(Self::new(self.vault.clone(), master, keys))
+    }
+
+    async fn read(&self, records: RecordSelection) -> Result<(Head, Vec<VaultRecord>), VaultError> {
+        let sealed = self.vault.read(records).await?;
+        sealed.ok_or(VaultError::Absent)?.verify(&self.keys)
+    }
+
+    async fn change<T>(
+        &self,
+        records: RecordSelection,
+        edit: impl Fn(&mut Head, &[VaultRecord]) -> Result<(RowChanges, Audit, T), VaultError>,
+    ) -> Result<T, VaultError> {
+        self.change_as(&self.keys, records, edit).await
+    }
+
+    /// Edits the head and stores it, authenticated by `keys`. When another replica was faster it starts again from what that one
+    /// stored.
+    async fn change_as<T>(
+        &self,
+        keys: &Keys,
+        records: RecordSelection,
+        edit: impl Fn(&mut Head, &[VaultRecord]) -> Result<(RowChanges, Audit, T), VaultError>,
+    ) -> Result<T, VaultError> {
+        for attempt in 0..TRIES {
+            let (mut head, found) = self.read(records.clone()).await?;
+            let expected = head.revision;
+            head.revision += 1;
+            let (rows, audit, result) = edit(&mut head, &found)?;
+            let change = VaultChange {
+                expected: Some(expected),
+                revision: head.revision,
+                head: Some(head.encode(keys)),
+                put: rows.put,
+                remove: rows.remove,
+                event: self.vault.event(audit.action, audit.subject),
+            };
+            if self.vault.apply(change).await? == VaultChanged::Applied {
+                return Ok(result);
+            }
+            pause(attempt).await?;
+        }
+        Err(VaultError::Contended)
+    }
+}
+
+impl Audit {
+    fn of(action: AuditAction, subject: Text) -> Self {
+        let subject = Some(subject);
+        Self { action, subject }
+    }
+}
+
+fn reseal(
+    method: &mut UnlockMethod,
+    vault: &envelope::VaultIdentity,
+    secrets: &[UnlockSecret],
+    master: &Key,
+) -> Result<(), VaultError> {
+    for secret in secrets {
+        if method.unlock(vault, secret)?.is_some() {
+            return method.reseal(vault, secret, master);
+        }
+    }
+    Err(VaultError::MethodNotGiven {
+        id: method.id,
+        method: method.kind(),
+    })
+}
+
+fn check_value(new: &NewSecret, now: Timestamp) -> Result<(), VaultError> {
+    let detail = if new.value.is_empty() {
+        "the value is empty".to_owned()
+    } else if new.value.len() > MOST_SECRET_BYTES {
+        format!("the value is longer than {MOST_SECRET_BYTES} bytes")
+    } else if new.expires.is_some_and(|expires| expires <= now) {
+        "the secret would have expired already".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(VaultError::InvalidValue { detail })
+}

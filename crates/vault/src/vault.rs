@@ -1,0 +1,213 @@
+//! A user's vault: reading it, creating it, unlocking it.
+
+use crate::audit::AuditAction;
+use crate::cipher;
+use crate::envelope::VaultIdentity;
+use crate::error::VaultError;
+use crate::head::{Head, Keys, SealedVault};
+use crate::method::{UnlockMethod, UnlockSecret};
+use crate::open_vault::OpenVault;
+use crate::secret::Key;
+use lango_core::{
+    Clock, RecordSelection, Text, UserId, VaultChange, VaultChanged, VaultEvent, VaultStore,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a vault works with.
+#[derive(Clone)]
+pub struct VaultParts {
+    /// Where its rows are.
+    pub store: Arc<dyn VaultStore>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Whose it is.
+    pub owner: UserId,
+    /// Who the audit log names, such as `command line`.
+    pub actor: Text,
+}
+
+/// How often a change is tried again when other replicas are faster.
+pub(crate) const TRIES: u32 = 64;
+
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The vault of one user, locked or not yet created.
+#[derive(Clone)]
+pub struct Vault {
+    parts: VaultParts,
+}
+
+impl Vault {
+    /// The vault of `parts.owner`. Nothing is read yet.
+    pub fn new(parts: VaultParts) -> Self {
+        Self { parts }
+    }
+
+    /// Reads the vault with some of its records; none if there is no vault.
+    pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, VaultError> {
+        let VaultParts { store, owner, .. } = &self.parts;
+        let snapshot = store.read_vault(owner, records).await?;
+        let sealed = snapshot.map(|snapshot| SealedVault::read(owner, snapshot));
+        sealed.transpose()
+    }
+
+    /// Creates the vault with one or more unlock methods.
+    pub async fn create(&self, secrets: Vec<UnlockSecret>) -> Result<OpenVault, VaultError> {
+        let now = self.parts.clock.now();
+        let owner = self.parts.owner.clone();
+        let made = in_background(move || {
+            let mut id = [0; 16];
+            cipher::fill_random(&mut id)?;
+            let vault = VaultIdentity { id, owner };
+            let master = cipher::random_key()?;
+            let mut head = Head {
+                vault,
+                // Greater than that of a vault that was deleted before, so that no change for that one fits this one.
+                revision: now.0.max(1),
+                next_method: 1,
+                methods: Vec::new(),
+                entries: BTreeMap::new(),
+            };
+            for secret in &secrets {
+                let method = UnlockMethod::new(now, &head.vault, secret, &master)?;
+                head.add_method(method)?;
+            }
+            Ok((head, master))
+        });
+        let (head, master) = made.await?;
+        if head.methods.is_empty() {
+            return Err(VaultError::LastMethod);
+        }
+        let keys = Keys::derive(&master, head.vault.id)?;
+        let change = VaultChange {
+            expected: None,
+            revision: head.revision,
+            head: Some(head.encode(&keys)),
+            put: Vec::new(),
+            remove: Vec::new(),
+            event: self.event(AuditAction::VaultCreated, None),
+        };
+        match self.apply(change).await? {
+            VaultChanged::Applied => Ok(OpenVault::new(self.clone(), master, keys)),
+            VaultChanged::Outdated => Err(VaultError::Exists),
+        }
+    }
+
+    /// Unlocks the vault. Each try is in the audit log; without it nothing is unlocked.
+    pub async fn unlock(&self, secret: UnlockSecret) -> Result<OpenVault, VaultError> {
+        let sealed = self.read(RecordSelection::None).await?;
+        let sealed = sealed.ok_or(VaultError::Absent)?;
+        let method: Text = secret.kind().to_string().into();
+        let tried = sealed.clone();
+        let master = match in_background(move || tried.unlock(&secret)).await {
+            Err(error @ VaultError::WrongSecret { .. }) => {
+                self.log(AuditAction::UnlockFailed, method).await?;
+                return Err(error);
+            }
+            unlocked => unlocked?,
+        };
+        let keys = Keys::derive(&master, sealed.id())?;
+        sealed.verify(&keys).map_err(|error| match error {
+            // The key was found in this very head.
+            VaultError::KeyOutdated => {
+                VaultError::changed("its key is not the one that lango wrote")
+            }
+            error => error,
+        })?;
+        self.log(AuditAction::Unlocked, method).await?;
+        Ok(OpenVault::new(self.clone(), master, keys))
+    }
+
+    /// Opens the vault with a master key that an earlier [`unlock`](Self::unlock) gave.
+    pub async fn open(&self, master: Key) -> Result<OpenVault, VaultError> {
+        let sealed = self.read(RecordSelection::None).await?;
+        let sealed = sealed.ok_or(VaultError::Absent)?;
+        let keys = Keys::derive(&master, sealed.id())?;
+        sealed.verify(&keys)?;
+        Ok(OpenVault::new(self.clone(), master, keys))
+    }
+
+    /// Deletes the vault with all its secrets. It needs no key: whoever lost it has no other way to start anew.
+    pub async fn delete(&self) -> Result<(), VaultError> {
+        let VaultParts { store, owner, .. } = &self.parts;
+        for attempt in 0..TRIES {
+            let snapshot = store.read_vault(owner, RecordSelection::None).await?;
+            let snapshot = snapshot.ok_or(VaultError::Absent)?;
+            let change = VaultChange {
+                expected: Some(snapshot.revision),
+                revision: snapshot.revision + 1,
+                head: None,
+                put: Vec::new(),
+                remove: Vec::new(),
+                event: self.event(AuditAction::VaultDeleted, None),
+            };
+            if self.apply(change).await? == VaultChanged::Applied {
+                return Ok(());
+            }
+            pause(attempt).await?;
+        }
+        Err(VaultError::Contended)
+    }
+
+    /// The newest entries of the audit log, the newest first.
+    pub async fn events(&self, limit: usize) -> Result<Vec<VaultEvent>, VaultError> {
+        let VaultParts { store, owner, .. } = &self.parts;
+        Ok(store.vault_events(owner, limit).await?)
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.parts.clock
+    }
+
+    pub(crate) async fn apply(&self, change: VaultChange) -> Result<VaultChanged, VaultError> {
+        let VaultParts { store, owner, .. } = &self.parts;
+        Ok(store.change_vault(owner, change).await?)
+    }
+
+    pub(crate) fn event(&self, action: AuditAction, subject: Option<Text>) -> VaultEvent {
+        VaultEvent {
+            time: self.parts.clock.now(),
+            action: action.to_string().into(),
+            subject,
+            actor: self.parts.actor.clone(),
+        }
+    }
+
+    pub(crate) async fn log(&self, action: AuditAction, subject: Text) -> Result<(), VaultError> {
+        let event = self.event(action, Some(subject));
+        let VaultParts { store, owner, .. } = &self.parts;
+        Ok(store.append_vault_event(owner, event).await?)
+    }
+}
+
+/// Pauses for a random time before the next try, so that replicas that collide do not collide again.
+pub(crate) async fn pause(attempt: u32) -> Result<(), VaultError> {
+    let mut random = [0; 1];
+    cipher::fill_random(&mut random)?;
+    let most = LONGEST_PAUSE.min(Duration::from_millis(4 << attempt.min(8)));
+    tokio::time::sleep(most * u32::from(random[0]) / 255).await;
+    Ok(())
+}
+
+/// Does work that takes long on a thread of its own, so that the runtime goes on.
+pub(crate) async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, VaultError> + Send + 'static,
+) -> Result<T, VaultError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| {
+        Err(VaultError::System(
+            "deriving a key was interrupted".to_owned(),
+        ))
+    })
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vault")
+            .field("owner", &self.parts.owner)
+            .finish_non_exhaustive()
+    }
+}

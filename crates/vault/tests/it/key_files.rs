@@ -1,0 +1,59 @@
+//! Key files that others could read are refused, and none is overwritten.
+
+use lango_vault::key_file;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+#[test]
+fn a_key_file_is_private_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault.key");
+    let key = key_file::create(&path).unwrap();
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(key_file::read(&path).unwrap().expose(), key.expose());
+    let again = key_file::create(&path).unwrap_err().to_string();
+    assert!(again.contains("File exists"), "{again}");
+    assert_eq!(key_file::read(&path).unwrap().expose(), key.expose());
+}
+
+#[test]
+fn a_key_file_that_others_can_read_or_write_is_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault.key");
+    key_file::create(&path).unwrap();
+    for mode in [0o640, 0o604, 0o620, 0o602, 0o610] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let refused = key_file::read(&path).unwrap_err().to_string();
+        assert!(refused.contains("chmod 600"), "{mode:o}: {refused}");
+    }
+    fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
+    key_file::read(&path).unwrap();
+}
+
+#[test]
+fn links_and_other_content_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault.key");
+    key_file::create(&path).unwrap();
+    let link = folder.path().join("link");
+    symlink(&path, &link).unwrap();
+    key_file::read(&link).unwrap_err();
+    let dangling = folder.path().join("dangling");
+    symlink(folder.path().join("elsewhere"), &dangling).unwrap();
+    key_file::create(&dangling).unwrap_err();
+    assert!(!folder.path().join("elsewhere").exists());
+    let line = fs::read_to_string(&path).unwrap();
+    for content in [
+        "",
+        "other",
+        &line[1..],
+        &line[..line.len() - 2],
+        &format!("{line}x"),
+    ] {
+        fs::write(&path, content).unwrap();
+        let refused = key_file::read(&path).unwrap_err().to_string();
+        assert!(refused.contains("no key of lango's"), "{refused}");
+    }
+    key_file::read(folder.path()).unwrap_err();
+}

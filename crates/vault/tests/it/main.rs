@@ -1,0 +1,59 @@
+//! The vault over stores: what it keeps, what it refuses, and what many at once do to it.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod key_files;
+mod methods;
+mod races;
+mod raw_store;
+mod secrets;
+mod tampering;
+
+use lango_core::{Timestamp, UserId, VaultStore};
+use lango_testkit::ambient::SetClock;
+use lango_vault::{
+    Key, NewSecret, OpenVault, SecretName, SecretValue, UnlockSecret, Vault, VaultParts,
+};
+use std::sync::Arc;
+
+/// A time of day on 2026-11-16.
+const NOW: u64 = 1_794_787_200_000;
+
+fn vault_of(owner: &str, store: Arc<dyn VaultStore>) -> (Vault, Arc<SetClock>) {
+    let clock = Arc::new(SetClock::default());
+    clock.set(Timestamp(NOW));
+    let vault = Vault::new(VaultParts {
+        store,
+        clock: Arc::clone(&clock) as _,
+        owner: UserId::from(owner),
+        actor: "a test".into(),
+    });
+    (vault, clock)
+}
+
+/// A cheap way to unlock.
+fn key_file(byte: u8) -> UnlockSecret {
+    UnlockSecret::KeyFile(Key::new([byte; 32]))
+}
+
+fn passphrase(text: &str) -> UnlockSecret {
+    UnlockSecret::Passphrase(SecretValue::new(text))
+}
+
+fn name(name: &str) -> SecretName {
+    SecretName::new(name).unwrap()
+}
+
+fn new(value: &str) -> NewSecret {
+    NewSecret::new(SecretValue::new(value))
+}
+
+async fn set(vault: &OpenVault, secret: &str, value: &str) -> u64 {
+    vault.set(&name(secret), new(value)).await.unwrap().version
+}
+
+async fn value(vault: &OpenVault, secret: &str) -> Result<String, String> {
+    let value = vault.value(&name(secret)).await;
+    let value = value.map(|value| value.expose_text().unwrap().to_owned());
+    value.map_err(|error| error.to_string())
+}

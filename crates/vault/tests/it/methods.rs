@@ -1,0 +1,137 @@
+//! Several ways to unlock one vault, and a new master key.
+
+use crate::{key_file, passphrase, set, value, vault_of};
+use lango_core::{RecordSelection, UserId, VaultStore};
+use lango_store::MemoryStore;
+use lango_vault::{Key, MOST_METHODS, MethodKind, UnlockSecret, VaultError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[tokio::test]
+async fn each_of_several_methods_unlocks_and_can_be_removed() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let methods = vec![passphrase("correct horse"), key_file(1)];
+    let open = vault.create(methods).await.unwrap();
+    set(&open, "KEY", "value").await;
+    let keyring = || UnlockSecret::Keyring(Key::new([3; 32]));
+    assert_eq!(open.add_method(keyring()).await.unwrap(), 3);
+    for secret in [passphrase("correct horse"), key_file(1), keyring()] {
+        let open = vault.unlock(secret).await.unwrap();
+        assert_eq!(value(&open, "KEY").await.unwrap(), "value");
+    }
+    // A key is not accepted as one of another kind.
+    let other_kind = UnlockSecret::Keyring(Key::new([1; 32]));
+    assert!(vault.unlock(other_kind).await.is_err());
+    open.remove_method(1).await.unwrap();
+    assert!(matches!(
+        vault.unlock(passphrase("correct horse")).await,
+        Err(VaultError::NoMethod {
+            method: MethodKind::Passphrase
+        })
+    ));
+    open.remove_method(2).await.unwrap();
+    let gone = open.remove_method(2).await;
+    assert!(matches!(gone, Err(VaultError::NoSuchMethod { id: 2 })));
+    let last = open.remove_method(3).await;
+    assert!(matches!(last, Err(VaultError::LastMethod)));
+    // No number is used twice.
+    assert_eq!(open.add_method(key_file(1)).await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_vault_has_at_least_one_method_and_a_bounded_number_of_them() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let none = vault.create(Vec::new()).await;
+    assert!(matches!(none, Err(VaultError::LastMethod)));
+    let methods = (0..MOST_METHODS as u8).map(key_file);
+    let open = vault.create(methods.collect()).await.unwrap();
+    let refused = open.add_method(key_file(99)).await;
+    assert!(matches!(refused, Err(VaultError::Limit { .. })));
+    let second = vault.create(vec![key_file(1)]).await;
+    assert!(matches!(second, Err(VaultError::Exists)));
+}
+
+#[tokio::test]
+async fn a_wrong_passphrase_costs_a_hundred_milliseconds_and_reveals_nothing() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    vault
+        .create(vec![passphrase("correct horse")])
+        .await
+        .unwrap();
+    let mut texts = Vec::new();
+    for wrong in ["", "c", "correct hors", "correct horse ", "something else"] {
+        let started = Instant::now();
+        let refused = vault.unlock(passphrase(wrong)).await;
+        let elapsed = started.elapsed();
+        assert!(
+            elapsed >= Duration::from_millis(100),
+            "{wrong}: {elapsed:?}"
+        );
+        texts.push(refused.unwrap_err().to_string());
+    }
+    texts.dedup();
+    assert_eq!(texts, ["the passphrase does not unlock the vault"]);
+}
+
+#[tokio::test]
+async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one() {
+    let store = Arc::new(MemoryStore::new());
+    let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
+    let methods = vec![key_file(1), key_file(2)];
+    let open = vault.create(methods).await.unwrap();
+    set(&open, "A", "value of a").await;
+    set(&open, "B", "value of b").await;
+    let ann = UserId::from("ann");
+    let before = store.read_vault(&ann, RecordSelection::All).await;
+    let before = before.unwrap().unwrap().records;
+    let missing = open.rotate_master(vec![key_file(1)], &[]).await;
+    assert!(matches!(
+        missing,
+        Err(VaultError::MethodNotGiven { id: 2, .. })
+    ));
+    assert_eq!(value(&open, "A").await.unwrap(), "value of a");
+    let secrets = vec![key_file(2), key_file(1)];
+    let rotated = open.rotate_master(secrets, &[]).await.unwrap();
+    assert_eq!(value(&rotated, "A").await.unwrap(), "value of a");
+    assert_eq!(value(&rotated, "B").await.unwrap(), "value of b");
+    let after = store.read_vault(&ann, RecordSelection::All).await;
+    let after = after.unwrap().unwrap().records;
+    for (before, after) in before.iter().zip(&after) {
+        // The last bytes: the nonce, the value and its tag.
+        let sealed_value = 24 + "value of a".len() + 16;
+        let at = before.envelope.len() - sealed_value;
+        assert_eq!(before.envelope[at..], after.envelope[at..]);
+        assert_ne!(before.envelope[..at], after.envelope[..at]);
+    }
+    let outdated = "the master key of the vault was replaced; unlock the vault again";
+    assert_eq!(value(&open, "A").await.unwrap_err(), outdated);
+    for secret in [key_file(1), key_file(2)] {
+        vault.unlock(secret).await.unwrap();
+    }
+    let alone = rotated
+        .rotate_master(vec![key_file(1)], &[2])
+        .await
+        .unwrap();
+    assert_eq!(value(&alone, "B").await.unwrap(), "value of b");
+    assert!(vault.unlock(key_file(2)).await.is_err());
+    assert!(alone.check().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_short_passphrase_is_refused() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let refused = vault.create(vec![passphrase("short")]).await;
+    assert!(matches!(refused, Err(VaultError::ShortPassphrase { .. })));
+}
+
+#[tokio::test]
+async fn a_master_key_opens_the_vault_again() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let open = vault.create(vec![key_file(1)]).await.unwrap();
+    set(&open, "KEY", "value").await;
+    let master = Key::from_slice(open.master().expose()).unwrap();
+    let again = vault.open(master).await.unwrap();
+    assert_eq!(value(&again, "KEY").await.unwrap(), "value");
+    let other = vault.open(Key::new([0; 32])).await;
+    assert!(matches!(other, Err(VaultError::KeyOutdated)));
+}

@@ -1,0 +1,83 @@
+//! Rows that a test can edit as somebody with access to the database could.
+
+use lango_core::{
+    BoxFuture, RecordSelection, StoreError, Text, UserId, VaultChange, VaultChanged, VaultEvent,
+    VaultSnapshot, VaultStore,
+};
+use lango_store::MemoryStore;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// What somebody put in the place of a user's rows.
+type Edited = BTreeMap<UserId, VaultSnapshot>;
+
+/// A store whose rows can be replaced.
+#[derive(Default)]
+pub struct RawStore {
+    store: MemoryStore,
+    edited: Mutex<Edited>,
+}
+
+impl RawStore {
+    /// A user's rows as they are now.
+    pub async fn rows(&self, user: &str) -> VaultSnapshot {
+        let user = UserId::from(user);
+        let rows = self.read_vault(&user, RecordSelection::All).await;
+        rows.unwrap().unwrap()
+    }
+
+    /// Shows these rows to every reader, until they are replaced again.
+    pub fn replace(&self, user: &str, rows: VaultSnapshot) {
+        self.edited.lock().unwrap().insert(UserId::from(user), rows);
+    }
+}
+
+impl VaultStore for RawStore {
+    fn read_vault<'a>(
+        &'a self,
+        user: &'a UserId,
+        records: RecordSelection,
+    ) -> BoxFuture<'a, Result<Option<VaultSnapshot>, StoreError>> {
+        let edited = self.edited.lock().unwrap().get(user).cloned();
+        let Some(mut rows) = edited else {
+            return self.store.read_vault(user, records);
+        };
+        rows.records.retain(|record| match &records {
+            RecordSelection::None => false,
+            RecordSelection::One(name) => record.name == *name,
+            RecordSelection::All => true,
+        });
+        Box::pin(std::future::ready(Ok(Some(rows))))
+    }
+
+    fn change_vault<'a>(
+        &'a self,
+        user: &'a UserId,
+        change: VaultChange,
+    ) -> BoxFuture<'a, Result<VaultChanged, StoreError>> {
+        self.store.change_vault(user, change)
+    }
+
+    fn append_vault_event<'a>(
+        &'a self,
+        user: &'a UserId,
+        event: VaultEvent,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.append_vault_event(user, event)
+    }
+
+    fn vault_events<'a>(
+        &'a self,
+        user: &'a UserId,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<VaultEvent>, StoreError>> {
+        self.store.vault_events(user, limit)
+    }
+}
+
+/// The envelope of a record among rows.
+pub fn envelope<'a>(rows: &'a mut VaultSnapshot, name: &str) -> &'a mut Vec<u8> {
+    let name = Text::from(name);
+    let mut records = rows.records.iter_mut();
+    &mut records.find(|record| record.name == name).unwrap().envelope
+}

@@ -44,9 +44,16 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             shared.tabs().set_ready(&session);
         }
         Action::Release { session } => release(&connection.session(session)).await,
-        Action::CloseTarget { target } => {
+        Action::CloseTab { target, session } => {
+            let browser = connection.browser();
+            let session = connection.session(session);
+            // The page that opened it waits until it runs, for ever if it is closed before. Both are sent at once, so that it
+            // hardly does.
             let params = json!({ "targetId": target });
-            send(&connection.browser(), "Target.closeTarget", params).await;
+            tokio::join!(
+                release(&session),
+                send(&browser, "Target.closeTarget", params)
+            );
         }
         Action::CancelDownload { id } => {
             let params = json!({ "guid": id, "browserContextId": shared.web_context });

@@ -56,8 +56,10 @@ pub(crate) enum Action {
     Release {
         session: Arc<str>,
     },
-    CloseTarget {
+    /// Close a tab that is not set up.
+    CloseTab {
         target: Arc<str>,
+        session: Arc<str>,
     },
     CancelDownload {
         id: Arc<str>,

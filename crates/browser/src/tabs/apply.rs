@@ -168,7 +168,7 @@ impl Tabs {
             self.notices.add(format!(
                 "a new tab was closed at once: {MOST_TABS} tabs are open, which is the limit"
             ));
-            return vec![Action::CloseTarget { target }];
+            return vec![Action::CloseTab { target, session }];
         }
         let is_file =
             info.browser_context_id.is_some() && info.browser_context_id == self.files_context;

@@ -114,6 +114,7 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/reach", get(move || async move { page("Reach", REACH) }))
         .route("/search", get(search))
         .route("/restless", fixed("Restless", "<p>text</p><script>setTimeout(() => location.reload(), 30)</script>"))
+        .route("/echo", get(|Query(query): Query<HashMap<String, String>>| async move { ([(CONTENT_TYPE, query["type"].clone())], query["body"].clone()) }))
         .route("/thief", get(thief))
         .route("/victim", fixed("Victim", "<input id=s aria-label=Secret oninput=\"parent.postMessage('go', '*')\">"))
         .route("/gallery/{name}", get(|Path(name): Path<String>| async move {

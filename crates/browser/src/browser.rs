@@ -94,7 +94,7 @@ impl Browser {
             .call_within(
                 START_TIME,
                 "Target.setAutoAttach",
-                supervisor::auto_attach(),
+                supervisor::attach_tabs(),
             )
             .await?;
         Ok(browser)

@@ -2,6 +2,7 @@
 //! No I/O here; the supervisor of a [`Browser`](crate::Browser) carries the actions out.
 
 mod apply;
+mod requests;
 mod tab;
 
 pub use tab::ContextKind;
@@ -50,6 +51,10 @@ pub(crate) enum Action {
     },
     /// Set up a frame that has a process of its own, then let it run.
     PrepareFrame {
+        session: Arc<str>,
+    },
+    /// Follow the requests of a worker, then let it run.
+    PrepareWorker {
         session: Arc<str>,
     },
     /// Let a target run that is of no interest.

@@ -1,5 +1,6 @@
 //! How each event changes the tabs.
 
+use super::requests::RequestSource;
 use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
 use crate::cdp::Event;
 use crate::dialogs::{Opening, Reaction};
@@ -67,6 +68,8 @@ struct MovedWithin {
 struct Request {
     request_id: String,
     r#type: Option<String>,
+    frame_id: Option<Arc<str>>,
+    loader_id: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -202,8 +205,13 @@ impl Tabs {
             return Vec::new();
         };
         let tab = self.of_session(parent).map(|(_, tab)| tab);
-        let (Some(tab), "iframe") = (tab, info.r#type.as_str()) else {
-            return vec![Action::Release { session }];
+        let tab = match (tab, info.r#type.as_str()) {
+            (Some(tab), "iframe") => tab,
+            (Some(tab), "worker") => {
+                tab.add_worker(Arc::clone(&session), info.target_id);
+                return vec![Action::PrepareWorker { session }];
+            }
+            _ => return vec![Action::Release { session }],
         };
         let frame = FrameSession {
             frame: info.target_id,
@@ -225,7 +233,7 @@ impl Tabs {
         if tab.session == session_id {
             self.remove(id);
         } else {
-            tab.frames.remove(&session_id);
+            tab.remove_session(&session_id);
         }
     }
 
@@ -238,6 +246,7 @@ impl Tabs {
             tab.handles = Default::default();
             self.notices.add(format!("the page in tab {id} crashed"));
         } else {
+            tab.end_requests_of(session);
             self.notices.add(format!("a frame in tab {id} crashed"));
         }
     }
@@ -282,15 +291,18 @@ fn download_action(reaction: DownloadReaction) -> Vec<Action> {
     }
 }
 
-fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
-    let is_top = &*tab.session == session;
+fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) {
+    let is_top = tab.session == *session;
     match event.method.as_str() {
-        "Page.frameNavigated" if is_top => {
-            if let Some(Navigated { frame }) = event.read()
-                && frame.parent_id.is_none()
-            {
+        "Page.frameNavigated" => {
+            let Some(Navigated { frame }) = event.read() else {
+                return;
+            };
+            if is_top && frame.parent_id.is_none() {
                 let url = frame.unreachable_url.unwrap_or(frame.url);
                 tab.start_document(frame.id, frame.loader_id, url);
+            } else {
+                tab.start_child_document(&frame.id, &frame.loader_id);
             }
         }
         "Page.frameAttached" => {
@@ -327,7 +339,16 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
                     .r#type
                     .is_some_and(|kind| endless.contains(&kind.as_str()))
             {
-                tab.start_request(request.request_id, now);
+                // Only the script of a worker belongs to a frame and to no document of it.
+                let is_worker_script =
+                    request.frame_id.is_some() && request.loader_id.as_deref() == Some("");
+                let source = RequestSource {
+                    deadline: is_worker_script.then(|| RequestSource::script_deadline(now)),
+                    session: Arc::clone(session),
+                    frame: request.frame_id,
+                    loader: request.loader_id,
+                };
+                tab.start_request(request.request_id, source, now);
             }
         }
         "Network.responseReceived" if is_top => {

@@ -68,8 +68,8 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
                 send(&browser, "Target.closeTarget", params)
             );
         }
-        Action::CancelDownload { id } => {
-            let params = json!({ "guid": id, "browserContextId": shared.web_context });
+        Action::CancelDownload { id, context } => {
+            let params = json!({ "guid": id, "browserContextId": shared.context_id(context) });
             send(&connection.browser(), "Browser.cancelDownload", params).await;
         }
         Action::AnswerDialog {

@@ -4,7 +4,7 @@ use super::requests::RequestSource;
 use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
 use crate::cdp::Event;
 use crate::dialogs::{Opening, Reaction};
-use crate::downloads::{DownloadReaction, DownloadStart};
+use crate::downloads::{DownloadOrigin, DownloadReaction, DownloadStart};
 use crate::notice::quote_short;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -137,14 +137,20 @@ impl Tabs {
             "Target.detachedFromTarget" => self.detach(event),
             "Browser.downloadWillBegin" => {
                 if let Some(start) = event.read::<DownloadStart>() {
-                    let is_of_call = self.may_download(&start.frame_id);
-                    let reaction = self.downloads.start(start, is_of_call, &mut self.notices);
-                    return download_action(reaction);
+                    let origin = self.download_origin(&start.frame_id);
+                    let reaction = self.downloads.start(start, origin, &mut self.notices);
+                    let context = match origin {
+                        DownloadOrigin::Workspace => ContextKind::Workspace,
+                        DownloadOrigin::PermittedTab | DownloadOrigin::OtherTab => ContextKind::Web,
+                    };
+                    return download_action(reaction, context);
                 }
             }
             "Browser.downloadProgress" => {
                 if let Some(progress) = event.read() {
-                    return download_action(self.downloads.progress(progress, &mut self.notices));
+                    let reaction = self.downloads.progress(progress, &mut self.notices);
+                    // Only downloads of the web run.
+                    return download_action(reaction, ContextKind::Web);
                 }
             }
             _ => {}
@@ -284,10 +290,10 @@ impl Tabs {
     }
 }
 
-fn download_action(reaction: DownloadReaction) -> Vec<Action> {
+fn download_action(reaction: DownloadReaction, context: ContextKind) -> Vec<Action> {
     match reaction {
         DownloadReaction::Nothing => Vec::new(),
-        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id }],
+        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id, context }],
     }
 }
 

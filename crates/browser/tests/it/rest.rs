@@ -190,3 +190,49 @@ async fn a_popup_past_the_limit_of_tabs_does_not_keep_its_opener_waiting() {
         assert!(time < QUICK, "{action} {words}: {time:?} {text}");
     }
 }
+
+#[tokio::test]
+async fn a_download_of_a_page_of_the_workspace_is_cancelled_and_not_waited_for() {
+    let bench = Bench::new().await;
+    std::fs::write(bench.inside("data.bin"), vec![0; 1 << 20]).unwrap();
+    let save = "const a = document.createElement('a'); a.href = window.URL.createObjectURL(new Blob(['x'])); a.download = 'x.txt'; a.click()";
+    let page = format!(
+        "<a href=data.bin>Get</a><a href=data.bin target=_blank>Tab</a><button onclick=\"{save}\">Make</button>"
+    );
+    std::fs::write(bench.inside("page.html"), page).unwrap();
+    std::fs::write(
+        bench.inside("saving.html"),
+        format!("<script>{save}</script>"),
+    )
+    .unwrap();
+    bench
+        .text("browser_navigate", json!({ "path": "page.html" }))
+        .await;
+    let seen = bench.text("browser_observe", json!({})).await;
+    let click =
+        |words: &str| json!({ "steps": [{ "action": "click", "handle": handle(&seen, words) }] });
+    let calls = [
+        ("browser_act", click("link \"Get\"")),
+        ("browser_act", click("button \"Make\"")),
+        ("browser_act", click("link \"Tab\"")),
+        (
+            "browser_navigate",
+            json!({ "path": "saving.html", "download": true }),
+        ),
+        (
+            "browser_navigate",
+            json!({ "path": "data.bin", "download": true }),
+        ),
+    ];
+    for (tool, arguments) in calls {
+        let started = Instant::now();
+        let text = bench.text(tool, arguments.clone()).await;
+        let time = started.elapsed();
+        assert!(
+            text.contains("was not saved: pages of the workspace save no files"),
+            "{arguments}: {text}"
+        );
+        assert!(time < QUICK, "{arguments}: {time:?} {text}");
+    }
+    assert!(!bench.inside("downloads").exists());
+}

@@ -189,9 +189,10 @@ async fn account(headers: HeaderMap) -> Html<String> {
     let is_known = headers
         .get(COOKIE)
         .is_some_and(|cookie| cookie.to_str().unwrap().contains("user=ada"));
-    match is_known {
-        true => page("Account", "<h1>Welcome, Ada</h1>"),
-        false => page("Account", "<h1>Please log in</h1>"),
+    if is_known {
+        page("Account", "<h1>Welcome, Ada</h1>")
+    } else {
+        page("Account", "<h1>Please log in</h1>")
     }
 }
 

@@ -208,9 +208,12 @@ impl Page {
     async fn past_middle(&self, target: &Element, from: Point) -> Result<Point, BrowserError> {
         let middle = self.locate(target, None).await?;
         let area = self.area_of(target).await?;
-        let beyond = |from: f64, to: f64, size: f64| match (to - from).abs() < size / 2.0 {
-            true => to,
-            false => to + (to - from).signum() * (size / 10.0).max(2.0),
+        let beyond = |from: f64, to: f64, size: f64| {
+            if (to - from).abs() < size / 2.0 {
+                to
+            } else {
+                to + (to - from).signum() * (size / 10.0).max(2.0)
+            }
         };
         Ok(Point {
             x: beyond(from.x, middle.x, area.width),

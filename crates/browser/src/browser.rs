@@ -40,7 +40,8 @@ pub struct ContextProxies<'a> {
 /// What pages and the supervisor share.
 pub(crate) struct Shared {
     tabs: Mutex<Tabs>,
-    pub(crate) web_context: Arc<str>,
+    web_context: Arc<str>,
+    files_context: Arc<str>,
     /// Raised by every event.
     pub(crate) changes: watch::Sender<u64>,
 }
@@ -48,7 +49,6 @@ pub(crate) struct Shared {
 /// What has to live as long as the browser.
 struct Life {
     connection: Connection,
-    files_context: Arc<str>,
     supervisor: JoinHandle<()>,
     _resources: Box<dyn Any + Send + Sync>,
 }
@@ -79,13 +79,12 @@ impl Browser {
         let root = connection.browser();
         let web_context = create_context(&root, proxies.web).await?;
         let files_context = create_context(&root, proxies.files).await?;
-        let shared = Arc::new(Shared::new(web_context, Arc::clone(&files_context)));
+        let shared = Arc::new(Shared::new(web_context, files_context));
         let supervisor = start_supervisor(&connection, &shared, events);
         let browser = Self {
             shared,
             life: Arc::new(Life {
                 connection,
-                files_context,
                 supervisor,
                 _resources: Box::new(resources),
             }),
@@ -94,7 +93,7 @@ impl Browser {
             .call_within(
                 START_TIME,
                 "Target.setAutoAttach",
-                supervisor::auto_attach(),
+                supervisor::attach_tabs(),
             )
             .await?;
         Ok(browser)
@@ -112,10 +111,7 @@ impl Browser {
 
     /// Opens an empty tab and makes it the active one.
     pub async fn open_tab(&self, context: ContextKind) -> Result<Page, BrowserError> {
-        let context = match context {
-            ContextKind::Web => &self.shared.web_context,
-            ContextKind::Workspace => &self.life.files_context,
-        };
+        let context = self.shared.context_id(context);
         let params = json!({ "url": "about:blank", "browserContextId": context });
         let target: NewTarget = self.root().call("Target.createTarget", params).await?;
         let ready = |tabs: &Tabs| {
@@ -204,7 +200,7 @@ impl Browser {
             "behavior": "deny",
             // Without it the events of all contexts end.
             "eventsEnabled": true,
-            "browserContextId": self.life.files_context,
+            "browserContextId": self.shared.files_context,
         });
         for params in [web, files] {
             let _: Value = self
@@ -278,11 +274,20 @@ impl Browser {
 impl Shared {
     fn new(web_context: Arc<str>, files_context: Arc<str>) -> Self {
         let mut tabs = Tabs::default();
-        tabs.files_context = Some(files_context);
+        tabs.files_context = Some(Arc::clone(&files_context));
         Self {
             tabs: Mutex::new(tabs),
             web_context,
+            files_context,
             changes: watch::Sender::new(0),
+        }
+    }
+
+    /// The browser's id of a context.
+    pub(crate) fn context_id(&self, context: ContextKind) -> &Arc<str> {
+        match context {
+            ContextKind::Web => &self.web_context,
+            ContextKind::Workspace => &self.files_context,
         }
     }
 

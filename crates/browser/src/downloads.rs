@@ -76,7 +76,18 @@ pub(crate) struct DownloadProgress {
     state: String,
 }
 
-/// The reaction to a download.
+/// Where a download comes from, as far as it decides about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DownloadOrigin {
+    /// The tab whose downloads are permitted.
+    PermittedTab,
+    /// A page of the web that no call is about.
+    OtherTab,
+    /// A page of the workspace, which saves nothing.
+    Workspace,
+}
+
+/// What to do about a download.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DownloadReaction {
     Nothing,
@@ -100,17 +111,21 @@ impl Downloads {
         self.permit.as_ref().map(|permit| permit.tab)
     }
 
-    /// Decides about a new download; `is_of_call` says whether it belongs to the permitted tab.
+    /// Decides about a download that starts.
     pub(crate) fn start(
         &mut self,
         start: DownloadStart,
-        is_of_call: bool,
+        origin: DownloadOrigin,
         notices: &mut Notices,
     ) -> DownloadReaction {
         self.starts += 1;
         let source = DownloadSource::of(&start);
+        let is_of_call = origin == DownloadOrigin::PermittedTab;
         let permit = self.permit.as_mut().filter(|_| is_of_call);
         let problem = match permit {
+            None if origin == DownloadOrigin::Workspace => {
+                "pages of the workspace save no files; read the file where it is"
+            }
             None => {
                 "no call asked for it; use `browser_navigate` with `download`, or click its link with `browser_act`"
             }
@@ -283,7 +298,7 @@ mod tests {
             url: "blob:http://a.test/1".to_owned(),
             suggested_filename: "x.zip".to_owned(),
         };
-        let cancelled = downloads.start(start(), true, &mut notices);
+        let cancelled = downloads.start(start(), DownloadOrigin::PermittedTab, &mut notices);
         assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
         let notice = &notices.take()[0];
         assert!(
@@ -291,9 +306,11 @@ mod tests {
             "{notice}"
         );
         downloads.permit(TabId::default());
-        let cancelled = downloads.start(start(), false, &mut notices);
+        let cancelled = downloads.start(start(), DownloadOrigin::OtherTab, &mut notices);
         assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
-        let started = downloads.start(start(), true, &mut notices);
+        let cancelled = downloads.start(start(), DownloadOrigin::Workspace, &mut notices);
+        assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
+        let started = downloads.start(start(), DownloadOrigin::PermittedTab, &mut notices);
         assert_eq!(started, DownloadReaction::Nothing);
         let done = DownloadProgress {
             guid: "a-1".into(),

@@ -113,7 +113,7 @@ impl Page {
     }
 
     fn unsettled(&self) -> Settled {
-        let pending = self.read(|tab| tab.pending()).flatten();
+        let pending = self.read(|tab| tab.pending(Instant::now())).flatten();
         Settled {
             pending: Some(pending.unwrap_or_else(|| "the page keeps changing".to_owned())),
         }

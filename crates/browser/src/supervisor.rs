@@ -21,14 +21,24 @@ pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut even
     shared.changes.send_modify(|count| *count += 1);
 }
 
-/// Attach to tabs, to frames with processes of their own and to their workers, before they run. A worker that is not attached
-/// to would wait for ever.
-pub(crate) fn auto_attach() -> Value {
+/// Attaches to tabs before they run.
+pub(crate) fn attach_tabs() -> Value {
+    auto_attach(json!([{ "type": "page" }]))
+}
+
+/// Attaches to what a page starts, before it runs: frames with processes of their own, workers, worklets. The browser lets all
+/// of them wait, also those that are not attached to, which would then wait for ever. Service workers belong to no page, and
+/// do not wait.
+fn attach_children() -> Value {
+    auto_attach(json!([{ "type": "service_worker", "exclude": true }, {}]))
+}
+
+fn auto_attach(filter: Value) -> Value {
     json!({
         "autoAttach": true,
         "waitForDebuggerOnStart": true,
         "flatten": true,
-        "filter": [{ "type": "page" }, { "type": "iframe" }, { "type": "worker" }],
+        "filter": filter,
     })
 }
 
@@ -43,13 +53,23 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             prepare(&connection.session(Arc::clone(&session)), Depth::Frame).await;
             shared.tabs().set_ready(&session);
         }
-        Action::Release { session } => release(&connection.session(session)).await,
-        Action::CloseTarget { target } => {
-            let params = json!({ "targetId": target });
-            send(&connection.browser(), "Target.closeTarget", params).await;
+        Action::PrepareWorker { session } => {
+            prepare_worker(&connection.session(session)).await;
         }
-        Action::CancelDownload { id } => {
-            let params = json!({ "guid": id, "browserContextId": shared.web_context });
+        Action::Release { session } => release(&connection.session(session)).await,
+        Action::CloseTab { target, session } => {
+            let browser = connection.browser();
+            let session = connection.session(session);
+            // The page that opened it waits until it runs, for ever if it is closed before. Both are sent at once, so that it
+            // hardly does.
+            let params = json!({ "targetId": target });
+            tokio::join!(
+                release(&session),
+                send(&browser, "Target.closeTarget", params)
+            );
+        }
+        Action::CancelDownload { id, context } => {
+            let params = json!({ "guid": id, "browserContextId": shared.context_id(context) });
             send(&connection.browser(), "Browser.cancelDownload", params).await;
         }
         Action::AnswerDialog {
@@ -103,8 +123,17 @@ async fn prepare(session: &CdpSession, depth: Depth) {
         send(session, "Page.enable", json!({})),
         send(session, "Runtime.enable", json!({})),
         send(session, "Network.enable", json!({ "maxPostDataSize": 0 })),
-        send(session, "Target.setAutoAttach", auto_attach()),
+        send(session, "Target.setAutoAttach", attach_children()),
         own,
+        release(session),
+    );
+}
+
+/// Workers have no pages: only their requests count, and the workers that they start.
+async fn prepare_worker(session: &CdpSession) {
+    tokio::join!(
+        send(session, "Network.enable", json!({ "maxPostDataSize": 0 })),
+        send(session, "Target.setAutoAttach", attach_children()),
         release(session),
     );
 }

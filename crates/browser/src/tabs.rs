@@ -2,13 +2,14 @@
 //! No I/O here; the supervisor of a [`Browser`](crate::Browser) carries the actions out.
 
 mod apply;
+mod requests;
 mod tab;
 
 pub use tab::ContextKind;
 pub(crate) use tab::{FrameSession, Tab};
 
 use crate::BrowserError;
-use crate::downloads::Downloads;
+use crate::downloads::{DownloadOrigin, Downloads};
 use crate::notice::Notices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,15 +53,22 @@ pub(crate) enum Action {
     PrepareFrame {
         session: Arc<str>,
     },
+    /// Follow the requests of a worker, then let it run.
+    PrepareWorker {
+        session: Arc<str>,
+    },
     /// Let a target run that is of no interest.
     Release {
         session: Arc<str>,
     },
-    CloseTarget {
+    /// Close a tab that is not set up.
+    CloseTab {
         target: Arc<str>,
+        session: Arc<str>,
     },
     CancelDownload {
         id: Arc<str>,
+        context: ContextKind,
     },
     AnswerDialog {
         session: Arc<str>,
@@ -141,14 +149,20 @@ impl Tabs {
         tabs.any(|tab| tab.context == ContextKind::Workspace)
     }
 
-    /// Whether a frame is in the tab whose downloads are permitted, or in one that this tab opened during the call.
-    fn may_download(&self, frame: &str) -> bool {
-        let Some(permitted) = self.downloads.permitted_tab() else {
-            return false;
-        };
+    /// Where the download of a frame comes from. A tab that the permitted one opened during the call is permitted too.
+    fn download_origin(&self, frame: &str) -> DownloadOrigin {
         let mut tabs = self.tabs.iter();
-        let holder = tabs.find(|(_, tab)| tab.has_frame(frame));
-        holder.is_some_and(|(id, tab)| *id == permitted || tab.opener == Some(permitted))
+        let Some((id, tab)) = tabs.find(|(_, tab)| tab.has_frame(frame)) else {
+            return DownloadOrigin::OtherTab;
+        };
+        let is_permitted = |permitted: TabId| *id == permitted || tab.opener == Some(permitted);
+        if tab.context == ContextKind::Workspace {
+            DownloadOrigin::Workspace
+        } else if self.downloads.permitted_tab().is_some_and(is_permitted) {
+            DownloadOrigin::PermittedTab
+        } else {
+            DownloadOrigin::OtherTab
+        }
     }
 
     /// The tab to which a session belongs, its own or that of one of its frames.

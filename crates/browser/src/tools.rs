@@ -41,9 +41,10 @@ pub(crate) async fn describe_page(page: &Page) -> String {
     let title = page.title().await.unwrap_or_default();
     let title = crate::notice::shorten(&title);
     let url = crate::notice::shorten(&page.url());
-    let mut line = match title.is_empty() {
-        true => url,
-        false => format!("{url} {}", crate::observe::quote(&title)),
+    let mut line = if title.is_empty() {
+        url
+    } else {
+        format!("{url} {}", crate::observe::quote(&title))
     };
     if let Some(status) = page.status().filter(|status| *status >= 400) {
         line.push_str(&format!(" (HTTP status {status})"));

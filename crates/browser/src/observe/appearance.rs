@@ -104,10 +104,12 @@ fn sibling(scene: &Scene, at: usize) -> Option<usize> {
 /// Returns the colour of a box, or the fill or stroke of a shape.
 fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool) {
     let styles = &layout.styles;
-    let candidates: &[(&str, &Arc<str>)] = match is_shape {
-        true if &*node.tag == "line" => &[("stroke", &styles.stroke)],
-        true => &[("fill", &styles.fill), ("stroke", &styles.stroke)],
-        false => &[("colour", &styles.background)],
+    let candidates: &[(&str, &Arc<str>)] = if !is_shape {
+        &[("colour", &styles.background)]
+    } else if &*node.tag == "line" {
+        &[("stroke", &styles.stroke)]
+    } else {
+        &[("fill", &styles.fill), ("stroke", &styles.stroke)]
     };
     let is_plain = |colour: &str| matches!(colour, "" | "none" | "rgba(0, 0, 0, 0)");
     let seen = candidates.iter().find(|(_, colour)| !is_plain(colour));

@@ -152,9 +152,10 @@ fn role_of_meaning(meaning: &Meaning, is_clickable: bool) -> Option<Role> {
         }
         "heading" => Form::Label,
         "image" | "img" | "graphics-document" if !is_clickable => {
-            return match meaning.name.is_empty() {
-                true => None,
-                false => Role::new(Form::Label, "image"),
+            return if meaning.name.is_empty() {
+                None
+            } else {
+                Role::new(Form::Label, "image")
             };
         }
         "progressbar" | "meter" | "tooltip" | "ProgressIndicator" => Form::Label,
@@ -257,10 +258,11 @@ fn reacting_form(
         });
         // A name would not contain the text written in it.
         let is_long = scene.text_below(at, LONGEST_NAME + 1).len() > LONGEST_NAME;
-        return match is_large || is_long {
-            true => Some(Form::OpenControl),
-            false => Some(Form::Control),
-        };
+        return Some(if is_large || is_long {
+            Form::OpenControl
+        } else {
+            Form::Control
+        });
     }
     // A container that listens for events of its content is no control, unless it looks like one.
     let looks_like_one = node.is_clickable && place.starts_pointer;

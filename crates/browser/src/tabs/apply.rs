@@ -1,9 +1,10 @@
 //! How each event changes the tabs.
 
+use super::requests::RequestSource;
 use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
 use crate::cdp::Event;
 use crate::dialogs::{Opening, Reaction};
-use crate::downloads::{DownloadReaction, DownloadStart};
+use crate::downloads::{DownloadOrigin, DownloadReaction, DownloadStart};
 use crate::notice::quote_short;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -67,6 +68,8 @@ struct MovedWithin {
 struct Request {
     request_id: String,
     r#type: Option<String>,
+    frame_id: Option<Arc<str>>,
+    loader_id: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -134,14 +137,20 @@ impl Tabs {
             "Target.detachedFromTarget" => self.detach(event),
             "Browser.downloadWillBegin" => {
                 if let Some(start) = event.read::<DownloadStart>() {
-                    let is_of_call = self.may_download(&start.frame_id);
-                    let reaction = self.downloads.start(start, is_of_call, &mut self.notices);
-                    return download_action(reaction);
+                    let origin = self.download_origin(&start.frame_id);
+                    let reaction = self.downloads.start(start, origin, &mut self.notices);
+                    let context = match origin {
+                        DownloadOrigin::Workspace => ContextKind::Workspace,
+                        DownloadOrigin::PermittedTab | DownloadOrigin::OtherTab => ContextKind::Web,
+                    };
+                    return download_action(reaction, context);
                 }
             }
             "Browser.downloadProgress" => {
                 if let Some(progress) = event.read() {
-                    return download_action(self.downloads.progress(progress, &mut self.notices));
+                    let reaction = self.downloads.progress(progress, &mut self.notices);
+                    // Only downloads of the web run.
+                    return download_action(reaction, ContextKind::Web);
                 }
             }
             _ => {}
@@ -168,7 +177,7 @@ impl Tabs {
             self.notices.add(format!(
                 "a new tab was closed at once: {MOST_TABS} tabs are open, which is the limit"
             ));
-            return vec![Action::CloseTarget { target }];
+            return vec![Action::CloseTab { target, session }];
         }
         let is_file =
             info.browser_context_id.is_some() && info.browser_context_id == self.files_context;
@@ -202,8 +211,13 @@ impl Tabs {
             return Vec::new();
         };
         let tab = self.of_session(parent).map(|(_, tab)| tab);
-        let (Some(tab), "iframe") = (tab, info.r#type.as_str()) else {
-            return vec![Action::Release { session }];
+        let tab = match (tab, info.r#type.as_str()) {
+            (Some(tab), "iframe") => tab,
+            (Some(tab), "worker") => {
+                tab.add_worker(Arc::clone(&session), info.target_id);
+                return vec![Action::PrepareWorker { session }];
+            }
+            _ => return vec![Action::Release { session }],
         };
         let frame = FrameSession {
             frame: info.target_id,
@@ -225,7 +239,7 @@ impl Tabs {
         if tab.session == session_id {
             self.remove(id);
         } else {
-            tab.frames.remove(&session_id);
+            tab.remove_session(&session_id);
         }
     }
 
@@ -238,6 +252,7 @@ impl Tabs {
             tab.handles = Default::default();
             self.notices.add(format!("the page in tab {id} crashed"));
         } else {
+            tab.end_requests_of(session);
             self.notices.add(format!("a frame in tab {id} crashed"));
         }
     }
@@ -275,22 +290,25 @@ impl Tabs {
     }
 }
 
-fn download_action(reaction: DownloadReaction) -> Vec<Action> {
+fn download_action(reaction: DownloadReaction, context: ContextKind) -> Vec<Action> {
     match reaction {
         DownloadReaction::Nothing => Vec::new(),
-        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id }],
+        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id, context }],
     }
 }
 
-fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
-    let is_top = &*tab.session == session;
+fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) {
+    let is_top = tab.session == *session;
     match event.method.as_str() {
-        "Page.frameNavigated" if is_top => {
-            if let Some(Navigated { frame }) = event.read()
-                && frame.parent_id.is_none()
-            {
+        "Page.frameNavigated" => {
+            let Some(Navigated { frame }) = event.read() else {
+                return;
+            };
+            if is_top && frame.parent_id.is_none() {
                 let url = frame.unreachable_url.unwrap_or(frame.url);
                 tab.start_document(frame.id, frame.loader_id, url);
+            } else {
+                tab.start_child_document(&frame.id, &frame.loader_id);
             }
         }
         "Page.frameAttached" => {
@@ -327,7 +345,16 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &str, now: Instant) {
                     .r#type
                     .is_some_and(|kind| endless.contains(&kind.as_str()))
             {
-                tab.start_request(request.request_id, now);
+                // Only the script of a worker belongs to a frame and to no document of it.
+                let is_worker_script =
+                    request.frame_id.is_some() && request.loader_id.as_deref() == Some("");
+                let source = RequestSource {
+                    deadline: is_worker_script.then(|| RequestSource::script_deadline(now)),
+                    session: Arc::clone(session),
+                    frame: request.frame_id,
+                    loader: request.loader_id,
+                };
+                tab.start_request(request.request_id, source, now);
             }
         }
         "Network.responseReceived" if is_top => {

@@ -3,15 +3,15 @@
 use crate::dialogs::Dialogs;
 use crate::handles::Handles;
 use crate::tabs::TabId;
+use crate::tabs::requests::{RequestSource, Requests};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most requests of one tab that are counted as running.
-const MOST_REQUESTS: usize = 1000;
-
 /// The most frames of one tab that may download.
 const MOST_FRAMES: usize = 1000;
+/// The most workers of one tab whose requests count.
+const MOST_WORKERS: usize = 1000;
 
 /// What the pages of a tab can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,9 @@ pub(crate) struct Tab {
     child_frames: HashSet<Arc<str>>,
     /// Frames with processes of their own, by session.
     pub(crate) frames: HashMap<Arc<str>, FrameSession>,
-    requests: HashSet<String>,
+    /// The targets of its workers, by session.
+    workers: HashMap<Arc<str>, Arc<str>>,
+    requests: Requests,
     last_request: Option<Instant>,
     pub(crate) dialogs: Dialogs,
     pub(crate) handles: Handles,
@@ -84,7 +86,8 @@ impl Tab {
             opener: None,
             child_frames: HashSet::new(),
             frames: HashMap::new(),
-            requests: HashSet::new(),
+            workers: HashMap::new(),
+            requests: Requests::default(),
             last_request: None,
             dialogs: Dialogs::default(),
             handles: Handles::default(),
@@ -93,7 +96,9 @@ impl Tab {
     }
 
     pub(crate) fn has_session(&self, session: &str) -> bool {
-        &*self.session == session || self.frames.contains_key(session)
+        &*self.session == session
+            || self.frames.contains_key(session)
+            || self.workers.contains_key(session)
     }
 
     /// Whether a frame is one of its own.
@@ -109,6 +114,36 @@ impl Tab {
 
     pub(crate) fn remove_frame(&mut self, frame: &str) {
         self.child_frames.remove(frame);
+        self.requests.end_frame(frame);
+    }
+
+    pub(crate) fn add_worker(&mut self, session: Arc<str>, target: Arc<str>) {
+        if self.workers.len() < MOST_WORKERS {
+            self.requests.start_worker(&target);
+            self.workers.insert(session, target);
+        } else {
+            self.requests.end(&target);
+        }
+    }
+
+    /// Forgets the session of a frame or a worker, with its requests.
+    pub(crate) fn remove_session(&mut self, session: &str) {
+        self.frames.remove(session);
+        if let Some(target) = self.workers.remove(session) {
+            // The session of its page told of the request for its script, under this id.
+            self.requests.end(&target);
+        }
+        self.requests.end_session(session);
+    }
+
+    /// A frame below the main one shows a new document.
+    pub(crate) fn start_child_document(&mut self, frame: &str, loader: &str) {
+        self.requests.end_earlier_documents(frame, loader);
+    }
+
+    /// The process of a frame is gone, or of the page itself.
+    pub(crate) fn end_requests_of(&mut self, session: &str) {
+        self.requests.end_session(session);
     }
 
     /// A new document replaces the current one.
@@ -128,22 +163,20 @@ impl Tab {
         self.file_chooser = None;
     }
 
-    pub(crate) fn start_request(&mut self, id: String, now: Instant) {
-        if self.requests.len() < MOST_REQUESTS {
-            self.requests.insert(id);
-        }
+    pub(crate) fn start_request(&mut self, id: String, source: RequestSource, now: Instant) {
+        self.requests.start(id, source);
         self.last_request = Some(now);
     }
 
     pub(crate) fn end_request(&mut self, id: &str, now: Instant) {
-        if self.requests.remove(id) {
+        if self.requests.end(id) {
             self.last_request = Some(now);
         }
     }
 
     /// How much longer the network has to stay quiet until the page counts as settled; `None` while it loads.
     pub(crate) fn quiet_in(&self, quiet: Duration, now: Instant) -> Option<Duration> {
-        if !self.is_loaded || !self.requests.is_empty() {
+        if !self.is_loaded || self.requests.count(now) > 0 {
             return None;
         }
         let since = self
@@ -153,8 +186,8 @@ impl Tab {
     }
 
     /// What keeps the page from being settled.
-    pub(crate) fn pending(&self) -> Option<String> {
-        match (self.is_loaded, self.requests.len()) {
+    pub(crate) fn pending(&self, now: Instant) -> Option<String> {
+        match (self.is_loaded, self.requests.count(now)) {
             (true, 0) => None,
             (true, 1) => Some("a request is still running".to_owned()),
             (true, count) => Some(format!("{count} requests are still running")),

@@ -168,9 +168,10 @@ impl ActCall<'_> {
         if page.url() != url {
             text.push_str("[the page has another address now]\n");
         }
-        let tokens = match page.document() == document {
-            true => CHANGE_TOKENS,
-            false => NEW_PAGE_TOKENS,
+        let tokens = if page.document() == document {
+            CHANGE_TOKENS
+        } else {
+            NEW_PAGE_TOKENS
         };
         let options = ObserveOptions {
             scope: None,

@@ -22,9 +22,10 @@ pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
     declaration.with_code(move |caller, CloseArguments {}| {
         let sessions = sessions.clone();
         async move {
-            let text = match sessions.close(&caller.session).await {
-                true => "Closed the browser.\n",
-                false => "No browser is open.\n",
+            let text = if sessions.close(&caller.session).await {
+                "Closed the browser.\n"
+            } else {
+                "No browser is open.\n"
             };
             Ok(ToolOutput::trusted(text))
         }

@@ -46,9 +46,10 @@ pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
 }
 
 async fn observe(visit: &Visit, arguments: ObserveArguments) -> Result<String, BrowserError> {
-    let extent = match arguments.full {
-        true => ObservedExtent::Whole,
-        false => ObservedExtent::Shorter,
+    let extent = if arguments.full {
+        ObservedExtent::Whole
+    } else {
+        ObservedExtent::Shorter
     };
     let options = ObserveOptions {
         scope: arguments.scope,

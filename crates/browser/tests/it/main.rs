@@ -14,6 +14,7 @@ mod navigating;
 mod observe;
 mod pages;
 mod processes;
+mod rest;
 mod site;
 mod support;
 mod widgets;

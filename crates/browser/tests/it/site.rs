@@ -114,6 +114,7 @@ fn router(port: u16) -> Router<Uploads> {
         .route("/reach", get(move || async move { page("Reach", REACH) }))
         .route("/search", get(search))
         .route("/restless", fixed("Restless", "<p>text</p><script>setTimeout(() => location.reload(), 30)</script>"))
+        .route("/echo", get(|Query(query): Query<HashMap<String, String>>| async move { ([(CONTENT_TYPE, query["type"].clone())], query["body"].clone()) }))
         .route("/thief", get(thief))
         .route("/victim", fixed("Victim", "<input id=s aria-label=Secret oninput=\"parent.postMessage('go', '*')\">"))
         .route("/gallery/{name}", get(|Path(name): Path<String>| async move {
@@ -188,9 +189,10 @@ async fn account(headers: HeaderMap) -> Html<String> {
     let is_known = headers
         .get(COOKIE)
         .is_some_and(|cookie| cookie.to_str().unwrap().contains("user=ada"));
-    match is_known {
-        true => page("Account", "<h1>Welcome, Ada</h1>"),
-        false => page("Account", "<h1>Please log in</h1>"),
+    if is_known {
+        page("Account", "<h1>Welcome, Ada</h1>")
+    } else {
+        page("Account", "<h1>Please log in</h1>")
     }
 }
 

@@ -10,8 +10,13 @@ mod screenshot;
 mod search;
 mod tabs;
 
+use crate::sessions::{Need, Visit};
 use crate::{BrowserError, Page, Sessions};
-use lango_core::{Tool, ToolError};
+use lango_core::{
+    BoxFuture, Caller, Declaration, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
+};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// The tools that use the browsers of sessions.
@@ -27,6 +32,67 @@ pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
         screenshot::tool(sessions),
         close::tool(sessions),
     ]
+}
+
+/// A tool about what is open in the browser, which contacts no site that the user would be asked about.
+fn page_tool<A, F>(
+    sessions: &Sessions,
+    name: &'static str,
+    description: &'static str,
+    effect: Effect,
+    code: F,
+) -> Arc<dyn Tool>
+where
+    A: JsonSchema + DeserializeOwned + Send + 'static,
+    F: for<'a> Fn(&'a Visit, A) -> BoxFuture<'a, Result<String, BrowserError>>,
+    F: Send + Sync + 'static,
+{
+    let declaration = Declaration {
+        name,
+        description,
+        effect,
+        risk: Risk::Safe,
+        subject: Subject::Arguments,
+    };
+    let (sessions, code) = (sessions.clone(), Arc::new(code));
+    declaration.with_code(move |caller: Caller, arguments| {
+        let (sessions, code) = (sessions.clone(), Arc::clone(&code));
+        async move {
+            let visit = sessions.visit(&caller, Need::Open).await?;
+            let text = code(&visit, arguments).await;
+            visit.end(text).await
+        }
+    })
+}
+
+/// A tool that contacts a site, which `inspect` names before the call is allowed.
+fn site_tool<A, R, I>(
+    sessions: &Sessions,
+    name: &'static str,
+    description: &'static str,
+    run: impl Fn(Sessions, Caller, A) -> R + Send + Sync + 'static,
+    inspect: impl Fn(Sessions, Caller, A) -> I + Send + Sync + 'static,
+) -> Arc<dyn Tool>
+where
+    A: JsonSchema + DeserializeOwned + 'static,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+    I: Future<Output = Inspection> + Send + 'static,
+{
+    let declaration = Declaration {
+        name,
+        description,
+        effect: Effect::Effect,
+        risk: Risk::Safe,
+        subject: Subject::Site,
+    };
+    let (running, looking) = (sessions.clone(), sessions.clone());
+    declaration.with_parts(
+        move |caller, arguments| run(running.clone(), caller, arguments),
+        None,
+        Some(Box::new(move |caller, arguments| {
+            Box::pin(inspect(looking.clone(), caller, arguments))
+        })),
+    )
 }
 
 impl From<BrowserError> for ToolError {

@@ -2,13 +2,12 @@
 
 use super::navigate::expect_inspected;
 use super::observe::look;
+use super::site_tool;
 use crate::act::site_of;
 use crate::sessions::{Need, Visit};
 use crate::uploads::SensitiveFiles;
 use crate::{Action, BrowserError, ObserveOptions, ObservedExtent, Page, Sessions, Step};
-use lango_core::{
-    Caller, Declaration, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
-};
+use lango_core::{Caller, Inspection, Tool, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -42,25 +41,10 @@ struct ActArguments {
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_act",
-        description: DESCRIPTION,
-        effect: Effect::Effect,
-        risk: Risk::Safe,
-        subject: Subject::Site,
-    };
-    let (running, looking) = (sessions.clone(), sessions.clone());
-    declaration.with_parts(
-        move |caller, arguments| run(running.clone(), caller, arguments),
-        None,
-        Some(Box::new(move |caller, arguments| {
-            let sessions = looking.clone();
-            Box::pin(async move { inspect(&sessions, &caller, &arguments).await })
-        })),
-    )
+    site_tool(sessions, "browser_act", DESCRIPTION, run, inspect)
 }
 
-async fn inspect(sessions: &Sessions, caller: &Caller, arguments: &ActArguments) -> Inspection {
+async fn inspect(sessions: Sessions, caller: Caller, arguments: ActArguments) -> Inspection {
     // A call that would fail contacts nothing.
     let page = sessions
         .browser(&caller.session)
@@ -71,7 +55,7 @@ async fn inspect(sessions: &Sessions, caller: &Caller, arguments: &ActArguments)
     };
     let guarded = site
         .as_ref()
-        .and_then(|site| sensitive_files(sessions, &arguments.steps).target(&site.host));
+        .and_then(|site| sensitive_files(&sessions, &arguments.steps).target(&site.host));
     Inspection {
         site,
         guarded,

@@ -1,9 +1,9 @@
 //! `browser_back`: the page before, in the history of the tab.
 
-use super::describe_page;
-use crate::sessions::{Need, Visit};
+use super::{describe_page, page_tool};
+use crate::sessions::Visit;
 use crate::{BrowserError, Sessions};
-use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use lango_core::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -13,22 +13,14 @@ use std::sync::Arc;
 struct BackArguments {}
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_back",
-        description: "Goes back to the page before, in the active tab.",
-        effect: Effect::Effect,
-        risk: Risk::Safe,
-        subject: Subject::Arguments,
-    };
-    let sessions = sessions.clone();
-    declaration.with_code(move |caller, BackArguments {}| {
-        let sessions = sessions.clone();
-        async move {
-            let visit = sessions.visit(&caller, Need::Open).await?;
-            let gone = go_back(&visit).await;
-            visit.end(gone).await
-        }
-    })
+    let description = "Goes back to the page before, in the active tab.";
+    page_tool(
+        sessions,
+        "browser_back",
+        description,
+        Effect::Effect,
+        |visit, BackArguments {}| Box::pin(go_back(visit)),
+    )
 }
 
 async fn go_back(visit: &Visit) -> Result<String, BrowserError> {

@@ -1,10 +1,11 @@
 //! `browser_extract`: the content of the page to read.
 
+use super::page_tool;
 use crate::notice::escape_notices;
 use crate::observe::source_line;
-use crate::sessions::{Need, Visit};
+use crate::sessions::Visit;
 use crate::{BrowserError, Extract, ExtractFormat, ExtractOptions, ExtractedPart, Sessions};
-use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use lango_core::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -54,22 +55,13 @@ enum Format {
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_extract",
-        description: DESCRIPTION,
-        effect: Effect::Pure,
-        risk: Risk::Safe,
-        subject: Subject::Arguments,
-    };
-    let sessions = sessions.clone();
-    declaration.with_code(move |caller, arguments| {
-        let sessions = sessions.clone();
-        async move {
-            let visit = sessions.visit(&caller, Need::Open).await?;
-            let text = extract(&visit, arguments).await;
-            visit.end(text).await
-        }
-    })
+    page_tool(
+        sessions,
+        "browser_extract",
+        DESCRIPTION,
+        Effect::Pure,
+        |visit, arguments| Box::pin(extract(visit, arguments)),
+    )
 }
 
 async fn extract(visit: &Visit, arguments: ExtractArguments) -> Result<String, BrowserError> {

@@ -1,14 +1,12 @@
 //! `browser_navigate`: opens an address, a file of the workspace, or a link of the page.
 
-use super::describe_page;
+use super::{describe_page, site_tool};
 use crate::address::host_of;
 use crate::files_server::{FILES_HOST, file_address};
 use crate::navigation::Opened;
 use crate::sessions::{Need, Visit, describe_refusal};
 use crate::{BrowserError, ContextKind, Sessions};
-use lango_core::{
-    Caller, Declaration, Effect, Inspection, Risk, SiteAccess, Subject, Tool, ToolError, ToolOutput,
-};
+use lango_core::{Caller, Inspection, SiteAccess, Tool, ToolError, ToolOutput};
 use lango_net::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,36 +48,18 @@ impl Target {
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_navigate",
-        description: DESCRIPTION,
-        effect: Effect::Effect,
-        risk: Risk::Safe,
-        subject: Subject::Site,
-    };
-    let (running, looking) = (sessions.clone(), sessions.clone());
-    declaration.with_parts(
-        move |caller, arguments| run(running.clone(), caller, arguments),
-        None,
-        Some(Box::new(move |caller, arguments| {
-            let site = inspect(&looking, &caller, &arguments);
-            Box::pin(std::future::ready(Inspection {
-                site,
-                ..Inspection::default()
-            }))
-        })),
-    )
+    site_tool(sessions, "browser_navigate", DESCRIPTION, run, inspect)
 }
 
-fn inspect(
-    sessions: &Sessions,
-    caller: &Caller,
-    arguments: &NavigateArguments,
-) -> Option<SiteAccess> {
+async fn inspect(sessions: Sessions, caller: Caller, arguments: NavigateArguments) -> Inspection {
     // A call that would fail contacts nothing.
-    let target = find_target(sessions, caller, arguments).ok()?;
-    target.check(sessions).ok()?;
-    site_of(sessions, caller, &target, arguments.download)
+    let target = find_target(&sessions, &caller, &arguments).ok();
+    let target = target.filter(|target| target.check(&sessions).is_ok());
+    let site = target.and_then(|target| site_of(&sessions, &caller, &target, arguments.download));
+    Inspection {
+        site,
+        ..Inspection::default()
+    }
 }
 
 /// The site that a target belongs to; none for the workspace.

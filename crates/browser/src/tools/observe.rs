@@ -1,8 +1,9 @@
 //! `browser_observe`: what is on the page, with handles to act on.
 
-use crate::sessions::{Need, Visit};
+use super::page_tool;
+use crate::sessions::Visit;
 use crate::{BrowserError, Observation, ObserveOptions, ObservedExtent, Sessions};
-use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use lango_core::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -27,22 +28,13 @@ struct ObserveArguments {
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_observe",
-        description: DESCRIPTION,
-        effect: Effect::Pure,
-        risk: Risk::Safe,
-        subject: Subject::Arguments,
-    };
-    let sessions = sessions.clone();
-    declaration.with_code(move |caller, arguments| {
-        let sessions = sessions.clone();
-        async move {
-            let visit = sessions.visit(&caller, Need::Open).await?;
-            let text = observe(&visit, arguments).await;
-            visit.end(text).await
-        }
-    })
+    page_tool(
+        sessions,
+        "browser_observe",
+        DESCRIPTION,
+        Effect::Pure,
+        |visit, arguments| Box::pin(observe(visit, arguments)),
+    )
 }
 
 async fn observe(visit: &Visit, arguments: ObserveArguments) -> Result<String, BrowserError> {

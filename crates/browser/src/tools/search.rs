@@ -1,12 +1,11 @@
 //! `browser_search`: the results page of the configured search engine, in the browser.
 
 use super::navigate::{Target, check_address, expect_inspected, open_in};
+use super::site_tool;
 use crate::Sessions;
 use crate::address::host_of;
 use crate::sessions::Need;
-use lango_core::{
-    Caller, Declaration, Effect, Inspection, Risk, SiteAccess, Subject, Tool, ToolError, ToolOutput,
-};
+use lango_core::{Caller, Inspection, SiteAccess, Tool, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -22,25 +21,14 @@ struct SearchArguments {
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_search",
-        description: DESCRIPTION,
-        effect: Effect::Effect,
-        risk: Risk::Safe,
-        subject: Subject::Site,
-    };
-    let (running, looking) = (sessions.clone(), sessions.clone());
-    declaration.with_parts(
-        move |caller, arguments| run(running.clone(), caller, arguments),
-        None,
-        Some(Box::new(move |_, arguments| {
-            let site = site_of(&looking, &arguments);
-            Box::pin(std::future::ready(Inspection {
-                site,
-                ..Inspection::default()
-            }))
-        })),
-    )
+    site_tool(sessions, "browser_search", DESCRIPTION, run, inspect)
+}
+
+async fn inspect(sessions: Sessions, _: Caller, arguments: SearchArguments) -> Inspection {
+    Inspection {
+        site: site_of(&sessions, &arguments),
+        ..Inspection::default()
+    }
 }
 
 /// The search engine is the user's own choice, so its address counts as known.

@@ -1,9 +1,9 @@
 //! `browser_tabs`: the open tabs; switching between them, closing one.
 
-use super::describe_page;
-use crate::sessions::{Need, Visit};
+use super::{describe_page, page_tool};
+use crate::sessions::Visit;
 use crate::{BrowserError, Sessions};
-use lango_core::{Declaration, Effect, Risk, Subject, Tool};
+use lango_core::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -27,25 +27,16 @@ enum TabsAction {
 }
 
 pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
-        name: "browser_tabs",
-        description: DESCRIPTION,
-        effect: Effect::Idempotent,
-        risk: Risk::Safe,
-        subject: Subject::Arguments,
-    };
-    let sessions = sessions.clone();
-    declaration.with_code(move |caller, arguments: TabsArguments| {
-        let sessions = sessions.clone();
-        async move {
-            let visit = sessions.visit(&caller, Need::Open).await?;
-            let done = act(&visit, &arguments).await;
-            visit.end(done).await
-        }
-    })
+    page_tool(
+        sessions,
+        "browser_tabs",
+        DESCRIPTION,
+        Effect::Idempotent,
+        |visit, arguments| Box::pin(act(visit, arguments)),
+    )
 }
 
-async fn act(visit: &Visit, arguments: &TabsArguments) -> Result<String, BrowserError> {
+async fn act(visit: &Visit, arguments: TabsArguments) -> Result<String, BrowserError> {
     let browser = visit.browser();
     let tab = arguments.tab.as_deref().unwrap_or_default();
     let mut text = String::new();

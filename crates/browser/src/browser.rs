@@ -15,20 +15,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long the browser may take to start and to open a tab.
+/// Timeout for starting the browser and for opening a tab.
 const START_TIME: Duration = Duration::from_secs(20);
 
-/// How long a page may take to end when its tab is closed.
+/// Timeout for a page to end when its tab is closed.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
 
-/// A browser that runs. Clones share it; with the last one it ends.
+/// A running browser. Clones share it; dropping the last one ends it.
 #[derive(Clone)]
 pub struct Browser {
     pub(crate) shared: Arc<Shared>,
     life: Arc<Life>,
 }
 
-/// The proxies of the two kinds of pages, as addresses.
+/// The URLs of the proxies for the two kinds of pages.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextProxies<'a> {
     /// For pages of the web.
@@ -37,16 +37,16 @@ pub struct ContextProxies<'a> {
     pub files: &'a str,
 }
 
-/// What pages and the supervisor share.
+/// The state that pages and the supervisor share.
 pub(crate) struct Shared {
     tabs: Mutex<Tabs>,
     web_context: Arc<str>,
     files_context: Arc<str>,
-    /// Raised by every event.
+    /// Incremented by every event.
     pub(crate) changes: watch::Sender<u64>,
 }
 
-/// What has to live as long as the browser.
+/// Resources that must live as long as the browser.
 struct Life {
     connection: Connection,
     supervisor: JoinHandle<()>,
@@ -66,9 +66,9 @@ struct NewTarget {
 }
 
 impl Browser {
-    /// Takes over a browser that listens on these pipes. Pages of the web and of the workspace get a context each, with
-    /// its own proxy; what the browser asks for on its own account has no part in them. `resources` are dropped with it:
-    /// its process, its directory, the servers that it talks to.
+    /// Attaches to a browser that listens on these pipes. Web pages and workspace pages each get a browser context with
+    /// its own proxy; requests of the browser itself use neither. `resources`, such as its process, are dropped with
+    /// the browser.
     pub async fn attach(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -99,12 +99,12 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Whether its process still answers.
+    /// Returns whether the connection to its process is open.
     pub fn is_running(&self) -> bool {
         !self.life.connection.is_lost()
     }
 
-    /// The session of the browser itself.
+    /// Returns the session of the browser itself.
     pub fn root(&self) -> CdpSession {
         self.life.connection.browser()
     }
@@ -123,13 +123,13 @@ impl Browser {
         self.page(id)
     }
 
-    /// The active tab's page.
+    /// Returns the active tab's page.
     pub fn active_page(&self) -> Result<Page, BrowserError> {
         let active = self.tabs().active();
         self.page(active.ok_or(BrowserError::NoPage)?)
     }
 
-    /// The active page if it has this kind of context, or a new tab of it. A page that crashed or hangs is closed.
+    /// Returns the active page if it has this kind of context, else a new tab. Closes a page that crashed or hangs.
     pub async fn page_in(&self, context: ContextKind) -> Result<Page, BrowserError> {
         let Ok(page) = self.active_page() else {
             return self.open_tab(context).await;
@@ -143,7 +143,7 @@ impl Browser {
         self.open_tab(context).await
     }
 
-    /// Makes a tab the active one, by the name that [`Self::list`] shows.
+    /// Activates a tab, by the name that [`Self::list`] returns.
     pub fn switch(&self, tab: &str) -> Result<Page, BrowserError> {
         let mut tabs = self.tabs();
         let id = tabs.find(tab)?;
@@ -152,7 +152,7 @@ impl Browser {
         self.page(id)
     }
 
-    /// Closes a tab, by the name that [`Self::list`] shows.
+    /// Closes a tab, by the name that [`Self::list`] returns.
     pub async fn close_tab(&self, tab: &str) -> Result<(), BrowserError> {
         let (id, target) = {
             let tabs = self.tabs();
@@ -168,14 +168,14 @@ impl Browser {
         if self.wait_for(CLOSE_TIME, gone).await.is_ok() {
             return Ok(());
         }
-        // The browser waits for the page's scripts, and one of them does not end.
+        // A script of the page keeps it from closing.
         if let Ok(page) = self.page(id) {
             page.end_process().await;
         }
         self.wait_for(START_TIME, gone).await
     }
 
-    /// The tabs, in the order in which they opened.
+    /// Returns the tabs, in the order in which they opened.
     pub fn list(&self) -> Vec<Listing> {
         let tabs = self.tabs();
         let active = tabs.active();
@@ -188,7 +188,7 @@ impl Browser {
         tabs.iter().map(listing).collect()
     }
 
-    /// Lets pages of the web download into a directory, and those of the workspace nowhere.
+    /// Allows web pages to download into a directory, and denies downloads of workspace pages.
     pub(crate) async fn set_downloads(&self, directory: &Path) -> Result<(), BrowserError> {
         let web = json!({
             "behavior": "allowAndName",
@@ -198,7 +198,7 @@ impl Browser {
         });
         let files = json!({
             "behavior": "deny",
-            // Without it the events of all contexts end.
+            // Without this call the events of all contexts stop.
             "eventsEnabled": true,
             "browserContextId": self.shared.files_context,
         });
@@ -211,17 +211,17 @@ impl Browser {
         Ok(())
     }
 
-    /// Starts a call: how dialogs are answered that it causes is not set yet.
+    /// Starts a call: resets the answers to dialogs and other per-call state.
     pub fn start_call(&self) {
         self.tabs().start_call();
     }
 
-    /// Takes the notices of what happened besides what was asked for.
+    /// Takes the notices of events that the call did not ask for.
     pub fn take_notices(&self) -> Vec<String> {
         self.tabs().notices.take()
     }
 
-    /// Asks the browser to end; its process is ended anyway when this is dropped.
+    /// Asks the browser to exit; dropping the handle kills its process anyway.
     pub async fn close(self) {
         let closing = self.root();
         let limit = Duration::from_secs(2);
@@ -238,7 +238,7 @@ impl Browser {
         self.life.connection.session(Arc::clone(id))
     }
 
-    /// Waits until the state has what `find` looks for.
+    /// Waits until `find` returns a value for the state.
     pub(crate) async fn wait_for<T>(
         &self,
         limit: Duration,
@@ -283,7 +283,7 @@ impl Shared {
         }
     }
 
-    /// The browser's id of a context.
+    /// Returns the browser's id of a context.
     pub(crate) fn context_id(&self, context: ContextKind) -> &Arc<str> {
         match context {
             ContextKind::Web => &self.web_context,

@@ -76,18 +76,18 @@ pub(crate) struct DownloadProgress {
     state: String,
 }
 
-/// Where a download comes from, as far as it decides about it.
+/// The origin of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DownloadOrigin {
     /// The tab whose downloads are permitted.
     PermittedTab,
-    /// A page of the web that no call is about.
+    /// A web page of another tab.
     OtherTab,
     /// A page of the workspace, which saves nothing.
     Workspace,
 }
 
-/// What to do about a download.
+/// The reaction to a download.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DownloadReaction {
     Nothing,
@@ -111,7 +111,7 @@ impl Downloads {
         self.permit.as_ref().map(|permit| permit.tab)
     }
 
-    /// Decides about a download that starts.
+    /// Decides about a new download.
     pub(crate) fn start(
         &mut self,
         start: DownloadStart,

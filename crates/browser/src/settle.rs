@@ -1,33 +1,33 @@
-//! When a page counts as settled: it is loaded, the network was quiet for half a second, and the document did not change
-//! for a tenth. A page that never gets there is taken as it is: after ten seconds if it still loads, after two if only its
-//! content keeps moving, such as a clock or an animation without end.
+//! Waits until a page settles: it is loaded, the network was quiet for half a second, and the document did not change
+//! for a tenth of a second. Gives up after ten seconds if it still loads, and after two if only its content keeps
+//! changing, such as a clock or an endless animation.
 
 use crate::{BrowserError, Page};
 use std::time::{Duration, Instant};
 
-/// How long the network must be quiet.
+/// Required time of a quiet network.
 const QUIET_NETWORK: Duration = Duration::from_millis(500);
-/// How long the document must stay as it is, in milliseconds.
+/// Required time without changes of the document, in milliseconds.
 const QUIET_DOCUMENT_MS: u64 = 100;
-/// How long a document may keep changing without the network.
+/// Maximum time to wait for a document that keeps changing.
 const RESTLESS: Duration = Duration::from_secs(2);
-/// When a page is taken as it is.
+/// Maximum time to wait for a page.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// How a page came to rest.
+/// The result of waiting for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// What was still going on when the time was over; none if it is at rest.
+    /// The activity that was still going on at the timeout; `None` if the page settled.
     pub pending: Option<String>,
 }
 
 impl Page {
-    /// Waits until the page is at rest, for ten seconds at most.
+    /// Waits until the page settles, for ten seconds at most.
     pub async fn settle(&self) -> Result<Settled, BrowserError> {
         self.settle_within(LONGEST).await
     }
 
-    /// The same with another limit.
+    /// Waits until the page settles, with another limit.
     pub async fn settle_within(&self, limit: Duration) -> Result<Settled, BrowserError> {
         let end = Instant::now() + limit;
         loop {
@@ -51,7 +51,7 @@ impl Page {
         }
     }
 
-    /// Waits for a quiet network; `false` if the time is over before.
+    /// Waits for a quiet network; returns `false` on timeout.
     async fn wait_for_network(&self, limit: Duration) -> Result<bool, BrowserError> {
         let mut changes = self.browser().shared.changes.subscribe();
         let waiting = async {
@@ -62,7 +62,7 @@ impl Page {
                 match quiet_in.flatten() {
                     Some(Duration::ZERO) => return Ok(true),
                     Some(rest) => {
-                        // Whatever happens first; both are looked at again.
+                        // Wakes on either; the loop checks both again.
                         let _ = tokio::time::timeout(rest, changes.changed()).await;
                     }
                     None => {
@@ -76,7 +76,8 @@ impl Page {
             .unwrap_or(Ok(false))
     }
 
-    /// Waits for a document that does not change; `false` if it was replaced, or its scripts let nothing else run.
+    /// Waits for a document that does not change; returns `false` if it was replaced or its scripts block everything
+    /// else.
     async fn wait_for_document(&self, limit: Duration) -> Result<bool, BrowserError> {
         let limit_ms = limit.as_millis() as u64;
         let script = format!(
@@ -99,7 +100,7 @@ impl Page {
                 | BrowserError::Protocol { .. }
                 | BrowserError::TimedOut { .. },
             ) => {
-                // The document went away while it was watched. The next look finds the new one.
+                // The document was replaced; the next iteration finds the new one.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 Ok(false)
             }

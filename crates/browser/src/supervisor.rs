@@ -1,5 +1,5 @@
-//! The task that follows a browser's events: it takes each into the state of the tabs, and starts what has to be done
-//! about it without waiting, so that events never pile up behind a slow page.
+//! The task that processes a browser's events: it applies each to the state of the tabs and starts the resulting
+//! actions without waiting, so that events never queue up behind a slow page.
 
 use crate::browser::Shared;
 use crate::cdp::{CdpSession, Connection, EventStream, NoParams};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Follows the events until the connection is lost.
+/// Processes events until the connection is lost.
 pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut events: EventStream) {
     while let Some(event) = events.recv().await {
         let actions = shared.tabs().apply(&event, Instant::now());
@@ -43,7 +43,7 @@ fn auto_attach(filter: Value) -> Value {
 }
 
 async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) {
-    // A target that is gone meanwhile needs nothing any more; one that hangs fails the call that uses it.
+    // Errors are ignored: a target that disappeared needs nothing, and one that hangs fails the call that uses it.
     match action {
         Action::PrepareTab { session } => {
             prepare(&connection.session(Arc::clone(&session)), Depth::Tab).await;
@@ -86,11 +86,11 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
     shared.changes.send_modify(|count| *count += 1);
 }
 
-/// Ends the process of a page that opens one dialog after the other. Nothing else works: a script that waits in a dialog
-/// is not ended by ending scripts, nor by closing its tab.
+/// Kills the process of a page that opens dialogs in a loop. Neither terminating its scripts nor closing its tab ends a
+/// script that waits in a dialog.
 async fn end_page(session: &CdpSession) {
     let answer = async {
-        // The page has to hear of its end before its script goes on, and the two take different ways.
+        // The crash must arrive before the script continues, and the two messages take different paths.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let params = json!({ "accept": false });
         send(session, "Page.handleJavaScriptDialog", params).await;
@@ -104,7 +104,7 @@ enum Depth {
     Frame,
 }
 
-/// Sends all of it at once; the browser carries it out in this order.
+/// Sends all calls at once; the browser carries them out in this order.
 async fn prepare(session: &CdpSession, depth: Depth) {
     let own = async {
         if depth == Depth::Tab {

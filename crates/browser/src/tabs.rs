@@ -1,5 +1,5 @@
-//! The tabs of a browser: their state, which only events of the browser change, and what has to be done about an event.
-//! No I/O here; the supervisor of a [`Browser`](crate::Browser) carries the actions out.
+//! The state of a browser's tabs, changed only by events of the browser, and the actions that follow from an event.
+//! Performs no I/O; the supervisor of a [`Browser`](crate::Browser) carries out the actions.
 
 mod apply;
 mod requests;
@@ -14,7 +14,7 @@ use crate::notice::Notices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The most tabs of one browser. Popups past it are closed.
+/// Maximum number of tabs per browser; further popups are closed.
 pub(crate) const MOST_TABS: usize = 10;
 
 /// The name of a tab: `t1`, `t2`, … in the order in which they opened.
@@ -42,7 +42,7 @@ pub(crate) struct Tabs {
     pub(crate) files_context: Option<Arc<str>>,
 }
 
-/// What to do about an event.
+/// An action that follows from an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Set up a new tab, then let it run.
@@ -57,7 +57,7 @@ pub(crate) enum Action {
     PrepareWorker {
         session: Arc<str>,
     },
-    /// Let a target run that is of no interest.
+    /// Resume a target that needs no setup.
     Release {
         session: Arc<str>,
     },
@@ -75,14 +75,14 @@ pub(crate) enum Action {
         accept: bool,
         text: String,
     },
-    /// End the process of a page that nothing else stops.
+    /// Kill the process of a page that nothing else stops.
     EndPage {
         session: Arc<str>,
     },
 }
 
 impl Tabs {
-    /// The tab of this id.
+    /// Returns the tab of this id.
     pub(crate) fn tab(&self, id: TabId) -> Option<&Tab> {
         self.tabs.get(&id)
     }
@@ -91,22 +91,22 @@ impl Tabs {
         self.tabs.get_mut(&id)
     }
 
-    /// All of them, in the order in which they opened.
+    /// Returns all tabs, in the order in which they opened.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TabId, &Tab)> {
         self.tabs.iter().map(|(id, tab)| (*id, tab))
     }
 
-    /// The tab that calls without a tab are about.
+    /// Returns the active tab.
     pub(crate) fn active(&self) -> Option<TabId> {
         self.active
     }
 
-    /// Makes a tab the active one.
+    /// Activates a tab.
     pub(crate) fn activate(&mut self, id: TabId) {
         self.active = Some(id);
     }
 
-    /// The tab that a user or model names, such as `t2`.
+    /// Returns the tab with a name such as `t2`.
     pub(crate) fn find(&self, name: &str) -> Result<TabId, BrowserError> {
         let number = name
             .strip_prefix('t')
@@ -117,7 +117,7 @@ impl Tabs {
         })
     }
 
-    /// The tab of a target.
+    /// Returns the tab of a target.
     pub(crate) fn of_target(&self, target: &str) -> Option<TabId> {
         let mut tabs = self.tabs.iter();
         tabs.find(|(_, tab)| &*tab.target == target)
@@ -134,7 +134,7 @@ impl Tabs {
         }
     }
 
-    /// Starts a call: no answer to dialogs is set, none from before counts, and no download is permitted.
+    /// Starts a call: clears the answers to dialogs and their count, and permits no downloads.
     pub(crate) fn start_call(&mut self) {
         self.downloads.forbid();
         for tab in self.tabs.values_mut() {
@@ -143,13 +143,14 @@ impl Tabs {
         }
     }
 
-    /// Whether a page of the workspace is open.
+    /// Returns whether a page of the workspace is open.
     pub(crate) fn has_workspace_page(&self) -> bool {
         let mut tabs = self.tabs.values();
         tabs.any(|tab| tab.context == ContextKind::Workspace)
     }
 
-    /// Where the download of a frame comes from. A tab that the permitted one opened during the call is permitted too.
+    /// Returns where the download of a frame comes from. A tab that the permitted one opened during the call is
+    /// permitted too.
     fn download_origin(&self, frame: &str) -> DownloadOrigin {
         let mut tabs = self.tabs.iter();
         let Some((id, tab)) = tabs.find(|(_, tab)| tab.has_frame(frame)) else {
@@ -165,7 +166,7 @@ impl Tabs {
         }
     }
 
-    /// The tab to which a session belongs, its own or that of one of its frames.
+    /// Returns the tab of a session, whether it is the tab's own or one of its frames'.
     fn of_session(&mut self, session: &str) -> Option<(TabId, &mut Tab)> {
         self.tabs
             .iter_mut()

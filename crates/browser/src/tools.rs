@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// The tools that use the browsers of sessions.
+/// Returns the browser tools.
 pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
     vec![
         navigate::tool(sessions),
@@ -34,7 +34,7 @@ pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// A tool about what is open in the browser, which contacts no site that the user would be asked about.
+/// Returns a tool about what is open in the browser, which contacts no site that the user would be asked about.
 fn page_tool<A, F>(
     sessions: &Sessions,
     name: &'static str,
@@ -65,7 +65,7 @@ where
     })
 }
 
-/// A tool that contacts a site, which `inspect` names before the call is allowed.
+/// Returns a tool that contacts a site, which `inspect` names before the call is allowed.
 fn site_tool<A, R, I>(
     sessions: &Sessions,
     name: &'static str,
@@ -101,9 +101,9 @@ impl From<BrowserError> for ToolError {
     }
 }
 
-/// A page in one line: its address, its title, and its status if that is an error.
+/// Describes a page in one line: its URL, its title, and its status if that is an error.
 pub(crate) async fn describe_page(page: &Page) -> String {
-    // A page that lets no script run has no title.
+    // A blocked page has no title.
     let title = page.title().await.unwrap_or_default();
     let title = crate::notice::shorten(&title);
     let url = crate::notice::shorten(&page.url());

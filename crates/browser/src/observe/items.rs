@@ -53,7 +53,7 @@ impl Item {
         )
     }
 
-    /// Whether it is printed with a handle.
+    /// Returns whether it is printed with a handle.
     pub(super) fn has_handle(&self) -> bool {
         self.is_control() || self.form == ItemForm::Element(Form::Section)
     }
@@ -62,12 +62,12 @@ impl Item {
         self.form == ItemForm::Element(Form::Group)
     }
 
-    /// Whether it shares a line with others.
+    /// Returns whether it shares a line with others.
     pub(super) fn is_silent(&self) -> bool {
         self.form == ItemForm::Element(Form::Silent)
     }
 
-    /// Whether it is only shown if it has content.
+    /// Returns whether it is only shown if it has content.
     pub(super) fn is_container(&self) -> bool {
         matches!(
             self.form,

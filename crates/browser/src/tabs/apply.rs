@@ -1,4 +1,4 @@
-//! How each event changes the tabs.
+//! Applies events to the tabs.
 
 use super::requests::RequestSource;
 use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
@@ -111,7 +111,7 @@ struct Exception {
 }
 
 impl Tabs {
-    /// Changes the tabs as an event says.
+    /// Applies an event to the tabs, and returns the actions that follow.
     pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> Vec<Action> {
         let Some(session) = &event.session else {
             return self.apply_to_browser(event);
@@ -186,7 +186,7 @@ impl Tabs {
         } else {
             ContextKind::Web
         };
-        // A popup mostly has no address yet when it opens.
+        // Most popups have no URL yet when they open.
         let address = match &*info.url {
             "" | "about:blank" => String::new(),
             url => format!(" ({})", quote_short(url)),
@@ -317,7 +317,7 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) 
             }
         }
         "Page.frameDetached" => {
-            // A frame that goes to another process is attached there.
+            // A frame that moves to another process is attached there.
             if let Some(FrameChange { frame_id, reason }) = event.read()
                 && reason.as_deref() != Some("swap")
             {

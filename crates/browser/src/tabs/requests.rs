@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most requests of one tab that are counted as running.
+/// Maximum number of running requests to track per tab.
 const MOST_REQUESTS: usize = 1000;
 /// How long the script of a worker counts before the worker starts. Of a worker that is ended before, the browser says nothing.
 const SCRIPT_TIME: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ impl Requests {
         self.0.remove(id).is_some()
     }
 
-    /// A worker starts, which tells of the end of its script.
+    /// Returns a worker starts, which tells of the end of its script.
     pub(crate) fn start_worker(&mut self, script: &str) {
         if let Some(source) = self.0.get_mut(script) {
             source.deadline = None;
@@ -74,7 +74,7 @@ impl Requests {
         self.0.clear();
     }
 
-    /// How many run.
+    /// Returns how many run.
     pub(crate) fn count(&self, now: Instant) -> usize {
         let sources = self.0.values();
         sources

@@ -1,4 +1,4 @@
-//! One tab: its document, its frames, what it loads.
+//! One tab: its document, frames and requests.
 
 use crate::dialogs::Dialogs;
 use crate::handles::Handles;
@@ -8,12 +8,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most frames of one tab that may download.
+/// Maximum number of frames to track per tab.
 const MOST_FRAMES: usize = 1000;
 /// The most workers of one tab whose requests count.
 const MOST_WORKERS: usize = 1000;
 
-/// What the pages of a tab can reach.
+/// The browser context of a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextKind {
     /// The web, through the guarded proxy.
@@ -30,15 +30,15 @@ pub(crate) struct Tab {
     pub(crate) context: ContextKind,
     pub(crate) is_ready: bool,
     pub(crate) is_crashed: bool,
-    /// The id of the main frame; a target's id until the browser says otherwise.
+    /// The id of the main frame; initially the target's id.
     pub(crate) main_frame: Arc<str>,
     pub(crate) url: Arc<str>,
-    /// The id of the current document's load.
+    /// The loader id of the current document.
     pub(crate) loader: Arc<str>,
     pub(crate) is_loaded: bool,
     /// The HTTP status of the current document.
     pub(crate) status: Option<u16>,
-    /// The status of a document that is on its way, by its load.
+    /// The status of a document that is being loaded, with its loader id.
     pub(crate) coming_status: Option<(Arc<str>, u16)>,
     /// The tab that opened it during the running call.
     pub(crate) opener: Option<TabId>,
@@ -56,7 +56,7 @@ pub(crate) struct Tab {
     pub(crate) file_chooser: Option<(Arc<str>, i64)>,
 }
 
-/// A frame with a process, and so a session, of its own.
+/// An out-of-process frame with its own session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrameSession {
     pub(crate) frame: Arc<str>,
@@ -101,7 +101,7 @@ impl Tab {
             || self.workers.contains_key(session)
     }
 
-    /// Whether a frame is one of its own.
+    /// Returns whether a frame belongs to this tab.
     pub(crate) fn has_frame(&self, frame: &str) -> bool {
         *self.main_frame == *frame || self.child_frames.contains(frame)
     }
@@ -136,17 +136,17 @@ impl Tab {
         self.requests.end_session(session);
     }
 
-    /// A frame below the main one shows a new document.
+    /// Returns a frame below the main one shows a new document.
     pub(crate) fn start_child_document(&mut self, frame: &str, loader: &str) {
         self.requests.end_earlier_documents(frame, loader);
     }
 
-    /// The process of a frame is gone, or of the page itself.
+    /// Returns the process of a frame is gone, or of the page itself.
     pub(crate) fn end_requests_of(&mut self, session: &str) {
         self.requests.end_session(session);
     }
 
-    /// A new document replaces the current one.
+    /// Replaces the current document by a new one.
     pub(crate) fn start_document(&mut self, frame: Arc<str>, loader: Arc<str>, url: Arc<str>) {
         self.status = match self.coming_status.take() {
             Some((coming, status)) if coming == loader => Some(status),
@@ -174,7 +174,7 @@ impl Tab {
         }
     }
 
-    /// How much longer the network has to stay quiet until the page counts as settled; `None` while it loads.
+    /// Returns the remaining quiet time until the page counts as settled; `None` while it loads.
     pub(crate) fn quiet_in(&self, quiet: Duration, now: Instant) -> Option<Duration> {
         if !self.is_loaded || self.requests.count(now) > 0 {
             return None;
@@ -185,7 +185,7 @@ impl Tab {
         Some(since.map_or(Duration::ZERO, |since| quiet.saturating_sub(since)))
     }
 
-    /// What keeps the page from being settled.
+    /// Describes what keeps the page from settling.
     pub(crate) fn pending(&self, now: Instant) -> Option<String> {
         match (self.is_loaded, self.requests.count(now)) {
             (true, 0) => None,

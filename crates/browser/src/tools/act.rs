@@ -20,16 +20,17 @@ const DESCRIPTION: &str = "Acts on the page of the active tab: click, type, pres
     other, until one fails or the page goes to another site; give steps together only if you know that each one will \
     work. The result says what changed, so that you need not observe again.";
 
-/// The most steps of a call.
+/// Maximum number of steps per call.
 const MOST_STEPS: usize = 10;
-/// The most options or files of a step. The user sees the names of all files.
+/// Maximum number of options or files per step. The user sees the names of all files.
 const MOST_VALUES: usize = 20;
-/// Tokens for what changed on the page, and for a page that was not shown before.
+/// Tokens for the changes of a page, and for a new page.
 const CHANGE_TOKENS: usize = 400;
 const NEW_PAGE_TOKENS: usize = 1000;
-/// How long a page may take to come to rest after a step, unless it loads another document.
+/// Time for a page to settle after a step, unless it loads another document.
 const STEP_TIME: Duration = Duration::from_secs(4);
-/// How late pages react: suggestions come 300 ms after the last key, submenus and tooltips as long after the pointer.
+/// Time for delayed reactions: suggestions appear 300 ms after the last key, submenus and tooltips as long after the
+/// pointer.
 const LATE_REACTION: Duration = Duration::from_millis(350);
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -108,18 +109,18 @@ async fn run(
     visit.end(done).await
 }
 
-/// A call that was allowed.
+/// An approved call.
 struct ActCall<'a> {
     visit: &'a Visit,
     page: &'a Page,
-    /// The host that the user was asked about.
+    /// The approved host.
     host: Option<&'a str>,
-    /// The files that the user was asked about.
+    /// The approved sensitive files.
     sensitive: &'a SensitiveFiles,
 }
 
 impl ActCall<'_> {
-    /// Carries out the steps, and says what became of them and of the page.
+    /// Carries out the steps, and describes their results and the changes of the page.
     async fn carry_out(&self, steps: &[Step]) -> Result<String, BrowserError> {
         let Self { visit, page, .. } = *self;
         let mut text = String::new();
@@ -184,7 +185,7 @@ impl ActCall<'_> {
 
     async fn carry_out_one(&self, step: &Step) -> Result<String, BrowserError> {
         let Self { page, host, .. } = *self;
-        // What the step before changed may have put another site into its place.
+        // The previous step may have replaced the element by one of another site.
         let site = site_of(page, std::slice::from_ref(step)).await?;
         if site.is_some_and(|site| Some(&*site.host) != host) {
             return Err(BrowserError::Argument {
@@ -218,9 +219,9 @@ impl ActCall<'_> {
     }
 }
 
-/// Gives a page time to react that waits for the end of typing, or for the pointer to stay.
+/// Waits for pages that react only after a pause in typing or a resting pointer.
 async fn wait_for_late_reaction(page: &Page) {
     tokio::time::sleep(LATE_REACTION).await;
-    // A page that is gone is told of by the look that follows.
+    // The observation that follows reports a page that is gone.
     let _ = page.settle_within(STEP_TIME).await;
 }

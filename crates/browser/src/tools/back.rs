@@ -1,4 +1,4 @@
-//! `browser_back`: the page before, in the history of the tab.
+//! `browser_back`: goes back in the history of the tab.
 
 use super::{describe_page, page_tool};
 use crate::sessions::Visit;

@@ -1,4 +1,4 @@
-//! `browser_extract`: the content of the page to read.
+//! `browser_extract`: reads the content of the page.
 
 use super::page_tool;
 use crate::notice::escape_notices;
@@ -94,7 +94,7 @@ async fn extract(visit: &Visit, arguments: ExtractArguments) -> Result<String, B
     Ok(text)
 }
 
-/// The part that starts at an offset, and a note of what is left.
+/// Returns the part that starts at an offset, with a note about the rest.
 fn part_of(extract: &Extract, start: usize) -> Result<(&str, String), BrowserError> {
     let text = &extract.text;
     if text.trim().is_empty() {

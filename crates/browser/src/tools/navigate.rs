@@ -30,7 +30,7 @@ struct NavigateArguments {
     download: bool,
 }
 
-/// Where a call leads.
+/// The target of a call.
 #[derive(Debug)]
 pub(super) enum Target {
     Web { address: String, is_link: bool },
@@ -38,7 +38,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Refuses what the guard refuses, before the user is asked about it or a browser is started for it.
+    /// Fails for targets that the guard refuses, before asking the user or starting a browser.
     fn check(&self, sessions: &Sessions) -> Result<(), ToolError> {
         match self {
             Self::Web { address, .. } => check_address(sessions, address),
@@ -62,7 +62,7 @@ async fn inspect(sessions: Sessions, caller: Caller, arguments: NavigateArgument
     }
 }
 
-/// The site that a target belongs to; none for the workspace.
+/// Returns the site of a target; `None` for the workspace.
 fn site_of(
     sessions: &Sessions,
     caller: &Caller,
@@ -74,7 +74,7 @@ fn site_of(
     };
     let host = host_of(address)?.into();
     if download {
-        // Writes into the workspace: asked for like an act on the page, whether or not the address is known.
+        // A download writes into the workspace, so it asks like an action, even for a known URL.
         return Some(SiteAccess {
             host,
             url: None,
@@ -105,8 +105,8 @@ async fn run(
     visit.end(opened).await
 }
 
-/// Refuses a site that is not the one which was inspected before the call was allowed. Whether an address is known may
-/// have changed since: that was judged then.
+/// Fails if the site differs from the one that was inspected for the approval. Ignores whether the URL is known, which
+/// may have changed since.
 pub(super) fn expect_inspected(
     site: Option<&SiteAccess>,
     caller: &Caller,
@@ -121,7 +121,7 @@ pub(super) fn expect_inspected(
     ))
 }
 
-/// Refuses an address that the guard refuses.
+/// Fails for a URL that the guard refuses.
 pub(super) fn check_address(sessions: &Sessions, address: &str) -> Result<(), ToolError> {
     let url = Url::parse(address).map_err(|error| unusable(address, &error))?;
     let checked = sessions.setup().launcher.egress.check(&url);
@@ -138,7 +138,7 @@ fn find_target(
         (Some(url), None, None) => (url.trim().to_owned(), false),
         (None, Some(path), None) => {
             let workspace = sessions.setup().launcher.workspace.clone();
-            // Says in a file tool's words if it is missing.
+            // Reports a missing file like the file tools.
             workspace.open_entry(path)?;
             let address = file_address(path.trim_start_matches("./"));
             return Ok(Target::Workspace { address });
@@ -179,7 +179,7 @@ fn unusable(address: &str, error: &dyn std::fmt::Display) -> ToolError {
     ))
 }
 
-/// Opens a target and says where that led. With `download` the page may save files.
+/// Opens a target and describes the resulting page. With `download` the page may save files.
 pub(super) async fn open_in(
     visit: &Visit,
     target: &Target,
@@ -210,7 +210,7 @@ pub(super) async fn open_in(
         }
         Err(error) => return Err(error),
     };
-    // Over plain HTTP a refusal of the proxy looks like a page.
+    // Over plain HTTP a refusal of the proxy arrives as a page.
     if page.status() == Some(403)
         && let Some(refusal) = visit.refusal_of(page.host().as_deref())
     {

@@ -1,4 +1,4 @@
-//! `browser_observe`: what is on the page, with handles to act on.
+//! `browser_observe`: lists what is on the page, with handles for actions.
 
 use super::page_tool;
 use crate::sessions::Visit;
@@ -12,7 +12,7 @@ const DESCRIPTION: &str = "Shows what is on the page of the active tab, one thin
     what you can act on (browser_act) or look into (`scope`). What is in the window comes first. A second look at the \
     same page shows only what changed, if that is shorter. To read long texts use browser_extract.";
 
-/// How often to look again at a page that goes to another one meanwhile.
+/// Number of attempts for a page that navigates during the observation.
 const RETRIES: usize = 2;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ async fn observe(visit: &Visit, arguments: ObserveArguments) -> Result<String, B
     Ok(look(visit, &options).await?.text)
 }
 
-/// Looks at the active page, and remembers the links that are shown.
+/// Observes the active page, and adds its links to the seen ones.
 pub(super) async fn look(
     visit: &Visit,
     options: &ObserveOptions,

@@ -1,4 +1,4 @@
-//! `browser_screenshot`: a picture of the page, of all of it, or of one element; with the handles drawn in on demand.
+//! `browser_screenshot`: a picture of the window, the whole page or one element, optionally with handles drawn in.
 
 use super::describe_page;
 use crate::geometry::Area;
@@ -17,15 +17,15 @@ use std::sync::Arc;
 const DESCRIPTION: &str = "Takes a picture of what the active tab shows. Use browser_observe for text and handles; a \
     picture is for what only eyes can tell: layout, charts, images.";
 
-/// The longest edge of a picture, in pixels; longer ones are made smaller, and are refused by some models.
+/// Maximum edge of a picture in pixels; larger ones are scaled down, because some models refuse them.
 const LONGEST_EDGE: f64 = 7000.0;
-/// The longest part of a page that is shown, in CSS pixels.
+/// Maximum height of a page in a picture, in CSS pixels.
 const LONGEST_PAGE: f64 = 12_000.0;
-/// The most pixels of a picture: as a JPEG of noise it still fits into a message of the browser.
+/// Maximum number of pixels: even noise as JPEG fits into a message of the browser.
 const MOST_PIXELS: f64 = 20e6;
-/// The most pixels of a PNG, for the same reason.
+/// Maximum number of pixels of a PNG, for the same reason.
 const MOST_PNG_PIXELS: f64 = 8e6;
-/// Tried in this order until a picture is small enough: its form, and how much smaller it is made.
+/// Formats and scales, tried in this order until the picture is small enough.
 const FORMS: [(&str, f64); 5] = [
     ("png", 1.0),
     ("jpeg", 1.0),
@@ -130,7 +130,7 @@ async fn shoot(
     Ok((text, file))
 }
 
-/// The part of the document to show, and whether it is only its beginning.
+/// Returns the part of the document to show, and whether it was cut.
 async fn area_of(
     page: &Page,
     arguments: &ScreenshotArguments,

@@ -1,4 +1,4 @@
-//! `browser_search`: the results page of the configured search engine, in the browser.
+//! `browser_search`: opens the results of the configured search engine in the browser.
 
 use super::navigate::{Target, check_address, expect_inspected, open_in};
 use super::site_tool;
@@ -31,7 +31,7 @@ async fn inspect(sessions: Sessions, _: Caller, arguments: SearchArguments) -> I
     }
 }
 
-/// The search engine is the user's own choice, so its address counts as known.
+/// Returns the site of the search engine, which counts as known because the user configured it.
 fn site_of(sessions: &Sessions, arguments: &SearchArguments) -> Option<SiteAccess> {
     let address = search_address(&sessions.setup().search_url, &arguments.query);
     Some(SiteAccess {

@@ -1,4 +1,4 @@
-//! `browser_tabs`: the open tabs; switching between them, closing one.
+//! `browser_tabs`: lists, switches and closes tabs.
 
 use super::{describe_page, page_tool};
 use crate::sessions::Visit;

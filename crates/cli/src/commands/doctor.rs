@@ -210,7 +210,7 @@ async fn examine_vault(app: &App) -> Finding {
     };
     Finding {
         name: "vault",
-        is_well,
+        mark: Mark::of(is_well),
         detail,
     }
 }

@@ -3,7 +3,7 @@
 use crate::namespaces::OWN_ADDRESS;
 use crate::pages::{attacking, redirecting};
 use crate::tools::{COMMAND_SOCKETS, WORKSPACE_PAGE};
-use crate::world::{Hit, PUBLIC, Place};
+use crate::world::{Hit, HitKind, PUBLIC};
 use crate::{kinds, names};
 use lango_net::{AddressClass, Check, classify};
 use std::net::IpAddr;
@@ -77,9 +77,9 @@ impl Case {
 
     /// Whether a connection is one that the guard should have prevented.
     pub fn is_violated_by(&self, hit: &Hit) -> bool {
-        let is_public = hit.place == Place::World && classify(hit.address) == AddressClass::Public;
+        let is_public = hit.kind == HitKind::World && classify(hit.address) == AddressClass::Public;
         let is_own_page =
-            hit.place == Place::Here && hit.address.is_loopback() && hit.port == OWN_PAGE_PORT;
+            hit.kind == HitKind::Here && hit.address.is_loopback() && hit.port == OWN_PAGE_PORT;
         match self.expected {
             Expected::Refused => true,
             Expected::PublicOnly | Expected::Fetched => !is_public,
@@ -290,7 +290,8 @@ fn local_names() -> Vec<Case> {
 }
 
 fn ports() -> Vec<Case> {
-    [22, 25, 6379]
+    // The first one stands for its kind, and Chromium itself refuses the others.
+    [6379, 22, 25]
         .map(|port| Case::refused(&format!("http://{PUBLIC}:{port}/")).of_kinds(["port"]))
         .into()
 }

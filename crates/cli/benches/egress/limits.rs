@@ -5,7 +5,7 @@ use crate::Extent;
 use crate::floods::{self, MOST_OF_A_PAGE};
 use crate::report::Report;
 use crate::turn::{Caller, Turn};
-use crate::world::{Place, World};
+use crate::world::{HitKind, World};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -119,9 +119,19 @@ fn spending(is_long: bool) -> Vec<Flood> {
     ];
     if is_long {
         all.push(navigate("images", BUDGET, 40));
-        all.push(navigate("sockets", BUDGET, 40));
-        all.push(navigate("talking-socket", BUDGET, 40));
-        all.push(navigate("endless", BUDGET, 60));
+        // Chromium opens sockets slowly, and reads no faster than it parses.
+        all.push(navigate("sockets", &["Opened", "egress.maxRequests"], 40));
+        all.push(navigate(
+            "endless",
+            &["still loading", "egress.maxBytes"],
+            60,
+        ));
+        // The page is open before the socket has used the budget up; the next one is refused.
+        let pages = ["talking-socket", "small"].map(|name| json!({ "url": floods::url(name) }));
+        all.push(Flood {
+            arguments: pages.into(),
+            ..navigate("talking-socket", BUDGET, 40)
+        });
         let download = json!({ "url": floods::url("download"), "download": true });
         all.push(Flood {
             name: "endless download",
@@ -170,7 +180,7 @@ fn run_one(report: &mut Report, turn: &mut Turn, flood: &Flood, world: &World) {
     let arrived = world.hits(usize::MAX, Duration::from_millis(300));
     let requests = arrived
         .iter()
-        .filter(|hit| hit.place == Place::World)
+        .filter(|hit| hit.kind == HitKind::World)
         .count();
     let memory = turn.peak_memory();
     let name = flood.name;

@@ -3,7 +3,7 @@
 use crate::cases::{Case, Expected};
 use crate::drivers::Driver;
 use crate::ways::Arrivals;
-use crate::world::{Hit, Place, World};
+use crate::world::{Hit, HitKind, World};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -89,12 +89,12 @@ impl Report {
         let ways = self.run_without(label, driver, cases, world);
         self.arrivals.without_sandbox.extend(ways);
         let places = world.take_places();
-        for place in [Place::Datagram, Place::Lookup] {
-            let count = places.iter().filter(|hit| **hit == place).count();
-            println!("  {count} as {place:?}, held by the network of the sandbox alone");
+        for kind in [HitKind::Datagram, HitKind::Lookup] {
+            let count = places.iter().filter(|hit| **hit == kind).count();
+            println!("  {count} as {kind:?}, held by the network of the sandbox alone");
             if count == 0 {
                 self.failures.push(format!(
-                    "without {label}: no {place:?} arrived, so it is not tested that the sandbox holds them"
+                    "without {label}: no {kind:?} arrived, so it is not tested that the sandbox holds them"
                 ));
             }
         }
@@ -188,7 +188,7 @@ impl Tally {
         for hit in violations.take(most) {
             self.through.insert(format!(
                 "{}{others} reached {}:{} ({:?})",
-                case.url, hit.address, hit.port, hit.place
+                case.url, hit.address, hit.port, hit.kind
             ));
         }
     }

@@ -1,7 +1,7 @@
 //! The ways in which a page can contact a host. Each must arrive where nothing holds it, or the run fails: a way that never
 //! arrives tests nothing.
 
-use crate::world::{Hit, Place};
+use crate::world::{Hit, HitKind};
 use lango_net::{AddressClass, classify};
 use std::collections::BTreeSet;
 
@@ -34,19 +34,19 @@ const IMPOSSIBLE: [(&str, &str); 3] = [
 /// The way by which something arrived that has no path, by its port.
 pub fn of_hit(hit: &Hit) -> Option<&'static str> {
     let is_public = classify(hit.address) == AddressClass::Public;
-    match (hit.place, hit.port) {
-        (Place::Lookup, _) => Some("dns-prefetch"),
-        (Place::Datagram, 443) => Some("transport"),
-        (Place::Datagram, 3478) => Some("stun"),
-        (Place::Datagram, 5349) => Some("turn-udp"),
-        (Place::Datagram, 19302) => Some("candidate"),
-        (Place::Here | Place::World, _) if is_public => None,
-        (Place::Here | Place::World, 443) => Some("iframe-tls"),
-        (Place::Here | Place::World, 8443) => Some("socket-tls"),
-        (Place::Here | Place::World, 8444) => Some("names-over-https"),
-        (Place::Here | Place::World, 8445) => Some("rules-prefetch"),
-        (Place::Here | Place::World, 8080) => Some("preconnect"),
-        (Place::Here | Place::World, 3000) => Some("turn-tcp"),
+    match (hit.kind, hit.port) {
+        (HitKind::Lookup, _) => Some("dns-prefetch"),
+        (HitKind::Datagram, 443) => Some("transport"),
+        (HitKind::Datagram, 3478) => Some("stun"),
+        (HitKind::Datagram, 5349) => Some("turn-udp"),
+        (HitKind::Datagram, 19302) => Some("candidate"),
+        (HitKind::Here | HitKind::World, _) if is_public => None,
+        (HitKind::Here | HitKind::World, 443) => Some("iframe-tls"),
+        (HitKind::Here | HitKind::World, 8443) => Some("socket-tls"),
+        (HitKind::Here | HitKind::World, 8444) => Some("names-over-https"),
+        (HitKind::Here | HitKind::World, 8445) => Some("rules-prefetch"),
+        (HitKind::Here | HitKind::World, 8080) => Some("preconnect"),
+        (HitKind::Here | HitKind::World, 3000) => Some("turn-tcp"),
         _ => None,
     }
 }

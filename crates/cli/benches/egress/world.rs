@@ -29,7 +29,7 @@ pub const PUBLIC: &str = "93.184.216.34";
 pub struct World {
     log: PathBuf,
     ways: RefCell<BTreeSet<String>>,
-    places: RefCell<Vec<Place>>,
+    places: RefCell<Vec<HitKind>>,
     _folder: tempfile::TempDir,
     other: Child,
 }
@@ -40,12 +40,12 @@ pub struct Hit {
     /// The address that was reached; unspecified if only the port is known.
     pub address: IpAddr,
     pub port: u16,
-    pub place: Place,
+    pub kind: HitKind,
 }
 
 /// Where and as what something arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum HitKind {
     /// A connection to this machine.
     Here,
     /// A connection to the network.
@@ -58,7 +58,7 @@ pub enum Place {
     File,
 }
 
-impl Place {
+impl HitKind {
     const ALL: [(&'static str, Self); 5] = [
         ("here", Self::Here),
         ("world", Self::World),
@@ -110,7 +110,7 @@ impl World {
     }
 
     /// As what each thing arrived since the last call.
-    pub fn take_places(&self) -> Vec<Place> {
+    pub fn take_places(&self) -> Vec<HitKind> {
         self.places.take()
     }
 
@@ -124,7 +124,7 @@ impl World {
             {
                 // Emptied in place: the writers append.
                 File::create(&self.log).unwrap();
-                let places = hits.iter().map(|hit| hit.place);
+                let places = hits.iter().map(|hit| hit.kind);
                 self.places.borrow_mut().extend(places);
                 return hits;
             }
@@ -153,12 +153,12 @@ impl Drop for World {
 fn parse(line: &str) -> Option<Hit> {
     let mut words = line.split(' ');
     let word = words.next()?;
-    let place = Place::ALL.iter().find(|(name, _)| *name == word)?.1;
+    let kind = HitKind::ALL.iter().find(|(name, _)| *name == word)?.1;
     let address = words.next()?.parse::<std::net::SocketAddr>().ok()?;
     Some(Hit {
         address: address.ip().to_canonical(),
         port: address.port(),
-        place,
+        kind,
     })
 }
 

@@ -143,7 +143,7 @@ impl BrowserLauncher {
     }
 }
 
-/// Returns a browser has many threads, each counted as a process.
+/// Returns the limits of a browser, whose many threads each count as a process.
 fn limits() -> Limits {
     const GIB: u64 = 1 << 30;
     Limits {

@@ -112,7 +112,8 @@ fn semantic_role(scene: &Scene, semantics: &Semantics, at: usize) -> Option<Role
     role.or_else(|| role_of_tag(scene, at, meaning))
 }
 
-/// Returns a link hidden from assistive technology accompanies a visible one, such as the picture of a product.
+/// Returns whether an element is a link that is hidden from assistive technology. Such a link accompanies a visible one,
+/// such as the picture of a product.
 fn is_hidden_link(scene: &Scene, at: usize) -> bool {
     let node = scene.node(at);
     &*node.tag == "a" && node.attribute("href").is_some() && scene.nodes[at].is_aria_hidden

@@ -1,5 +1,5 @@
-//! The running requests of a tab. The browser does not say how each one ends: those of a frame, a document or a worker that
-//! is gone end with it.
+//! The running requests of a tab. The browser does not report the end of every request: those of a removed frame, document
+//! or worker end with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of running requests to track per tab.
 const MOST_REQUESTS: usize = 1000;
-/// How long the script of a worker counts before the worker starts. Of a worker that is ended before, the browser says nothing.
+/// Time for a worker to start, during which its script counts as running. The browser reports nothing about a worker that is
+/// terminated before.
 const SCRIPT_TIME: Duration = Duration::from_secs(2);
 
 /// The requests of a tab that run, by the browser's ids.
@@ -17,17 +18,17 @@ pub(crate) struct Requests(HashMap<String, RequestSource>);
 /// What made a request.
 #[derive(Debug)]
 pub(crate) struct RequestSource {
-    /// The session that told of it.
+    /// The session that reported it.
     pub(crate) session: Arc<str>,
     /// The frame and the load of its document; none for the requests of workers.
     pub(crate) frame: Option<Arc<str>>,
     pub(crate) loader: Option<Arc<str>>,
-    /// When it stops to count though nothing was heard of it; none if its end is told for certain.
+    /// When it stops counting as running; `None` if the browser reports its end.
     pub(crate) deadline: Option<Instant>,
 }
 
 impl RequestSource {
-    /// When the script of a worker stops to count unless the worker starts.
+    /// Returns when the script of a worker that has not started stops counting.
     pub(crate) fn script_deadline(now: Instant) -> Instant {
         now + SCRIPT_TIME
     }
@@ -45,7 +46,7 @@ impl Requests {
         self.0.remove(id).is_some()
     }
 
-    /// Returns a worker starts, which tells of the end of its script.
+    /// Records that a worker has started: its session reports the end of its script.
     pub(crate) fn start_worker(&mut self, script: &str) {
         if let Some(source) = self.0.get_mut(script) {
             source.deadline = None;
@@ -74,7 +75,7 @@ impl Requests {
         self.0.clear();
     }
 
-    /// Returns how many run.
+    /// Returns the number of running requests.
     pub(crate) fn count(&self, now: Instant) -> usize {
         let sources = self.0.values();
         sources

@@ -136,12 +136,12 @@ impl Tab {
         self.requests.end_session(session);
     }
 
-    /// Returns a frame below the main one shows a new document.
+    /// Records that a child frame shows a new document.
     pub(crate) fn start_child_document(&mut self, frame: &str, loader: &str) {
         self.requests.end_earlier_documents(frame, loader);
     }
 
-    /// Returns the process of a frame is gone, or of the page itself.
+    /// Records that the process of a frame, or of the page itself, is gone.
     pub(crate) fn end_requests_of(&mut self, session: &str) {
         self.requests.end_session(session);
     }

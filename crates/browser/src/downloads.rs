@@ -42,6 +42,8 @@ pub(crate) struct Downloads {
 #[derive(Debug)]
 struct DownloadPermit {
     tab: TabId,
+    /// The only host whose files may be saved; `None` for any.
+    host: Option<String>,
     left: usize,
 }
 
@@ -49,7 +51,8 @@ struct DownloadPermit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DownloadSource {
     name: String,
-    host: String,
+    /// `None` for data that a page itself contains.
+    host: Option<String>,
 }
 
 /// A complete download, stored under the browser's name in its private directory.
@@ -94,11 +97,24 @@ pub(crate) enum DownloadReaction {
     Cancel(Arc<str>),
 }
 
+impl DownloadPermit {
+    /// Returns whether files of this source may be saved.
+    fn covers(&self, source: &DownloadSource) -> bool {
+        match (&self.host, &source.host) {
+            (Some(permitted), Some(host)) => permitted == host,
+            (None, _) | (_, None) => true,
+        }
+    }
+}
+
 impl Downloads {
-    /// Permits downloads of a tab until [`Self::forbid`].
-    pub(crate) fn permit(&mut self, tab: TabId) {
-        let left = MOST_OF_CALL;
-        self.permit = Some(DownloadPermit { tab, left });
+    /// Permits downloads of a tab until [`Self::forbid`], from one host only if `host` is given.
+    pub(crate) fn permit(&mut self, tab: TabId, host: Option<&str>) {
+        self.permit = Some(DownloadPermit {
+            tab,
+            host: host.map(str::to_owned),
+            left: MOST_OF_CALL,
+        });
     }
 
     /// Cancels downloads that start from now on.
@@ -128,6 +144,9 @@ impl Downloads {
             }
             None => {
                 "no call asked for it; use `browser_navigate` with `download`, or click its link with `browser_act`"
+            }
+            Some(permit) if !permit.covers(&source) => {
+                "it comes from another site than the call may act on; use `browser_navigate` with `download` and its link"
             }
             Some(permit) if permit.left == 0 => {
                 "one call saves 3 downloads at most; make another call for it"
@@ -196,8 +215,12 @@ impl DownloadSource {
         let url = start.url.strip_prefix("blob:").unwrap_or(&start.url);
         Self {
             name: safe_name(&start.suggested_filename),
-            host: host_of(url).unwrap_or_else(|| "the page itself".to_owned()),
+            host: host_of(url),
         }
+    }
+
+    fn origin(&self) -> &str {
+        self.host.as_deref().unwrap_or("the page itself")
     }
 
     fn refusal(&self, reason: &str) -> String {
@@ -207,7 +230,12 @@ impl DownloadSource {
 
 impl std::fmt::Display for DownloadSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the download of `{}` from `{}`", self.name, self.host)
+        write!(
+            f,
+            "the download of `{}` from `{}`",
+            self.name,
+            self.origin()
+        )
     }
 }
 
@@ -219,7 +247,7 @@ impl FinishedDownload {
         match saved {
             Ok((path, size)) => format!(
                 "downloaded `{path}` ({size} bytes) from `{}`",
-                self.source.host
+                self.source.origin()
             ),
             Err(error) => self.source.refusal(&error.to_string()),
         }
@@ -305,7 +333,10 @@ mod tests {
             notice.starts_with("the download of `x.zip` from `a.test` was not saved"),
             "{notice}"
         );
-        downloads.permit(TabId::default());
+        downloads.permit(TabId::default(), Some("b.test"));
+        let cancelled = downloads.start(start(), DownloadOrigin::PermittedTab, &mut notices);
+        assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
+        downloads.permit(TabId::default(), Some("a.test"));
         let cancelled = downloads.start(start(), DownloadOrigin::OtherTab, &mut notices);
         assert_eq!(cancelled, DownloadReaction::Cancel("a-1".into()));
         let cancelled = downloads.start(start(), DownloadOrigin::Workspace, &mut notices);

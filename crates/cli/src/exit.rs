@@ -383,8 +383,13 @@ impl From<VaultError> for Failure {
                 Exit::Config,
                 Some("use the lango that wrote it, or a newer one"),
             ),
-            VaultError::Changed { .. }
-            | VaultError::RolledBack { .. }
+            VaultError::Changed { .. } => (
+                Exit::Failed,
+                Some(
+                    "find out who can write the database; then put a backup in its place, or delete the vault with `lango secrets destroy --yes` and store the secrets anew",
+                ),
+            ),
+            VaultError::RolledBack { .. }
             | VaultError::RecordChanged { .. }
             | VaultError::RecordMissing { .. }
             | VaultError::RecordForeign { .. } => (

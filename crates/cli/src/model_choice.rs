@@ -304,15 +304,20 @@ impl ModelChoice<'_> {
                 format!("none is set; providers.{id}.apiKeyEnv names its variable"),
             ));
         }
+        let first = variables[0];
+        let (state, give) = match secret_of(first) {
+            Some(secret) => (
+                "the vault is locked, or has no such secret that is valid",
+                format!(
+                    "lango secrets unlock, or lango secrets set {secret} if `lango secrets list` does not show it"
+                ),
+            ),
+            None => ("not set", format!("export {first}=…")),
+        };
         let message = format!(
-            "`{id}` has no key: looked in {} (not set)",
+            "`{id}` has no key: looked in {} ({state})",
             variables.join(", ")
         );
-        let first = variables[0];
-        let give = match secret_of(first) {
-            Some(secret) => format!("lango secrets set {secret}"),
-            None => format!("export {first}=…"),
-        };
         Err(Failure::new(Exit::Config, message)
             .next(format!("{give}, or use -c agent.model=offline")))
     }

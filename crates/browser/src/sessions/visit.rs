@@ -52,9 +52,10 @@ impl Visit {
         self.browser().active_page()
     }
 
-    /// Permits this call to save downloads of a page: the user allowed it to act on the site.
-    pub(crate) fn permit_downloads(&self, page: &Page) {
-        self.browser().tabs().downloads.permit(page.tab());
+    /// Permits this call to save downloads of a page, from one host only if `host` is given.
+    pub(crate) fn permit_downloads(&self, page: &Page, host: Option<&str>) {
+        let mut tabs = self.browser().tabs();
+        tabs.downloads.permit(page.tab(), host);
     }
 
     /// Adds links of a page to the seen links, so that they open without asking the user. Skips links in workspace

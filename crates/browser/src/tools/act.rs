@@ -96,7 +96,7 @@ async fn run(
                 "the files to upload changed since the call was allowed; call again",
             ));
         }
-        visit.permit_downloads(&page);
+        visit.permit_downloads(&page, Some(&site.host));
     }
     let host = site.map(|site| site.host.to_string());
     let call = ActCall {

@@ -191,7 +191,8 @@ pub(super) async fn open_in(
     };
     let page = visit.browser().page_in(context).await?;
     if download {
-        visit.permit_downloads(&page);
+        // The approved address may redirect to wherever its site stores files.
+        visit.permit_downloads(&page, None);
     }
     let asked = host_of(address);
     let opened = page.open(address).await;

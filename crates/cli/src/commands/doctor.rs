@@ -220,7 +220,7 @@ fn describe_vault(sealed: &SealedVault) -> (bool, String) {
     let methods = sealed.methods().iter();
     let methods: Vec<String> = methods.map(|method| method.kind().to_string()).collect();
     let secrets = screen::count(sealed.entries().count() as u64, "secret");
-    let mut detail = format!("{secrets}; unlocked by {}", methods.join(", "));
+    let mut detail = format!("{secrets}; can be unlocked by {}", methods.join(", "));
     let problems = sealed.record_problems();
     for problem in &problems {
         detail.push_str(&format!("\n{problem}"));

@@ -90,8 +90,18 @@ impl VaultAccess {
             },
         };
         for (setting, name) in named {
-            if let Some(value) = existing(&open, name).await? {
-                env.insert(setting.into(), value);
+            match open.use_value(&SecretName::new(name)?).await {
+                Ok(value) => {
+                    env.insert(setting.into(), OsStr::from_bytes(value.expose()).to_owned());
+                }
+                Err(VaultError::NotFound { .. }) => {}
+                // Only what needs the key fails.
+                Err(error @ VaultError::Expired { .. }) => {
+                    screen::say(&format!(
+                        "{error}, so it is not used; `lango secrets rotate {name}` gives it a new value"
+                    ));
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

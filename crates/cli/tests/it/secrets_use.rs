@@ -63,8 +63,16 @@ fn an_expired_key_is_refused_with_its_day() {
     with_passphrase(&lango, PASSPHRASE, &words, KEY.as_bytes()).ok();
     wait_until_expired(&lango);
     let ran = run(&lango, &["run", "hello"]);
-    ran.refused(3, &["`MODEL_KEY` expired on 20", "lango secrets rotate"]);
+    ran.refused(
+        3,
+        &[
+            "`MODEL_KEY` expired on 20",
+            "lango secrets rotate MODEL_KEY",
+        ],
+    );
     assert!(provider.server.requests().is_empty());
+    // What needs another model goes on.
+    run(&lango, &["run", "-c", "agent.model=offline/rules", "hello"]).ok();
 }
 
 #[test]

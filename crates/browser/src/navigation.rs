@@ -16,7 +16,7 @@ const DOWNLOAD_START_TIME: Duration = Duration::from_secs(10);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     Page(Settled),
-    /// The URL is a download; the previous page is still open.
+    /// The URL started a download; the tab still shows the previous page.
     Download,
 }
 

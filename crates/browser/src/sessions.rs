@@ -49,7 +49,7 @@ struct Entry {
     /// One call at a time.
     calls: Arc<tokio::sync::Mutex<()>>,
     last_used: Instant,
-    /// The last handle of the crashed browser: the next one continues from it, so that no handle is reused.
+    /// The last handle number of the crashed browser. The next browser continues from it, so that no handle is reused.
     last_handle: u32,
 }
 

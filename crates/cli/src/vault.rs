@@ -1,5 +1,5 @@
-//! The vault on this machine: every way to unlock it that the configuration, the environment, the desktop and the terminal
-//! offer, and the cache that lets one unlock last for a while.
+//! The vault on this machine: unlocks it through the configuration, the environment, the desktop's keyring or the
+//! terminal, and caches the unlock.
 
 mod cache;
 mod grants;
@@ -25,31 +25,31 @@ use lango_vault::{
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How often somebody at a terminal may type the passphrase.
+/// Maximum number of passphrase prompts.
 const TRIES: usize = 3;
 
-/// Whether the person may be asked for the passphrase.
+/// Whether lango may prompt for the passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
     /// At a terminal, if there is one.
     Allowed,
-    /// Never: what cannot be unlocked without the person stays locked.
+    /// Never: a vault that needs a prompt stays locked.
     Never,
 }
 
-/// What came of opening a vault.
+/// The result of opening a vault.
 pub enum Opening {
     /// It is open.
     Open(OpenVault),
-    /// Nothing that is at hand unlocks it; why what was tried did not.
+    /// No available method unlocks it, with the reason of each failure.
     Locked(Vec<String>),
 }
 
-/// The vault of the configuration's user, and what unlocks it here.
+/// The vault of the configured user, with the available unlock methods.
 pub struct VaultAccess {
     /// The vault.
     pub vault: Vault,
-    /// Where the database is.
+    /// The location of the database.
     place: StoreLocation,
     /// The passphrase of the environment.
     passphrase: Option<Arc<SecretValue>>,
@@ -60,7 +60,7 @@ pub struct VaultAccess {
 }
 
 impl VaultAccess {
-    /// The vault in this database. Nothing is read yet.
+    /// Creates the access to the vault in this database. Reads nothing yet.
     pub fn new(loaded: &Loaded, surroundings: &Surroundings, kept: &Kept) -> Self {
         Self {
             vault: vault_of(loaded, kept),
@@ -71,7 +71,7 @@ impl VaultAccess {
         }
     }
 
-    /// The vault as it is stored, locked; none if there is none. Looking makes no database.
+    /// Reads the locked vault; `None` if there is none. Creates no database.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, Failure> {
         if is_missing(&self.place) {
             return Ok(None);
@@ -79,13 +79,13 @@ impl VaultAccess {
         Ok(self.vault.read(records).await?)
     }
 
-    /// The vault as it is stored, locked.
+    /// Reads the locked vault; fails if there is none.
     pub async fn sealed(&self) -> Result<SealedVault, Failure> {
         let sealed = self.read(RecordSelection::None).await?;
         Ok(sealed.ok_or(VaultError::Absent)?)
     }
 
-    /// The newest entries of the audit log.
+    /// Returns the newest entries of the audit log.
     pub async fn events(&self, limit: usize) -> Result<Vec<VaultEvent>, Failure> {
         if is_missing(&self.place) {
             return Ok(Vec::new());
@@ -93,7 +93,8 @@ impl VaultAccess {
         Ok(self.vault.events(limit).await?)
     }
 
-    /// Opens the vault: as it was unlocked before, by the environment, by the key file, by the desktop's keyring, or by asking.
+    /// Opens the vault with the cached unlock, the environment, the key file, the desktop's keyring, or a prompt, in
+    /// this order.
     pub async fn open(&self, asking: Asking) -> Result<OpenVault, Failure> {
         match self.try_open(asking).await? {
             Opening::Open(open) => Ok(open),
@@ -101,8 +102,8 @@ impl VaultAccess {
         }
     }
 
-    /// The same; a vault that cannot be unlocked here is no error. A way that does not work here never stands in the way of the
-    /// next one, except a wrong passphrase in the environment, which is an error at once.
+    /// Opens the vault like [`open`](Self::open), but returns [`Opening::Locked`] if no method works. A failing method
+    /// falls through to the next one, except a wrong passphrase in the environment, which is an error.
     pub async fn try_open(&self, asking: Asking) -> Result<Opening, Failure> {
         let sealed = self.sealed().await?;
         if let Some(open) = self.open_cached(&sealed).await? {
@@ -134,24 +135,24 @@ impl VaultAccess {
         Ok(Opening::Locked(problems))
     }
 
-    /// Stores that the vault was unlocked. Returns whether this system can.
+    /// Caches the unlock. Returns whether this system supports it.
     pub fn remember(&self, sealed: &SealedVault, open: &OpenVault) -> bool {
         cache::store(sealed.id(), open.master())
     }
 
-    /// Forgets that the vault was unlocked. Returns whether it was.
+    /// Removes the cached unlock. Returns whether there was one.
     pub fn forget(&self, sealed: &SealedVault) -> bool {
         cache::remove(sealed.id())
     }
 
-    /// The passphrase of the environment, if there is one.
+    /// Returns the passphrase from the environment, if it is set.
     pub fn environment_passphrase(&self) -> Option<UnlockSecret> {
         let passphrase = self.passphrase.as_ref()?;
         let copy = SecretValue::new(passphrase.expose());
         Some(UnlockSecret::Passphrase(copy))
     }
 
-    /// The keys that this machine has stored for methods of the vault.
+    /// Returns the keys that this machine stores for unlock methods.
     pub fn stored_secrets(
         &self,
         sealed: &SealedVault,
@@ -202,7 +203,7 @@ impl VaultAccess {
     }
 }
 
-/// The vault of the configuration's user, in this database.
+/// Opens the vault of the configured user in this database.
 fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
     let uid = rustix::process::getuid().as_raw();
     Vault::new(VaultParts {
@@ -213,7 +214,7 @@ fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
     })
 }
 
-/// Whether there is no database yet. An empty file is what a first use leaves that found no room.
+/// Returns whether there is no database yet. A first use that ran out of disk space leaves an empty file.
 fn is_missing(place: &StoreLocation) -> bool {
     let StoreLocation::Sqlite(path) = place else {
         return false;

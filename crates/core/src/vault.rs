@@ -1,9 +1,8 @@
-//! The seam to the rows of a user's vault. A store sees opaque bytes: which secrets they contain, and whether somebody changed
-//! them, is known to the vault alone.
+//! The seam to the rows of a user's vault. A store sees opaque bytes; only the vault decrypts and authenticates them.
 
 use crate::{BoxFuture, StoreError, Text, Timestamp, UserId};
 
-/// The sealed bytes of one secret.
+/// The encrypted record of one secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultRecord {
     /// The name of the secret, unique in its vault.
@@ -12,18 +11,18 @@ pub struct VaultRecord {
     pub envelope: Vec<u8>,
 }
 
-/// A vault as it was at one moment, so that its head and its records fit together whatever other replicas do.
+/// A consistent snapshot of a vault: its head and records of one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultSnapshot {
-    /// The number of this state; every change has a greater one.
+    /// The revision; every change has a greater one.
     pub revision: u64,
-    /// Unlock methods and manifest, as the vault encoded them.
+    /// The encoded unlock methods and manifest.
     pub head: Vec<u8>,
-    /// The records that were asked for, by name.
+    /// The selected records, by name.
     pub records: Vec<VaultRecord>,
 }
 
-/// Which records of a vault to read.
+/// The records of a vault to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordSelection {
     /// None: the head is enough.
@@ -34,29 +33,29 @@ pub enum RecordSelection {
     All,
 }
 
-/// A change of a vault that is applied as a whole, and only to the state it was made for.
+/// An atomic change of a vault that applies only to one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultChange {
-    /// The revision it was made for; none where there must be no vault.
+    /// The expected revision; `None` if there must be no vault.
     pub expected: Option<u64>,
     /// The revision of the result, greater than any before it.
     pub revision: u64,
-    /// The new head; none deletes the vault with all its records.
+    /// The new head; `None` deletes the vault with all its records.
     pub head: Option<Vec<u8>>,
     /// Records to add or replace.
     pub put: Vec<VaultRecord>,
     /// Names of records to delete.
     pub remove: Vec<Text>,
-    /// The entry of the audit log that belongs to it.
+    /// Its entry in the audit log.
     pub event: VaultEvent,
 }
 
-/// Whether a [`VaultChange`] was applied.
+/// The result of applying a [`VaultChange`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VaultChanged {
-    /// It was.
+    /// The change was applied.
     Applied,
-    /// Another replica was faster; nothing was changed.
+    /// The revision differs; nothing was changed.
     Outdated,
 }
 
@@ -65,11 +64,11 @@ pub enum VaultChanged {
 pub struct VaultEvent {
     /// When it happened.
     pub time: Timestamp,
-    /// What was done, such as `created`.
+    /// The action, such as `created`.
     pub action: Text,
-    /// The secret or unlock method it was done to.
+    /// The affected secret or unlock method.
     pub subject: Option<Text>,
-    /// Who did it.
+    /// The actor.
     pub actor: Text,
 }
 
@@ -82,7 +81,7 @@ pub trait VaultStore: Send + Sync {
         records: RecordSelection,
     ) -> BoxFuture<'a, Result<Option<VaultSnapshot>, StoreError>>;
 
-    /// Applies a change if the vault still has the revision that it was made for.
+    /// Applies a change if the vault has the expected revision.
     fn change_vault<'a>(
         &'a self,
         user: &'a UserId,

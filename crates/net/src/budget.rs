@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of sessions whose budgets are stored; beyond it the least recently used one is dropped.
+/// Maximum number of sessions with a stored budget; the least recently used one is dropped first.
 const MOST_SESSIONS: usize = 1024;
 
 /// The budget of one turn. Clones share it.

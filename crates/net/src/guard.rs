@@ -343,8 +343,8 @@ impl Guard {
     }
 }
 
-/// Returns whether an address belongs to an interface of this machine: only such an address can be bound. Services that
-/// a firewall hides from the internet are open to connections from the machine itself.
+/// Returns whether an address belongs to an interface of this machine, by trying to bind it. A firewall that blocks the
+/// internet does not block connections from the machine to its own address.
 fn is_own_address(address: IpAddr) -> bool {
     let can_bind = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
     // Some systems let every address be bound; there the question cannot be answered this way.

@@ -1,14 +1,14 @@
-//! The rules of vaults that are the same in every store.
+//! Rules of vaults that all stores share.
 
 use lango_core::{StoreError, UserId, VaultChange};
 
-/// How many entries of a user's audit log are stored; older ones are deleted.
+/// Maximum number of entries in a user's audit log; older ones are deleted.
 pub const MOST_VAULT_EVENTS: u64 = 10_000;
 
-/// How many bytes the head and the records of one change may have together.
+/// Maximum size of the head and the records of one change, in bytes.
 const MOST_CHANGE_BYTES: usize = 32 << 20;
 
-/// Refuses a change that cannot be stored.
+/// Fails for a change that cannot be stored.
 pub(crate) fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
     check_owner(user)?;
     let head = change.head.as_ref().map_or(0, Vec::len);
@@ -26,7 +26,7 @@ pub(crate) fn check_change(user: &UserId, change: &VaultChange) -> Result<(), St
     Err(StoreError::Failed { detail })
 }
 
-/// Refuses a user whose name cannot be stored.
+/// Fails for a user whose name cannot be stored.
 pub(crate) fn check_owner(user: &UserId) -> Result<(), StoreError> {
     if user.can_be_kept() {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What was done.
+/// An action in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditAction {
     /// The vault was created.
@@ -19,7 +19,7 @@ pub enum AuditAction {
     Removed,
     /// The vault was unlocked.
     Unlocked,
-    /// Somebody tried to unlock the vault with a wrong passphrase or key.
+    /// An attempt to unlock the vault with a wrong passphrase or key.
     UnlockFailed,
     /// The master key was replaced.
     MasterRotated,

@@ -1,4 +1,4 @@
-//! The few uses of cryptography: authenticated encryption, derived keys, the code that authenticates a head.
+//! Cryptographic primitives: authenticated encryption, key derivation, and the MAC of a head.
 
 use crate::error::VaultError;
 use crate::secret::{Key, SecretValue};
@@ -8,32 +8,32 @@ use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
-/// How long a nonce of XChaCha20-Poly1305 is: long enough to be random.
+/// Length of an XChaCha20-Poly1305 nonce, long enough to be random.
 pub(crate) const NONCE_BYTES: usize = 24;
 
-/// How much longer sealed bytes are.
+/// Overhead of encrypted bytes.
 pub(crate) const TAG_BYTES: usize = 16;
 
-/// How long a sealed key is, its nonce included.
+/// Length of a wrapped key with its nonce.
 pub(crate) const SEALED_KEY_BYTES: usize = NONCE_BYTES + Key::BYTES + TAG_BYTES;
 
-/// How long digests and authentication codes are.
+/// Length of digests and MACs.
 pub(crate) const DIGEST_BYTES: usize = 32;
 
-/// Fills bytes from the system's generator.
+/// Fills bytes from the system's random generator.
 pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<(), VaultError> {
     getrandom::fill(bytes)
         .map_err(|error| VaultError::System(format!("the system gives no random bytes: {error}")))
 }
 
-/// Makes a random key.
+/// Generates a random key.
 pub(crate) fn random_key() -> Result<Key, VaultError> {
     let mut key = Key::zero();
     fill_random(key.expose_mut())?;
     Ok(key)
 }
 
-/// Encrypts and authenticates `plain` together with `context`. The nonce is in front of the result.
+/// Encrypts `plain` with `context` as associated data. The result starts with the nonce.
 pub(crate) fn seal(key: &Key, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
     let mut nonce = [0; NONCE_BYTES];
     fill_random(&mut nonce)?;
@@ -47,7 +47,7 @@ pub(crate) fn seal(key: &Key, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, V
     Ok([&nonce[..], &sealed].concat())
 }
 
-/// Decrypts what [`seal`] made of the same key and context; none if anything differs.
+/// Decrypts the result of [`seal`]; `None` if the key, the context or the bytes differ.
 pub(crate) fn open(key: &Key, context: &[u8], sealed: &[u8]) -> Option<SecretValue> {
     let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>()?;
     let payload = Payload {
@@ -58,7 +58,7 @@ pub(crate) fn open(key: &Key, context: &[u8], sealed: &[u8]) -> Option<SecretVal
     Some(SecretValue::new(plain))
 }
 
-/// Decrypts a key that was sealed.
+/// Unwraps a key.
 pub(crate) fn open_key(key: &Key, context: &[u8], sealed: &[u8]) -> Option<Key> {
     Key::from_slice(open(key, context, sealed)?.expose())
 }
@@ -80,12 +80,12 @@ pub(crate) fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
     Sha256::digest(bytes).into()
 }
 
-/// The code that authenticates `bytes`.
+/// Computes the MAC of `bytes`.
 pub(crate) fn authenticate(key: &Key, bytes: &[u8]) -> [u8; DIGEST_BYTES] {
     code(key, bytes).finalize().into_bytes().into()
 }
 
-/// Whether a code is that of `bytes`, compared in constant time.
+/// Verifies the MAC of `bytes` in constant time.
 pub(crate) fn is_authentic(key: &Key, bytes: &[u8], expected: &[u8; DIGEST_BYTES]) -> bool {
     code(key, bytes).verify_slice(expected).is_ok()
 }
@@ -96,7 +96,7 @@ fn code(key: &Key, bytes: &[u8]) -> Hmac<Sha256> {
     code
 }
 
-/// The key as the block that the hash starts with.
+/// Pads the key to the first block of the hash.
 fn block(key: &Key) -> hmac::digest::Key<Hmac<Sha256>> {
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     block[..Key::BYTES].copy_from_slice(key.expose());

@@ -1,14 +1,14 @@
-//! The one encoding of everything that is authenticated: fixed fields in a fixed order, each text with its length, so that no
-//! two values have the same bytes. Reading accepts exactly what writing produces.
+//! The encoding of all authenticated data: fixed fields in a fixed order, each text with its length, so that different
+//! values have different bytes. Decoding accepts exactly what encoding produces.
 
 use crate::error::VaultError;
 
-/// Bytes that are being written.
+/// A writer of the encoding.
 #[derive(Default)]
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Starts with a label, so that bytes for one purpose never pass for another.
+    /// Starts with a label, so that bytes for one purpose are never valid for another.
     pub(crate) fn labelled(label: &str) -> Self {
         let mut writer = Self::default();
         writer.text(label);
@@ -31,13 +31,13 @@ impl Writer {
         self.0.extend(value.to_be_bytes());
     }
 
-    /// Writes a number that may be absent; an absent one differs from every present one.
+    /// Writes an optional number; absence differs from every number.
     pub(crate) fn optional_long(&mut self, value: Option<u64>) {
         self.byte(u8::from(value.is_some()));
         self.long(value.unwrap_or_default());
     }
 
-    /// Writes bytes whose number the format fixes.
+    /// Writes bytes of a fixed length.
     pub(crate) fn array(&mut self, bytes: &[u8]) {
         self.0.extend(bytes);
     }
@@ -52,7 +52,7 @@ impl Writer {
     }
 }
 
-/// Bytes that are being read.
+/// A reader of the encoding.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map_err(|_| VaultError::changed("it has text that is not UTF-8"))
     }
 
-    /// Refuses bytes after the end.
+    /// Fails if bytes are left.
     pub(crate) fn finish(self) -> Result<(), VaultError> {
         if self.rest.is_empty() {
             Ok(())

@@ -1,9 +1,8 @@
-//! The sealed form of one secret.
+//! The encrypted form of one secret.
 //!
-//! An envelope is a format byte, the version, the record's own key sealed by a key derived from the master key, and the value
-//! sealed by the record's key. Both seals also authenticate the record's identity: whose it is, its name, version, kind, times
-//! and bindings. So an envelope opens only as the record it was made for. A new master key replaces the sealed key and leaves
-//! the sealed value as it is.
+//! An envelope consists of a format byte, the version, the record key wrapped by a key derived from the master key, and
+//! the value encrypted by the record key. Both also authenticate the record's identity: owner, name, version, kind,
+//! times and bindings. So an envelope opens only as its own record. A new master key replaces only the wrapped key.
 
 use crate::cipher::{self, DIGEST_BYTES, NONCE_BYTES, SEALED_KEY_BYTES, TAG_BYTES};
 use crate::encoding::{Reader, Writer};
@@ -15,19 +14,19 @@ use lango_core::UserId;
 /// The format that is written.
 const FORMAT: u8 = 1;
 
-/// How many bytes of an envelope are before the sealed key.
+/// Bytes of an envelope before the wrapped key.
 const PREFIX_BYTES: usize = 1 + size_of::<u64>();
 
-/// Which vault a record is in.
+/// The vault of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VaultIdentity {
     /// The random id of the vault.
     pub id: [u8; 16],
-    /// Whose it is.
+    /// The owner.
     pub owner: UserId,
 }
 
-/// Everything that a reader trusts about a record, as both seals authenticate it.
+/// Returns the associated data of both encryptions: everything that a reader trusts about a record.
 fn context(purpose: &str, vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
     let mut context = Writer::labelled(purpose);
     context.byte(FORMAT);
@@ -45,7 +44,7 @@ fn value_context(vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
     context("lango vault record value", vault, entry)
 }
 
-/// Seals a value under a new random key.
+/// Encrypts a value with a new random key.
 pub(crate) fn seal(
     wrapping: &Key,
     vault: &VaultIdentity,
@@ -69,7 +68,7 @@ pub(crate) fn open(
     cipher::open(&key, &value_context(vault, entry), sealed_value).ok_or_else(|| changed(entry))
 }
 
-/// Seals the record's key by another key; the sealed value stays as it is.
+/// Re-wraps the record key; the encrypted value does not change.
 pub(crate) fn rewrap(
     old: &Key,
     new: &Key,
@@ -98,8 +97,8 @@ fn open_key<'a>(
     Ok((key, sealed_value))
 }
 
-/// Refuses an envelope that is not the one in the manifest. It needs no key, and is no proof without a manifest that was
-/// authenticated.
+/// Fails if the envelope does not match the manifest. Needs no key, but proves nothing without an authenticated
+/// manifest.
 pub(crate) fn check(entry: &Entry, envelope: &[u8]) -> Result<(), VaultError> {
     let is_expected: [u8; DIGEST_BYTES] = cipher::digest(envelope);
     let mut reader = Reader::new(envelope);

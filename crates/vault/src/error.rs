@@ -1,48 +1,48 @@
-//! What can go wrong with a vault. No text contains a value.
+//! Errors of a vault. No text contains a value.
 
 use crate::method::MethodKind;
 use chrono::DateTime;
 use lango_core::{StoreError, Timestamp};
 
-/// Why a vault did not do what was asked.
+/// An error of a vault.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The user has none.
+    /// The user has no vault.
     #[error("there is no vault yet")]
     Absent,
-    /// The user has one already.
+    /// The user already has a vault.
     #[error("there is a vault already")]
     Exists,
-    /// A passphrase or key does not fit any method of its kind. It does not say how far off it is.
+    /// The passphrase or key matches no method of its kind. The error reveals nothing more.
     #[error("the {method} does not unlock the vault")]
     WrongSecret {
-        /// What was tried.
+        /// The kind of the attempted method.
         method: MethodKind,
     },
-    /// The vault cannot be unlocked in this way.
+    /// The vault has no unlock method of this kind.
     #[error("the vault has no {method} to unlock it")]
     NoMethod {
-        /// What was tried.
+        /// The kind of the attempted method.
         method: MethodKind,
     },
-    /// The key was replaced since it was unlocked.
+    /// The master key was replaced since the unlock.
     #[error("the master key of the vault was replaced; unlock the vault again")]
     KeyOutdated,
-    /// The head is not what lango wrote.
+    /// The head was changed outside lango.
     #[error("the vault was changed outside lango: {detail}")]
     Changed {
-        /// What is wrong with it.
+        /// The problem.
         detail: &'static str,
     },
     /// A newer lango wrote it.
     #[error("the vault was written by a newer lango (format {found}, this one knows {known})")]
     TooNew {
-        /// The format it has.
+        /// Its format.
         found: u8,
-        /// The newest this lango knows.
+        /// The newest format that this lango reads.
         known: u8,
     },
-    /// The record is an older version than the manifest has.
+    /// The record is older than its entry in the manifest.
     #[error(
         "the stored record of `{name}` is older than the vault expects (version {found}, not {expected}): it was changed outside lango"
     )]
@@ -62,13 +62,13 @@ pub enum VaultError {
         /// The secret.
         name: String,
     },
-    /// The manifest has a record that the store has not.
+    /// The store lacks a record of the manifest.
     #[error("the stored record of `{name}` is missing: it was deleted outside lango")]
     RecordMissing {
         /// The secret.
         name: String,
     },
-    /// The store has a record that the manifest has not.
+    /// The manifest lacks a record of the store.
     #[error(
         "the stored record `{name}` is not in the vault's manifest: it was added outside lango"
     )]
@@ -82,7 +82,7 @@ pub enum VaultError {
         /// The name.
         name: String,
     },
-    /// Its time is over.
+    /// The secret has expired.
     #[error("the secret `{name}` expired on {}", date(*at))]
     Expired {
         /// The secret.
@@ -90,7 +90,7 @@ pub enum VaultError {
         /// When it expired.
         at: Timestamp,
     },
-    /// The name cannot be used.
+    /// The name is not valid.
     #[error(
         "`{name}` cannot be the name of a secret: use up to 100 letters, digits, `_`, `-` and `.`, and begin with a letter or digit"
     )]
@@ -98,7 +98,7 @@ pub enum VaultError {
         /// The name.
         name: String,
     },
-    /// The value cannot be stored.
+    /// The value is not valid.
     #[error("{detail}")]
     InvalidValue {
         /// Why.
@@ -107,35 +107,35 @@ pub enum VaultError {
     /// The passphrase is too short to protect anything.
     #[error("a passphrase has at least {least} characters")]
     ShortPassphrase {
-        /// How many.
+        /// The limit.
         least: usize,
     },
     /// A limit was reached.
     #[error("a vault has at most {most} {things}")]
     Limit {
-        /// How many.
+        /// The limit.
         most: usize,
-        /// Of what.
+        /// The limited things.
         things: &'static str,
     },
-    /// There is no unlock method with this number.
+    /// There is no unlock method with this id.
     #[error("the vault has no unlock method {id}")]
     NoSuchMethod {
-        /// The number.
+        /// The id.
         id: u16,
     },
-    /// The last method cannot be removed.
+    /// Removing this method would leave the vault without an unlock method.
     #[error("this is the only way to unlock the vault")]
     LastMethod,
-    /// The key of a method is needed and was not given.
+    /// The passphrase or key of this method is needed but was not provided.
     #[error("nothing that was given fits unlock method {id} ({method})")]
     MethodNotGiven {
-        /// Its number.
+        /// Its id.
         id: u16,
-        /// What it is.
+        /// Its kind.
         method: MethodKind,
     },
-    /// Other processes were faster again and again.
+    /// Other processes won the race on every retry.
     #[error("other processes keep changing the vault; try again")]
     Contended,
     /// The system failed.
@@ -152,7 +152,7 @@ impl VaultError {
     }
 }
 
-/// The day of a time, in UTC.
+/// Formats the date of a time in UTC.
 pub fn date(at: Timestamp) -> String {
     let milliseconds = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time =

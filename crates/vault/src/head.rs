@@ -15,17 +15,17 @@ use std::collections::BTreeMap;
 const MAGIC: &[u8; 4] = b"LVLT";
 const FORMAT: u8 = 1;
 
-/// How long the mark of a master key is.
+/// Length of a master key's fingerprint in bytes.
 const MARK_BYTES: usize = 16;
 
-/// The keys that are derived from a master key.
+/// The keys derived from a master key.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Seals the keys of records.
+    /// The key that wraps record keys.
     pub wrapping: Key,
     /// Authenticates the head.
     manifest: Key,
-    /// Tells master keys apart without giving anything away about them.
+    /// A fingerprint that identifies the master key without revealing it.
     mark: [u8; MARK_BYTES],
 }
 
@@ -42,20 +42,20 @@ impl Keys {
     }
 }
 
-/// What a head says.
+/// The content of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub vault: VaultIdentity,
-    /// Grows with every change.
+    /// Incremented by every change.
     pub revision: u64,
-    /// The number that the next method gets.
+    /// The id of the next method.
     pub next_method: u16,
     pub methods: Vec<UnlockMethod>,
     pub entries: BTreeMap<SecretName, Entry>,
 }
 
 impl Head {
-    /// The stored form.
+    /// Encodes the head for storage.
     pub(crate) fn encode(&self, keys: &Keys) -> Vec<u8> {
         let mut body = Writer::default();
         body.array(MAGIC);
@@ -78,7 +78,7 @@ impl Head {
         body
     }
 
-    /// Adds a method, and returns the number it gets. None is given twice.
+    /// Adds a method and returns its id. Ids are never reused.
     pub(crate) fn add_method(&mut self, mut method: UnlockMethod) -> Result<u16, VaultError> {
         let (most, things) = (MOST_METHODS, "unlock methods");
         if self.methods.len() >= most {
@@ -99,7 +99,7 @@ impl Head {
         })
     }
 
-    /// The record of an entry among those that were read. One that is missing or not the expected one is refused.
+    /// Returns the record of an entry. Fails if it is missing or does not match the entry.
     pub(crate) fn record<'a>(
         entry: &Entry,
         records: &'a [VaultRecord],
@@ -115,7 +115,7 @@ impl Head {
     }
 }
 
-/// What is authenticated: the owner is not stored in the head, but in the key of its row.
+/// Returns the authenticated bytes of a head. They include the owner, which is stored only in the key of the row.
 fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
     let mut bytes = Writer::labelled("lango vault head");
     bytes.text(owner.as_str());
@@ -123,7 +123,7 @@ fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
     bytes.into_bytes()
 }
 
-/// A vault as it was read, before anything about it is known to be true.
+/// A vault as read from the store, not yet authenticated.
 #[derive(Debug, Clone)]
 pub struct SealedVault {
     head: Head,
@@ -187,23 +187,23 @@ impl SealedVault {
         })
     }
 
-    /// The random id of the vault.
+    /// Returns the random id of the vault.
     pub fn id(&self) -> [u8; 16] {
         self.head.vault.id
     }
 
-    /// The unlock methods. Nothing has authenticated them yet.
+    /// Returns the unlock methods, unauthenticated.
     pub fn methods(&self) -> &[UnlockMethod] {
         &self.head.methods
     }
 
-    /// The entries of the manifest. Nothing has authenticated them yet.
+    /// Returns the entries of the manifest, unauthenticated.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.head.entries.values()
     }
 
-    /// What is wrong with the records, as far as it shows without a key. Whoever can also write the manifest hides it from
-    /// this check, not from one with the key.
+    /// Returns the problems of the records that are visible without a key. An attacker who also rewrites the manifest
+    /// evades this check, but not the one with the key.
     pub fn record_problems(&self) -> Vec<VaultError> {
         let entries = self.head.entries.values();
         let broken = entries.filter_map(|entry| Head::record(entry, &self.records).err());
@@ -218,7 +218,7 @@ impl SealedVault {
         broken.chain(foreign).collect()
     }
 
-    /// Finds the master key. A passphrase costs some hundred milliseconds of CPU time for each passphrase of the vault.
+    /// Finds the master key. Trying a passphrase costs a few hundred milliseconds of CPU time per passphrase method.
     pub(crate) fn unlock(&self, secret: &UnlockSecret) -> Result<Key, VaultError> {
         let method = secret.kind();
         let of_kind = self.head.methods.iter().filter(|own| own.kind() == method);
@@ -236,7 +236,7 @@ impl SealedVault {
         })
     }
 
-    /// What the head says, if the holder of the master key wrote it.
+    /// Authenticates the head with the master key and returns its content.
     pub(crate) fn verify(self, keys: &Keys) -> Result<(Head, Vec<VaultRecord>), VaultError> {
         if self.mark != keys.mark {
             return Err(VaultError::KeyOutdated);

@@ -10,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// What the line begins with.
+/// The start of the line.
 const PREFIX: &str = "lango-vault-key-1 ";
 
-/// Creates a file with a new key. One that exists is left alone, and so is what a link points to.
+/// Creates a file with a new key. Fails if the file exists or is a link.
 pub fn create(path: &Path) -> Result<Key, VaultError> {
     let key = cipher::random_key()?;
     let line = Zeroizing::new(format!("{PREFIX}{}\n", *to_hex(&key)));
@@ -26,7 +26,7 @@ pub fn create(path: &Path) -> Result<Key, VaultError> {
     Ok(key)
 }
 
-/// Reads the key of a file. A file that others can read or replace is refused.
+/// Reads the key of a file. Fails if other users can read or replace the file.
 pub fn read(path: &Path) -> Result<Key, VaultError> {
     let failed = |error: std::io::Error| failure(path, &error.to_string());
     // A pipe in its place must not block.
@@ -59,7 +59,7 @@ fn failure(path: &Path, detail: &str) -> VaultError {
     VaultError::System(format!("the key file `{path}` cannot be used: {detail}"))
 }
 
-/// A key as 64 hexadecimal digits.
+/// Formats a key as 64 hexadecimal digits.
 pub fn to_hex(key: &Key) -> Zeroizing<String> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = Zeroizing::new(String::with_capacity(2 * Key::BYTES));
@@ -70,7 +70,7 @@ pub fn to_hex(key: &Key) -> Zeroizing<String> {
     hex
 }
 
-/// The key of 64 hexadecimal digits.
+/// Parses a key of 64 hexadecimal digits.
 pub fn from_hex(hex: &str) -> Option<Key> {
     if hex.len() != 2 * Key::BYTES || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;

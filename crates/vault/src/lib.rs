@@ -1,9 +1,9 @@
 //! The vault: secrets that no model ever sees.
 //!
-//! A user has one [`Vault`] in the database. Every secret is sealed by a random key of its own; that key is sealed by one that is
-//! derived from the master key; the master key is sealed by each [`UnlockMethod`]. The head of the vault is a manifest of all
-//! records, authenticated as a whole, so that records that are swapped, rolled back, added or deleted outside lango are refused.
-//! Putting back a whole older database is not noticed: nothing outside the database remembers how far it was.
+//! A user has one [`Vault`] in the database. A random key encrypts each secret; a key derived from the master key wraps
+//! that key; each [`UnlockMethod`] wraps the master key. The head of the vault contains an authenticated manifest of
+//! all records, so records that were swapped, rolled back, added or deleted outside lango are refused. Restoring a
+//! whole older database is not detected, because no state outside the database records the newest revision.
 //!
 //! The rows are behind the seam [`VaultStore`](lango_core::VaultStore), which sees opaque bytes and compares revisions, so that
 //! replicas change a vault one after the other.

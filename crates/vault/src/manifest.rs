@@ -1,5 +1,5 @@
-//! The manifest: which records a vault has, each with its version and the digest of its envelope. The head authenticates it, so
-//! that a record that is swapped, rolled back, added or deleted outside lango is noticed.
+//! The manifest: the records of a vault, each with its version and the digest of its envelope. The head authenticates
+//! it, so lango detects records that were swapped, rolled back, added or deleted outside lango.
 
 use crate::cipher::DIGEST_BYTES;
 use crate::encoding::{Reader, Writer};
@@ -8,10 +8,10 @@ use crate::name::SecretName;
 use lango_core::Timestamp;
 use std::fmt;
 
-/// How many secrets a vault may have. All of them are in the manifest, which is written with every change.
+/// Maximum number of secrets. The manifest lists all of them and is rewritten with every change.
 pub const MOST_SECRETS: usize = 500;
 
-/// What a secret is for.
+/// The kind of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SecretKind {
     /// Any text, such as a password.
@@ -19,7 +19,7 @@ pub enum SecretKind {
     Text,
     /// A key of a service, such as that of a model provider.
     ApiKey,
-    /// A token that callers or lango itself present.
+    /// A token that callers or lango itself send.
     Token,
 }
 
@@ -54,29 +54,29 @@ impl fmt::Display for SecretKind {
 pub struct Entry {
     /// The name of the secret.
     pub name: SecretName,
-    /// Counts its values, from 1.
+    /// The version of its value, from 1.
     pub version: u64,
-    /// What it is for.
+    /// Its kind.
     pub kind: SecretKind,
     /// When its first value was stored.
     pub created: Timestamp,
     /// When this value was stored.
     pub updated: Timestamp,
-    /// From when on it is refused.
+    /// When it expires.
     pub expires: Option<Timestamp>,
-    /// The digest of what the secret is bound to; zeros while it is bound to nothing.
+    /// The digest of its bindings; zeros without bindings.
     pub(crate) bindings: [u8; DIGEST_BYTES],
     /// The digest of its envelope.
     pub(crate) digest: [u8; DIGEST_BYTES],
 }
 
 impl Entry {
-    /// Whether its time is over.
+    /// Returns whether it has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| now >= expires)
     }
 
-    /// Writes what identifies the record: all but the digest of its envelope, which the envelope cannot contain.
+    /// Writes the identity of the record: everything but the digest of its envelope.
     pub(crate) fn write_identity(&self, to: &mut Writer) {
         to.text(self.name.as_str());
         to.long(self.version);

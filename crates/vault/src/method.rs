@@ -1,5 +1,5 @@
-//! The methods that unlock a vault: a passphrase, a key file, a key in the keyring of the operating system. Each has the master
-//! key sealed by a key of its own, so that any one of them is enough and each can be removed.
+//! Unlock methods: a passphrase, a key file, or a key in the operating system's keyring. Each wraps the master key with
+//! its own key, so any one of them is enough and each can be removed.
 
 mod passphrase;
 
@@ -13,7 +13,7 @@ pub use passphrase::LEAST_PASSPHRASE_CHARACTERS;
 use passphrase::PassphraseCost;
 use std::fmt;
 
-/// How many methods a vault may have.
+/// Maximum number of unlock methods.
 pub const MOST_METHODS: usize = 8;
 
 /// The kinds of methods.
@@ -37,19 +37,19 @@ impl fmt::Display for MethodKind {
     }
 }
 
-/// What unlocks a vault.
+/// A passphrase or key that unlocks a vault.
 #[derive(Debug)]
 pub enum UnlockSecret {
     /// A passphrase.
     Passphrase(SecretValue),
     /// The key of a key file.
     KeyFile(Key),
-    /// The key that the keyring has.
+    /// The key from the keyring.
     Keyring(Key),
 }
 
 impl UnlockSecret {
-    /// Of which kind it is.
+    /// Returns its kind.
     pub fn kind(&self) -> MethodKind {
         match self {
             Self::Passphrase(_) => MethodKind::Passphrase,
@@ -59,7 +59,7 @@ impl UnlockSecret {
     }
 }
 
-/// How the key of a method is made from what the user gives.
+/// The derivation of a method's key from the user's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Derivation {
     Passphrase(PassphraseCost),
@@ -70,17 +70,17 @@ enum Derivation {
 /// One method of a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnlockMethod {
-    /// Its number in the vault; none is used twice.
+    /// Its id, never reused within a vault.
     pub id: u16,
     /// When it was added.
     pub created: Timestamp,
     derivation: Derivation,
-    /// The master key, sealed by the key of the method.
+    /// The master key, wrapped by the method's key.
     sealed: [u8; SEALED_KEY_BYTES],
 }
 
 impl UnlockMethod {
-    /// Makes a method that unlocks `master` with `secret`; the head gives it its number. A passphrase costs some hundred
+    /// Creates a method that unlocks `master` with `secret`; the head assigns its id. A passphrase costs a few hundred
     /// milliseconds of CPU time.
     pub(crate) fn new(
         created: Timestamp,
@@ -105,7 +105,7 @@ impl UnlockMethod {
         Ok(method)
     }
 
-    /// Seals another master key for the same secret.
+    /// Wraps another master key for the same secret.
     pub(crate) fn reseal(
         &mut self,
         vault: &VaultIdentity,
@@ -120,7 +120,7 @@ impl UnlockMethod {
         Ok(())
     }
 
-    /// The master key, if this secret unlocks it.
+    /// Returns the master key if this secret unlocks it.
     pub(crate) fn unlock(
         &self,
         vault: &VaultIdentity,
@@ -130,7 +130,7 @@ impl UnlockMethod {
         Ok(key.and_then(|key| cipher::open_key(&key, &self.context(vault), &self.sealed)))
     }
 
-    /// Of which kind it is.
+    /// Returns its kind.
     pub fn kind(&self) -> MethodKind {
         match self.derivation {
             Derivation::Passphrase(_) => MethodKind::Passphrase,
@@ -139,7 +139,7 @@ impl UnlockMethod {
         }
     }
 
-    /// The key of the method; none if the secret is of another kind.
+    /// Derives the key of the method; `None` if the secret is of another kind.
     fn key(&self, vault: &VaultIdentity, secret: &UnlockSecret) -> Result<Option<Key>, VaultError> {
         match (&self.derivation, secret) {
             (Derivation::Passphrase(cost), UnlockSecret::Passphrase(passphrase)) => {
@@ -163,7 +163,7 @@ impl UnlockMethod {
         context.into_bytes()
     }
 
-    /// Writes what the seal authenticates. The number is given later, and authenticated by the head.
+    /// Writes the associated data of the wrapped key. The id is assigned later, and authenticated by the head.
     fn write_identity(&self, to: &mut Writer) {
         to.long(self.created.0);
         match &self.derivation {

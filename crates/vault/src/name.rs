@@ -1,10 +1,10 @@
-//! Names of secrets: what can stand after `secret:` in a configuration or a request.
+//! Names of secrets, as used after `secret:` in a configuration or a request.
 
 use crate::error::VaultError;
 use lango_core::Text;
 use std::fmt;
 
-/// How many characters a name may have.
+/// Maximum length of a name in characters.
 const MOST_CHARACTERS: usize = 100;
 
 /// The name of a secret.
@@ -12,7 +12,7 @@ const MOST_CHARACTERS: usize = 100;
 pub struct SecretName(Text);
 
 impl SecretName {
-    /// Checks a name. It has letters, digits, `_`, `-` and `.` of ASCII only, so that no two names look alike.
+    /// Validates a name: ASCII letters, digits, `_`, `-` and `.` only, so that no two names look alike.
     pub fn new(name: &str) -> Result<Self, VaultError> {
         let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"_-.".contains(&letter);
         let starts_well = name
@@ -29,12 +29,12 @@ impl SecretName {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name as shared text.
+    /// Returns the name as shared text.
     pub fn text(&self) -> Text {
         self.0.clone()
     }

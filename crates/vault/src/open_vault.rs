@@ -1,5 +1,5 @@
-//! A vault that was unlocked. Every operation reads the vault anew and authenticates it, so that what another replica changed is
-//! seen, and what somebody changed outside lango is refused.
+//! An unlocked vault. Every operation reads and authenticates the vault again, so it sees changes of other replicas and
+//! refuses changes made outside lango.
 
 use crate::audit::AuditAction;
 use crate::cipher;
@@ -19,14 +19,14 @@ use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChanged, Va
 pub struct NewSecret {
     /// Its value.
     pub value: SecretValue,
-    /// What it is for; that of the value before if not given, `Text` for a new secret.
+    /// Its kind; by default that of the previous value, or `Text` for a new secret.
     pub kind: Option<SecretKind>,
-    /// From when on it is refused.
+    /// When it expires.
     pub expires: Option<Timestamp>,
 }
 
 impl NewSecret {
-    /// A value that does not expire.
+    /// Creates a secret that does not expire.
     pub fn new(value: SecretValue) -> Self {
         Self {
             value,
@@ -36,7 +36,7 @@ impl NewSecret {
     }
 }
 
-/// A vault that was unlocked.
+/// An unlocked vault.
 #[derive(Debug)]
 pub struct OpenVault {
     vault: Vault,
@@ -44,14 +44,14 @@ pub struct OpenVault {
     keys: Keys,
 }
 
-/// What a change does to the rows besides the head.
+/// The changes of the rows besides the head.
 #[derive(Default)]
 struct RowChanges {
     put: Vec<VaultRecord>,
     remove: Vec<Text>,
 }
 
-/// What the audit log says of a change.
+/// The audit entry of a change.
 struct Audit {
     action: AuditAction,
     subject: Option<Text>,
@@ -66,18 +66,18 @@ impl OpenVault {
         }
     }
 
-    /// The key that opens the vault without an unlock method, for a cache.
+    /// Returns the master key, for a cache.
     pub fn master(&self) -> &Key {
         &self.master
     }
 
-    /// The secrets, without their values.
+    /// Lists the secrets without their values.
     pub async fn entries(&self) -> Result<Vec<Entry>, VaultError> {
         let (head, _) = self.read(RecordSelection::None).await?;
         Ok(head.entries.into_values().collect())
     }
 
-    /// Opens every record, and returns what is wrong with them.
+    /// Opens every record and returns the problems.
     pub async fn check(&self) -> Result<Vec<VaultError>, VaultError> {
         let sealed = self.vault.read(RecordSelection::All).await?;
         let sealed = sealed.ok_or(VaultError::Absent)?;
@@ -94,7 +94,7 @@ impl OpenVault {
         Ok(problems)
     }
 
-    /// The value of a secret. One that expired is refused.
+    /// Returns the value of a secret. Fails if it has expired.
     pub async fn value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
         let (head, records) = self.read(RecordSelection::One(name.text())).await?;
         let entry = head.entry(name)?;
@@ -109,14 +109,14 @@ impl OpenVault {
         envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope)
     }
 
-    /// The value of a secret for a use, which is in the audit log before the value is given out.
+    /// Returns the value of a secret, after recording its use in the audit log.
     pub async fn use_value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
         let value = self.value(name).await?;
         self.vault.log(AuditAction::Used, name.text()).await?;
         Ok(value)
     }
 
-    /// Stores a value in place of an older one, which is deleted.
+    /// Stores a value and deletes the previous one.
     pub async fn set(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
         check_value(&new, self.vault.clock().now())?;
         let change = |head: &mut Head, _: &[VaultRecord]| {
@@ -169,12 +169,12 @@ impl OpenVault {
         self.change(RecordSelection::None, change).await
     }
 
-    /// The unlock methods.
+    /// Returns the unlock methods.
     pub async fn methods(&self) -> Result<Vec<UnlockMethod>, VaultError> {
         Ok(self.read(RecordSelection::None).await?.0.methods)
     }
 
-    /// Adds an unlock method, and returns its number. The master key and the records stay as they are.
+    /// Adds an unlock method and returns its id. The master key and the records do not change.
     pub async fn add_method(&self, secret: UnlockSecret) -> Result<u16, VaultError> {
         let (head, _) = self.read(RecordSelection::None).await?;
         let (vault, now) = (head.vault, self.vault.clock().now());
@@ -189,7 +189,7 @@ impl OpenVault {
         self.change(RecordSelection::None, change).await
     }
 
-    /// Removes an unlock method. The last one stays.
+    /// Removes an unlock method. Fails for the last one.
     pub async fn remove_method(&self, id: u16) -> Result<(), VaultError> {
         let change = |head: &mut Head, _: &[VaultRecord]| {
             let at = head.methods.iter().position(|method| method.id == id);
@@ -206,8 +206,8 @@ impl OpenVault {
         self.change(RecordSelection::None, change).await
     }
 
-    /// Replaces the master key: seals the keys of all records anew, and the new master key for every method. The sealed values
-    /// stay as they are. It needs the secret of every method; those in `without` are removed instead.
+    /// Replaces the master key: re-wraps the keys of all records, and wraps the new master key for every method. The
+    /// encrypted values do not change. Needs the secret of every method except those in `without`, which are removed.
     pub async fn rotate_master(
         &self,
         secrets: Vec<UnlockSecret>,
@@ -272,8 +272,8 @@ impl OpenVault {
         self.change_as(&self.keys, records, edit).await
     }
 
-    /// Edits the head and stores it, authenticated by `keys`. When another replica was faster it starts again from what that one
-    /// stored.
+    /// Edits the head, authenticates it with `keys`, and stores it. If another replica stored a newer head first,
+    /// applies the edit to that one.
     async fn change_as<T>(
         &self,
         keys: &Keys,

@@ -1,4 +1,4 @@
-//! Seals bytes that live outside of the vault by a key that is a secret of the vault.
+//! Encrypts data outside the vault with a key that is stored as a secret of the vault.
 
 use crate::cipher;
 use crate::encoding::Writer;
@@ -14,24 +14,25 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A value for a new secret: a random key as text.
+    /// Generates the value of a new secret: a random key as text.
     pub fn new_key() -> Result<SecretValue, VaultError> {
         let hex = key_file::to_hex(&Key::random()?);
         Ok(SecretValue::new(hex.as_bytes()))
     }
 
-    /// A sealer with the key that a secret has; none if the secret is no key. What was sealed for another purpose does not open.
+    /// Creates a sealer from the value of a secret; `None` if the value is not a key. Data sealed for another purpose
+    /// does not open.
     pub fn new(secret: &SecretValue, purpose: &'static str) -> Option<Self> {
         let key = key_file::from_hex(secret.expose_text()?)?;
         Some(Self { key, purpose })
     }
 
-    /// Encrypts and authenticates.
+    /// Encrypts and authenticates bytes.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, VaultError> {
         cipher::seal(&self.key, &self.context(), plain)
     }
 
-    /// Decrypts; none if the bytes are not what was sealed.
+    /// Decrypts sealed bytes; `None` if they were changed.
     pub fn open(&self, sealed: &[u8]) -> Option<SecretValue> {
         cipher::open(&self.key, &self.context(), sealed)
     }

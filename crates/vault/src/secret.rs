@@ -1,39 +1,39 @@
-//! Values that must not be shown or left behind in memory.
+//! Values that must not be printed or left in memory.
 
 use crate::cipher;
 use crate::error::VaultError;
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// How many bytes a secret may have.
+/// Maximum size of a secret in bytes.
 pub const MOST_SECRET_BYTES: usize = 16 << 10;
 
-/// The value of a secret. It has no `Display`, no `Clone` and no serialization, is printed as `[secret]`, and is overwritten
-/// when it is dropped.
+/// The value of a secret. It has no `Display`, `Clone` or serialization, debug-prints as `[secret]`, and is zeroed when
+/// dropped.
 pub struct SecretValue(Zeroizing<Vec<u8>>);
 
 impl SecretValue {
-    /// Takes over bytes.
+    /// Wraps bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
-    /// The bytes, for the one place that needs them.
+    /// Returns the bytes.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
 
-    /// The value as text, if it is UTF-8.
+    /// Returns the value as text if it is UTF-8.
     pub fn expose_text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many bytes it has.
+    /// Returns its length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -45,29 +45,29 @@ impl fmt::Debug for SecretValue {
     }
 }
 
-/// A key of 256 bits. Like a [`SecretValue`] it is never printed, and overwritten when it is dropped.
+/// A 256-bit key. Like a [`SecretValue`], it is never printed and is zeroed when dropped.
 pub struct Key(Zeroizing<[u8; Key::BYTES]>);
 
 impl Key {
-    /// How long a key is.
+    /// Length of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// Takes over bytes.
+    /// Wraps bytes.
     pub fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// Copies a key out of bytes; none if they are not as many as a key has.
+    /// Copies a key from bytes; `None` if the length is wrong.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().map(Self::new).ok()
     }
 
-    /// Makes a random key.
+    /// Generates a random key.
     pub fn random() -> Result<Self, VaultError> {
         cipher::random_key()
     }
 
-    /// The bytes, for the one place that needs them.
+    /// Returns the bytes.
     pub fn expose(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

@@ -15,23 +15,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a vault works with.
+/// The dependencies of a vault.
 #[derive(Clone)]
 pub struct VaultParts {
-    /// Where its rows are.
+    /// The store of its rows.
     pub store: Arc<dyn VaultStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Whose it is.
+    /// The owner.
     pub owner: UserId,
-    /// Who the audit log names, such as `command line`.
+    /// The actor in the audit log, such as `command line`.
     pub actor: Text,
 }
 
-/// How often a change is tried again when other replicas are faster.
+/// Maximum number of retries when other replicas win the race.
 pub(crate) const TRIES: u32 = 64;
 
-/// The longest pause between two tries.
+/// Maximum pause between two retries.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The vault of one user, locked or not yet created.
@@ -41,12 +41,12 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// The vault of `parts.owner`. Nothing is read yet.
+    /// Creates a handle of the vault of `parts.owner`. Reads nothing yet.
     pub fn new(parts: VaultParts) -> Self {
         Self { parts }
     }
 
-    /// Reads the vault with some of its records; none if there is no vault.
+    /// Reads the vault with some of its records; returns `None` if there is no vault.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;
         let snapshot = store.read_vault(owner, records).await?;
@@ -96,7 +96,7 @@ impl Vault {
         }
     }
 
-    /// Unlocks the vault. Each try is in the audit log; without it nothing is unlocked.
+    /// Unlocks the vault. Every attempt is written to the audit log; if that fails, the vault stays locked.
     pub async fn unlock(&self, secret: UnlockSecret) -> Result<OpenVault, VaultError> {
         let sealed = self.read(RecordSelection::None).await?;
         let sealed = sealed.ok_or(VaultError::Absent)?;
@@ -121,7 +121,7 @@ impl Vault {
         Ok(OpenVault::new(self.clone(), master, keys))
     }
 
-    /// Opens the vault with a master key that an earlier [`unlock`](Self::unlock) gave.
+    /// Opens the vault with a master key from an earlier [`unlock`](Self::unlock).
     pub async fn open(&self, master: Key) -> Result<OpenVault, VaultError> {
         let sealed = self.read(RecordSelection::None).await?;
         let sealed = sealed.ok_or(VaultError::Absent)?;
@@ -130,7 +130,7 @@ impl Vault {
         Ok(OpenVault::new(self.clone(), master, keys))
     }
 
-    /// Deletes the vault with all its secrets. It needs no key: whoever lost it has no other way to start anew.
+    /// Deletes the vault with all its secrets. Needs no key, so that a user who lost it can start anew.
     pub async fn delete(&self) -> Result<(), VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;
         for attempt in 0..TRIES {
@@ -152,7 +152,7 @@ impl Vault {
         Err(VaultError::Contended)
     }
 
-    /// The newest entries of the audit log, the newest first.
+    /// Returns the newest entries of the audit log, newest first.
     pub async fn events(&self, limit: usize) -> Result<Vec<VaultEvent>, VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;
         Ok(store.vault_events(owner, limit).await?)
@@ -183,7 +183,7 @@ impl Vault {
     }
 }
 
-/// Pauses for a random time before the next try, so that replicas that collide do not collide again.
+/// Sleeps for a random time before the next retry, so that colliding replicas do not collide again.
 pub(crate) async fn pause(attempt: u32) -> Result<(), VaultError> {
     let mut random = [0; 1];
     cipher::fill_random(&mut random)?;
@@ -192,7 +192,7 @@ pub(crate) async fn pause(attempt: u32) -> Result<(), VaultError> {
     Ok(())
 }
 
-/// Does work that takes long on a thread of its own, so that the runtime goes on.
+/// Runs slow work on a blocking thread.
 pub(crate) async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, VaultError> + Send + 'static,
 ) -> Result<T, VaultError> {

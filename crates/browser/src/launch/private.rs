@@ -101,8 +101,8 @@ impl Drop for PrivateDirectory {
     }
 }
 
-/// Removes the private directories in `parent` whose owners were killed. Does nothing if another process is doing it, or
-/// starts a browser.
+/// Removes the private directories in `parent` whose owners were killed. Skips the clean-up while another process does
+/// it or starts a browser.
 pub fn remove_abandoned_directories(parent: &Path) {
     if let Ok(directory) = File::open(parent)
         && directory.try_lock().is_ok()

@@ -64,7 +64,7 @@ pub(super) fn arrange(items: &[Item]) -> Vec<Line> {
     arranging.lines
 }
 
-/// Returns the text of a line; `handle_of` returns the handle of an item.
+/// Formats a line. `handle_of` looks up the handle of an item.
 pub(super) fn write(
     items: &[Item],
     line: &Line,

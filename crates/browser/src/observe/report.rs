@@ -138,7 +138,7 @@ impl Naming<'_> {
         text
     }
 
-    /// Writes the selected lines with markers for omitted ones.
+    /// Writes the selected lines, with a marker wherever lines are omitted.
     fn whole(&mut self, is_chosen: &[bool]) -> String {
         let look = self.look;
         let mut text = String::new();

@@ -76,7 +76,7 @@ pub(crate) enum SceneKind<'a> {
 /// The state that a node passes to its descendants.
 #[derive(Clone, Copy)]
 struct Inherited {
-    /// The offset added to document coordinates.
+    /// The offset from document coordinates to viewport coordinates.
     offset: (f64, f64),
     /// The clip of ordinary nodes.
     clip: Clip,

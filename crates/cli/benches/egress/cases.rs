@@ -88,7 +88,7 @@ impl Case {
     }
 }
 
-/// The port of pages on this machine.
+/// The port of the attack pages that this machine serves.
 const OWN_PAGE_PORT: u16 = 80;
 
 /// Addresses of each kind that is refused, and that a connection can be made to.

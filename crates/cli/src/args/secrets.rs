@@ -62,7 +62,7 @@ pub enum SecretsCommand {
     Lock,
     /// Store keys that are in environment variables or in plain files of lango's
     ImportEnv {
-        /// The variables; all that the configuration names, and lango's files, if nothing is said.
+        /// The variables to import; by default all that the configuration names, and lango's own plain key files.
         names: Vec<String>,
     },
     /// How the vault can be unlocked

@@ -153,8 +153,8 @@ async fn store(
     Ok(())
 }
 
-/// The value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing is made for an
-/// empty one.
+/// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
+/// is made for an empty one.
 fn piped_value() -> Result<Option<SecretValue>, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
@@ -203,7 +203,7 @@ impl Expiry {
         ))
     }
 
-    /// The time, for a secret that is stored now.
+    /// Returns the time, for a secret that is stored now.
     fn time(self) -> Timestamp {
         match self {
             Self::After(age) => Timestamp(SystemClock.now().0.saturating_add(age)),

@@ -1,20 +1,20 @@
 //! The cache of an unlocked vault: the master key in the kernel's session keyring, for 15 minutes.
 //!
-//! It is the raw key: whatever it could be wrapped with would have to be as near. The kernel keeps it out of files, swap and
-//! core dumps, gives it to processes of this login session alone, and deletes it when its time is over. Commands of agents cannot
-//! reach it: the sandbox refuses the system calls of keyrings. Other systems have no such place, so there each command asks.
+//! The cache holds the raw key, because a wrapping key would have to be stored equally near. The kernel keeps it out of
+//! files, swap and core dumps, gives it only to processes of this login session, and deletes it after the timeout.
+//! Commands of agents cannot reach it: the sandbox refuses keyring system calls. On other systems each command asks.
 
 use lango_vault::Key;
 
-/// How long an unlock lasts.
+/// Lifetime of an unlock.
 pub const LASTS_SECONDS: usize = 15 * 60;
 
-/// Stores the master key of a vault. Returns whether this system could.
+/// Stores the master key of a vault. Returns whether this system supports it.
 pub fn store(vault: [u8; 16], master: &Key) -> bool {
     system::store(&description(vault), master).is_some()
 }
 
-/// The master key of a vault, if it was unlocked.
+/// Returns the cached master key of a vault.
 pub fn load(vault: [u8; 16]) -> Option<Key> {
     system::load(&description(vault))
 }
@@ -24,7 +24,7 @@ pub fn remove(vault: [u8; 16]) -> bool {
     system::remove(&description(vault)).is_some()
 }
 
-/// The name of the key. The id of a vault is random, so vaults never share one.
+/// Returns the name of the key, which contains the vault's random id.
 fn description(vault: [u8; 16]) -> String {
     let digits = vault.iter().map(|byte| format!("{byte:02x}"));
     format!("lango-vault:{}", digits.collect::<String>())
@@ -37,8 +37,8 @@ mod system {
     use linux_keyutils::{KeyPermissionsBuilder, KeyRing, KeyRingIdentifier, Permission};
     use zeroize::Zeroizing;
 
-    /// The keyring of the login session; that of the user where the system makes none for each login. To create one would give
-    /// this process a keyring of its own, which is gone when it ends.
+    /// Returns the keyring of the login session, or the user's keyring where logins have none. A newly created session
+    /// keyring would disappear with this process.
     fn session() -> Option<KeyRing> {
         KeyRing::from_special_id(KeyRingIdentifier::Session, false).ok()
     }

@@ -1,5 +1,5 @@
-//! The file with logins of MCP servers, encrypted by a key that is a secret of the vault. lango renews these logins itself, so
-//! they stay in a file of their own; `lango secrets import-env` encrypts it.
+//! The file with the logins of MCP servers, encrypted with a key from the vault. lango renews these logins itself, so
+//! they stay in their own file; `lango secrets import-env` encrypts it.
 
 use super::{Asking, Opening, VaultAccess};
 use crate::config::Paths;
@@ -11,13 +11,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Under which name the key is stored.
+/// The name of the secret with the key.
 const KEY: &str = "lango-mcp-logins-key";
 
-/// What the key is for.
+/// The purpose of the key.
 const PURPOSE: &str = "logins of MCP servers";
 
-/// Encrypts by a key of the vault.
+/// Encryption with a key from the vault.
 #[derive(Debug)]
 struct VaultSeal(Sealer);
 
@@ -34,8 +34,8 @@ impl FileSeal for VaultSeal {
 }
 
 impl VaultAccess {
-    /// What opens the file with logins, if it is encrypted. A locked vault is no error where nobody may be asked: then nobody
-    /// counts as logged in.
+    /// Returns the key of an encrypted file with logins. If lango must not ask and the vault is locked, all logins
+    /// count as missing.
     pub async fn grants_seal(
         &self,
         paths: &Paths,
@@ -66,7 +66,7 @@ impl VaultAccess {
     }
 }
 
-/// Encrypts the file with logins. Its key is stored, and read back, before the file is touched.
+/// Encrypts the file with logins. Stores the key and reads it back before touching the file.
 pub async fn encrypt(open: &OpenVault, file: &Path) -> Result<(), Failure> {
     let name = SecretName::new(KEY)?;
     let key = match open.value(&name).await {

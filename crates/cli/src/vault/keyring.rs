@@ -1,8 +1,9 @@
-//! The keyring of the operating system, by the program that comes with it: `secret-tool` for the Secret Service of Linux desktops,
-//! `security` for the Keychain of macOS. The key is on standard input or output, never on a command line.
+//! The keyring of the operating system, accessed with its own program: `secret-tool` for the Secret Service of Linux
+//! desktops, `security` for the macOS Keychain. The key passes through standard input and output, never the command
+//! line.
 //!
-//! The library for it talks D-Bus and would bring more crates than the rest of the vault; the programs are there wherever a
-//! keyring is. A keyring that is missing or does not answer is a reason to try the next method, never an error by itself.
+//! The library for it uses D-Bus and would add more crates than the rest of the vault; the programs come with every
+//! keyring. If a keyring is missing or does not respond, lango tries the next method.
 
 use lango_vault::{Key, key_file};
 use std::collections::BTreeMap;
@@ -12,16 +13,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// How long a keyring may take: it may ask the person to unlock it first.
+/// Timeout of a keyring, which may ask the user to unlock it first.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How often it is checked whether the program has ended.
+/// Interval between checks whether the program has ended.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
-/// The most that is read of an answer.
+/// Maximum size of a response in bytes.
 const LONGEST_ANSWER: u64 = 4096;
 
-/// What the programs are given of the environment: what they need to find the desktop session.
+/// Environment variables for the programs, which need them to find the desktop session.
 const VARIABLES: [&str; 7] = [
     "PATH",
     "HOME",
@@ -32,7 +33,7 @@ const VARIABLES: [&str; 7] = [
     "WAYLAND_DISPLAY",
 ];
 
-/// Under which name keys are stored.
+/// The service name of stored keys.
 const SERVICE: &str = "lango-vault";
 
 /// The keyring of this desktop session.
@@ -40,7 +41,7 @@ pub struct OsKeyring {
     env: BTreeMap<OsString, OsString>,
 }
 
-/// A command line, and what the program reads.
+/// A command line with the program's input.
 struct Request {
     program: &'static str,
     arguments: Vec<String>,
@@ -48,7 +49,7 @@ struct Request {
 }
 
 impl OsKeyring {
-    /// The keyring that these variables lead to.
+    /// Finds the keyring of the desktop session in these variables.
     pub fn new(env: &BTreeMap<OsString, OsString>) -> Self {
         let passed = VARIABLES.iter().filter_map(|name| {
             let name = OsStr::new(name);
@@ -59,7 +60,7 @@ impl OsKeyring {
         }
     }
 
-    /// The key that is stored for a vault.
+    /// Returns the stored key of a vault.
     pub fn lookup(&self, vault: [u8; 16]) -> Result<Key, String> {
         let answer = self.run(lookup(&account(vault)))?;
         key_file::from_hex(answer.trim())

@@ -1,4 +1,4 @@
-//! Reading values that must not be shown: from the terminal without an echo, or from standard input.
+//! Reads secret values: from the terminal without echo, or from standard input.
 
 use crate::exit::{Exit, Failure};
 use lango_vault::{MOST_SECRET_BYTES, SecretValue};
@@ -16,7 +16,7 @@ const CTRL_U: u8 = 0x15;
 const BACKSPACES: [u8; 2] = [0x08, 0x7f];
 const ESCAPE: u8 = 0x1b;
 
-/// Whether somebody at a terminal can be asked.
+/// Returns whether there is a terminal to prompt at.
 pub fn can_ask() -> bool {
     std::io::stderr().is_terminal() && terminal().is_ok()
 }
@@ -25,7 +25,7 @@ fn terminal() -> std::io::Result<File> {
     File::options().read(true).write(true).open("/dev/tty")
 }
 
-/// Asks at the terminal, whatever standard input is, and shows nothing of what is typed.
+/// Prompts at the terminal without echo, regardless of standard input.
 pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
@@ -49,7 +49,7 @@ pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     }
 }
 
-/// Asks twice, and refuses two different answers.
+/// Prompts twice; fails if the answers differ.
 pub fn read_confirmed(question: &str, again: &str) -> Result<SecretValue, Failure> {
     let first = read_hidden(question)?;
     let second = read_hidden(again)?;
@@ -61,7 +61,7 @@ pub fn read_confirmed(question: &str, again: &str) -> Result<SecretValue, Failur
     }
 }
 
-/// Reads standard input to its end, and takes one newline off the end.
+/// Reads standard input to its end, and removes one trailing newline.
 pub fn read_piped() -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
@@ -89,7 +89,7 @@ fn too_long() -> Failure {
     Failure::new(Exit::Usage, message).next("store a shorter one, or split it")
 }
 
-/// A terminal that shows nothing. It is as it was when this is dropped.
+/// A terminal without echo. Dropping it restores the terminal.
 struct Silent {
     terminal: File,
     before: Termios,
@@ -116,7 +116,7 @@ impl Drop for Silent {
     }
 }
 
-/// What was typed.
+/// The typed text.
 enum Line {
     Typed(SecretValue),
     Interrupted,

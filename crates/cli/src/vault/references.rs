@@ -1,8 +1,8 @@
-//! `secret:NAME` in the configuration: wherever a setting names the environment variable that has a key or token, it can name a
-//! secret of the vault instead.
+//! Resolves `secret:NAME` in the configuration: a setting that names the environment variable of a key or token can
+//! name a secret of the vault instead.
 //!
-//! The values are put beside the environment's, under the whole text of the setting. No program is given them: the variables of
-//! MCP servers have plain names only.
+//! The values are added to lango's copy of the environment under the whole text of the setting. No program receives
+//! them: the variables of MCP servers have plain names only.
 
 use super::{Asking, Opening, VaultAccess};
 use crate::config::{Loaded, Settings, Surroundings};
@@ -15,18 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// What a setting begins with that names a secret.
+/// The prefix of a setting that names a secret.
 const PREFIX: &str = "secret:";
 
-/// Under which name the token of the server is stored.
+/// The name of the secret with the server's token.
 pub const SERVER_TOKEN: &str = "lango-server-token";
 
-/// The secret that a setting names, if it names one.
+/// Returns the name of the secret in a setting, if it names one.
 pub fn secret_of(setting: &str) -> Option<&str> {
     setting.strip_prefix(PREFIX)
 }
 
-/// All settings that say where a key or token is: names of variables, and `secret:NAME`.
+/// Returns all settings that refer to a key or token: names of variables, and `secret:NAME`.
 pub fn key_settings(settings: &Settings) -> BTreeSet<&str> {
     let providers = settings.providers.values();
     let searches = settings.search.providers.values();
@@ -46,7 +46,7 @@ pub fn key_settings(settings: &Settings) -> BTreeSet<&str> {
 }
 
 impl VaultAccess {
-    /// The vault, after the values of secrets that the settings name were added to the environment.
+    /// Opens the vault access, and adds the values of secrets that the settings name to the environment.
     pub async fn resolved(
         loaded: &Loaded,
         surroundings: &mut Surroundings,
@@ -59,8 +59,8 @@ impl VaultAccess {
         Ok(access)
     }
 
-    /// Adds the values of all secrets that the settings name. The vault is not touched if there are none. Where nobody may be
-    /// asked, a locked vault is said to be so, and the settings count as not set.
+    /// Adds the values of all secrets that the settings name; does not touch the vault if there are none. If lango must
+    /// not ask and the vault is locked, prints a notice and treats the settings as not set.
     async fn resolve(
         &self,
         settings: &Settings,
@@ -107,7 +107,7 @@ impl VaultAccess {
         Ok(())
     }
 
-    /// The token of the server, if it is in the vault.
+    /// Returns the server's token if it is in the vault.
     pub async fn server_token(&self) -> Result<Option<String>, Failure> {
         let sealed = self.read(RecordSelection::None).await?;
         let mut names = sealed.iter().flat_map(|sealed| sealed.entries());
@@ -120,7 +120,7 @@ impl VaultAccess {
     }
 }
 
-/// The value of a secret; none if there is no such secret.
+/// Returns the value of a secret; `None` if it does not exist.
 async fn existing(open: &OpenVault, name: &str) -> Result<Option<OsString>, Failure> {
     match open.use_value(&SecretName::new(name)?).await {
         Ok(value) => Ok(Some(OsStr::from_bytes(value.expose()).to_owned())),

@@ -1,4 +1,4 @@
-//! From a passphrase to a key, slowly: Argon2id with a cost that is measured when the method is made.
+//! Derives a key from a passphrase with Argon2id. The cost is calibrated when the method is created.
 
 use crate::cipher;
 use crate::encoding::{Reader, Writer};
@@ -8,19 +8,18 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// The shortest passphrase.
+/// Minimum length of a passphrase in characters.
 pub const LEAST_PASSPHRASE_CHARACTERS: usize = 8;
 
-/// How long one guess takes at least on the machine that the method is made on.
+/// Minimum time of one guess on the machine that creates the method.
 const LEAST_TIME: Duration = Duration::from_millis(150);
 
-/// What is accepted when a method is read back. Less protects too little, more would be an attack on this machine's memory and
-/// time.
+/// Accepted costs of a stored method. Less protects too little; more would exhaust this machine's memory and time.
 const MEMORY_KIB: RangeInclusive<u32> = (64 << 10)..=(1 << 20);
 const PASSES: RangeInclusive<u32> = 3..=64;
 const LANES: RangeInclusive<u32> = 1..=4;
 
-/// How much work a guess is, and the salt.
+/// The Argon2id parameters and the salt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PassphraseCost {
     salt: [u8; 16],
@@ -30,7 +29,7 @@ pub(super) struct PassphraseCost {
 }
 
 impl PassphraseCost {
-    /// Chooses a cost by trying it with the passphrase it is for.
+    /// Calibrates the cost with the passphrase itself.
     pub(super) fn measure(passphrase: &SecretValue) -> Result<Self, VaultError> {
         let text = passphrase.expose_text().unwrap_or_default();
         if text.chars().count() < LEAST_PASSPHRASE_CHARACTERS {
@@ -54,7 +53,7 @@ impl PassphraseCost {
         }
     }
 
-    /// The key of a passphrase.
+    /// Derives the key of a passphrase.
     pub(super) fn derive(&self, passphrase: &SecretValue) -> Result<Key, VaultError> {
         let failed = |error: argon2::Error| {
             VaultError::System(format!("the passphrase cannot be used: {error}"))
@@ -75,7 +74,7 @@ impl PassphraseCost {
         to.int(self.lanes);
     }
 
-    /// Reads a cost and refuses one that lango never chooses.
+    /// Reads a cost; fails for one that lango never chooses.
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, VaultError> {
         let cost = Self {
             salt: from.array()?,

@@ -55,7 +55,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The variables to import, with their values: those that were named, or those of the configuration that are set.
+/// Returns the variables to import with their values: the named ones, or those of the configuration that are set.
 fn variables(
     secrets: &Secrets,
     names: &[String],
@@ -84,7 +84,8 @@ fn variables(
     Ok(found)
 }
 
-/// The names of all variables that have keys: those of providers that lango knows, and those that the configuration names.
+/// Returns the names of all variables that have keys: those of providers that lango knows, and those that the
+/// configuration names.
 fn configured_variables(settings: &Settings) -> BTreeSet<String> {
     let known = known_providers().iter();
     let known = known.flat_map(|known| known.keys.iter().map(String::as_str));

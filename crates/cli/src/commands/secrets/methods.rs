@@ -1,4 +1,4 @@
-//! Making the vault, and the methods that unlock it.
+//! Creates the vault, and manages its unlock methods.
 
 use super::Secrets;
 use crate::args::{MethodArguments, MethodsCommand};
@@ -14,7 +14,7 @@ use lango_vault::{
 use serde_json::json;
 use std::path::Path;
 
-/// Makes the vault with the methods that were asked for; a passphrase if none was.
+/// Creates the vault with the requested methods; a passphrase by default.
 pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
     let found = secrets.access.read(RecordSelection::None).await?;
     if found.is_some() {
@@ -44,7 +44,8 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
     Ok(())
 }
 
-/// Makes the vault for a command that needs one: by what the environment or the configuration has, else by asking.
+/// Creates the vault for a command that needs one, with the environment's or the configuration's method, else with a
+/// prompt.
 pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> {
     let access = &secrets.access;
     let secret = match (access.environment_passphrase(), &access.key_file) {
@@ -123,7 +124,7 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
     explain(secrets, arguments.key_file.as_deref(), false)
 }
 
-/// Stores a new key in the keyring first, so that no method is added that nothing unlocks.
+/// Stores the new key in the keyring first, so that every added method is usable.
 async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
     let failed = |problem: String| {
         Failure::new(Exit::Config, problem)
@@ -161,7 +162,7 @@ fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
     Ok(UnlockSecret::KeyFile(key_file::create(path)?))
 }
 
-/// Says what to do so that the methods can be used, and not lost.
+/// Prints how to use the new methods and not lose them.
 fn explain(secrets: &Secrets, path: Option<&Path>, has_passphrase: bool) -> Result<(), Failure> {
     if let Some(path) = path {
         let path = std::path::absolute(path).unwrap_or(path.to_owned());

@@ -1,4 +1,4 @@
-//! What the vault contains, and what was done with it. Names and times, never values.
+//! Lists the secrets and the audit log: names and times, never values.
 
 use super::Secrets;
 use crate::exit::Failure;
@@ -10,8 +10,8 @@ use lango_engine::SystemClock;
 use lango_vault::{Entry, VaultError, date};
 use serde_json::json;
 
-/// Lists the secrets. A vault that can be unlocked without asking is checked as a whole; one that cannot is listed as it is
-/// stored, and that is said.
+/// Lists the secrets. Verifies a vault that unlocks without a prompt; otherwise lists the stored state with a notice
+/// that it was not verified.
 pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
     let Some(sealed) = secrets.access.read(RecordSelection::All).await? else {
         if as_json {
@@ -50,7 +50,7 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
     refuse_changes(problems)
 }
 
-/// The first problem as an error, after all others.
+/// Prints all problems and returns the first one as an error.
 fn refuse_changes(mut problems: Vec<VaultError>) -> Result<(), Failure> {
     if problems.is_empty() {
         return Ok(());

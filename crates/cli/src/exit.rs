@@ -6,6 +6,7 @@ use lango_core::{Outcome, SessionId, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
 use lango_mcp::{LoginError, PinError};
+use lango_secrets::InvalidName;
 use lango_tools::{TrashError, WorkspaceError};
 use lango_vault::VaultError;
 use std::fmt;
@@ -355,6 +356,12 @@ impl From<TrashError> for Failure {
     }
 }
 
+impl From<InvalidName> for Failure {
+    fn from(error: InvalidName) -> Self {
+        VaultError::from(error).into()
+    }
+}
+
 impl From<VaultError> for Failure {
     fn from(error: VaultError) -> Self {
         let (exit, next) = match &error {
@@ -403,9 +410,7 @@ impl From<VaultError> for Failure {
                 Exit::Config,
                 Some("`lango secrets rotate NAME` gives it a new value"),
             ),
-            VaultError::InvalidName { .. } => {
-                (Exit::Usage, Some("lango secrets set OPENAI_API_KEY"))
-            }
+            VaultError::InvalidName(_) => (Exit::Usage, Some("lango secrets set OPENAI_API_KEY")),
             VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => {
                 (Exit::Usage, Some("nothing was changed; give another one"))
             }

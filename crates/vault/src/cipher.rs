@@ -1,11 +1,12 @@
 //! Cryptographic primitives: authenticated encryption, key derivation, and the MAC of a head.
 
 use crate::error::VaultError;
-use crate::secret::{Key, SecretValue};
+use crate::key::Key;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
+use lango_secrets::SecretValue;
 use sha2::{Digest, Sha256};
 
 /// Length of an XChaCha20-Poly1305 nonce, long enough to be random.

@@ -7,9 +7,10 @@
 use crate::cipher::{self, DIGEST_BYTES, NONCE_BYTES, SEALED_KEY_BYTES, TAG_BYTES};
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
+use crate::key::Key;
 use crate::manifest::Entry;
-use crate::secret::{Key, SecretValue};
 use lango_core::UserId;
+use lango_secrets::SecretValue;
 
 /// The format that is written.
 const FORMAT: u8 = 1;

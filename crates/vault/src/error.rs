@@ -90,14 +90,9 @@ pub enum VaultError {
         /// When it expired.
         at: Timestamp,
     },
-    /// The name is not valid.
-    #[error(
-        "`{name}` cannot be the name of a secret: use up to 100 letters, digits, `_`, `-` and `.`, and begin with a letter or digit"
-    )]
-    InvalidName {
-        /// The name.
-        name: String,
-    },
+    /// The text cannot be a name.
+    #[error(transparent)]
+    InvalidName(#[from] lango_secrets::InvalidName),
     /// The value is not valid.
     #[error("{detail}")]
     InvalidValue {

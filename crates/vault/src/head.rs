@@ -5,11 +5,11 @@ use crate::cipher::{self, DIGEST_BYTES};
 use crate::encoding::{Reader, Writer};
 use crate::envelope::{self, VaultIdentity};
 use crate::error::VaultError;
+use crate::key::Key;
 use crate::manifest::{Entry, MOST_SECRETS};
 use crate::method::{MOST_METHODS, UnlockMethod, UnlockSecret};
-use crate::name::SecretName;
-use crate::secret::Key;
 use lango_core::{UserId, VaultRecord, VaultSnapshot};
+use lango_secrets::SecretName;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 4] = b"LVLT";

@@ -2,7 +2,7 @@
 
 use crate::cipher;
 use crate::error::VaultError;
-use crate::secret::Key;
+use crate::key::Key;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{Read, Write};

@@ -38,24 +38,23 @@ mod encoding;
 mod envelope;
 mod error;
 mod head;
+mod key;
 pub mod key_file;
 mod manifest;
 mod method;
-mod name;
 mod open_vault;
 mod sealer;
-mod secret;
 mod vault;
 
 pub use audit::AuditAction;
 pub use error::{VaultError, date};
 pub use head::SealedVault;
+pub use key::Key;
+pub use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
 pub use manifest::{Entry, MOST_SECRETS, SecretKind};
 pub use method::{
     LEAST_PASSPHRASE_CHARACTERS, MOST_METHODS, MethodKind, UnlockMethod, UnlockSecret,
 };
-pub use name::SecretName;
 pub use open_vault::{NewSecret, OpenVault};
 pub use sealer::Sealer;
-pub use secret::{Key, MOST_SECRET_BYTES, SecretValue};
 pub use vault::{Vault, VaultParts};

@@ -4,8 +4,8 @@
 use crate::cipher::DIGEST_BYTES;
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
-use crate::name::SecretName;
 use lango_core::Timestamp;
+use lango_secrets::SecretName;
 use std::fmt;
 
 /// Maximum number of secrets. The manifest lists all of them and is rewritten with every change.

@@ -7,12 +7,12 @@ use crate::cipher::DIGEST_BYTES;
 use crate::envelope;
 use crate::error::VaultError;
 use crate::head::{Head, Keys};
+use crate::key::Key;
 use crate::manifest::{Entry, MOST_SECRETS, SecretKind};
 use crate::method::{UnlockMethod, UnlockSecret};
-use crate::name::SecretName;
-use crate::secret::{Key, MOST_SECRET_BYTES, SecretValue};
 use crate::vault::{TRIES, Vault, in_background, pause};
 use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChanged, VaultRecord};
+use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
 
 /// A secret to be stored.
 #[derive(Debug)]

@@ -3,8 +3,9 @@
 use crate::cipher;
 use crate::encoding::Writer;
 use crate::error::VaultError;
+use crate::key::Key;
 use crate::key_file;
-use crate::secret::{Key, SecretValue};
+use lango_secrets::SecretValue;
 
 /// Seals and opens bytes for one purpose.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use crate::cipher;
 use crate::envelope::VaultIdentity;
 use crate::error::VaultError;
 use crate::head::{Head, Keys, SealedVault};
+use crate::key::Key;
 use crate::method::{UnlockMethod, UnlockSecret};
 use crate::open_vault::OpenVault;
-use crate::secret::Key;
 use lango_core::{
     Clock, RecordSelection, Text, UserId, VaultChange, VaultChanged, VaultEvent, VaultStore,
 };

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::manifest::SecretKind;
-use crate::name::SecretName;
 use lango_core::Timestamp;
+use lango_secrets::SecretName;
 use proptest::prelude::*;
 
 fn vault() -> VaultIdentity {

@@ -3,8 +3,9 @@
 use crate::cipher;
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
-use crate::secret::{Key, SecretValue};
+use crate::key::Key;
 use argon2::{Algorithm, Argon2, Params, Version};
+use lango_secrets::SecretValue;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 

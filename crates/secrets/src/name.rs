@@ -1,11 +1,20 @@
 //! Names of secrets, as used after `secret:` in a configuration or a request.
 
-use crate::error::VaultError;
 use lango_core::Text;
 use std::fmt;
 
 /// Maximum length of a name in characters.
 const MOST_CHARACTERS: usize = 100;
+
+/// A text that cannot be the name of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{name}` cannot be the name of a secret: use up to {MOST_CHARACTERS} letters, digits, `_`, `-` and `.`, and begin with a letter or digit"
+)]
+pub struct InvalidName {
+    /// The beginning of the text.
+    pub name: String,
+}
 
 /// The name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,7 +22,7 @@ pub struct SecretName(Text);
 
 impl SecretName {
     /// Validates a name: ASCII letters, digits, `_`, `-` and `.` only, so that no two names look alike.
-    pub fn new(name: &str) -> Result<Self, VaultError> {
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
         let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"_-.".contains(&letter);
         let starts_well = name
             .as_bytes()
@@ -25,7 +34,7 @@ impl SecretName {
             // A value that was typed in the place of a name must not be repeated on the screen.
             let shown = name.chars().filter(|letter| !letter.is_control());
             let name = shown.take(20).collect();
-            Err(VaultError::InvalidName { name })
+            Err(InvalidName { name })
         }
     }
 

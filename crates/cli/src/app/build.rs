@@ -1,0 +1,205 @@
+//! Builds the application from the configuration.
+
+use crate::agent_tree::build_tree;
+use crate::browser::{self};
+use crate::clean_up;
+use crate::config::{self, Loaded, Surroundings};
+use crate::egress;
+use crate::elsewhere::Elsewhere;
+use crate::exit::Failure;
+use crate::hands::{self, Held};
+use crate::knowledge::Knowledge;
+use crate::mcp::{self, Mcp};
+use crate::model_choice::ModelChoice;
+use crate::model_lists::{ListStorage, ModelLists};
+use crate::no_commands::exec_without_sandbox;
+use crate::roster::Roster;
+use crate::sessions::Kept;
+use crate::vault::{Asking, VaultAccess};
+use crate::web;
+use lango_core::{
+    AgentName, AttachmentStore, Model, SessionCatalog, SessionStore, TaskStore, Tool, Trust,
+};
+use lango_engine::Tree;
+use lango_mcp::Start;
+use lango_net::SeenLinks;
+use lango_sandbox::Strength;
+use lango_tools::{
+    CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
+    skill_library_tools,
+};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{App, Keeping};
+
+impl App {
+    pub(super) async fn build(
+        flags: Vec<String>,
+        keeping: Keeping,
+        start: Start,
+    ) -> Result<Self, Failure> {
+        let mut surroundings = Surroundings::from_process(flags)?;
+        let loaded = config::load(&surroundings)?;
+        let roster = Roster::read(&loaded, &surroundings.cwd)?;
+        let root = roster
+            .topology
+            .as_ref()
+            .map_or(Tree::SINGLE, |topology| topology.root.as_str());
+        let root = AgentName::from(root);
+        let homes = hands::homes(surroundings.home());
+        let policy = hands::policy(&loaded, &surroundings.cwd, &homes);
+        let workspace = Workspace::open(policy)?;
+        let trash = Trash::at(loaded.paths.trash());
+        let launcher = hands::launcher(&loaded.paths);
+        let held = Held::find(&launcher, &loaded.paths.state).await;
+        let launcher = launcher.with_strength(held.strength.clone());
+        clean_up::recover(&launcher).await;
+        let mut folders = loaded.paths.skills(workspace.path());
+        folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
+            path: path.clone(),
+            whose: Whose::User,
+        }));
+        let mut skills = Skills::find(&folders);
+        label_skills(&mut skills, &loaded, &workspace);
+        let egress = egress::guard(&loaded.settings.egress);
+        let network = &loaded.settings.tools.exec.network;
+        let commands = Commands::new(CommandSetup {
+            launcher: launcher.clone(),
+            policy: workspace.policy().clone(),
+            outputs: loaded.paths.outputs(),
+            limits: command_limits(&loaded),
+            proxy: egress::command_proxy(network, &egress),
+        });
+        let mut tools = lango_tools::file_tools(&workspace, &trash);
+        let command_tools = lango_tools::command_tools(&commands);
+        match &held.strength {
+            Strength::None { why } => tools.extend(exec_without_sandbox(&command_tools, why)),
+            Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
+        }
+        tools.extend(skills.tools(&commands));
+        let kept = Kept::of(&loaded.settings.session, root)?;
+        // A command that only looks leaves nothing behind, and asks for nothing.
+        let (storage, asking) = match start {
+            Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
+            _ => (ListStorage::Stored, Asking::Allowed),
+        };
+        let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
+        let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
+        let knowledge = match keeping {
+            Keeping::Nothing => None,
+            Keeping::Everything => {
+                let providers = ModelChoice {
+                    settings: &loaded.settings,
+                    env: &surroundings.env,
+                    lists: &model_lists,
+                };
+                let observer = observer(&providers).await;
+                Some(Knowledge::of(&loaded, &kept.database, &providers, observer).await?)
+            }
+        };
+        if knowledge.is_some() {
+            let own = loaded.paths.user_file.with_file_name("skills");
+            tools.extend(skill_library_tools(&skills, own));
+        }
+        tools.extend(
+            knowledge
+                .iter()
+                .flat_map(|known| known.tools.iter().cloned()),
+        );
+        let links = SeenLinks::default();
+        tools.extend(web::tools(web::Parts {
+            settings: &loaded.settings.search,
+            env: &surroundings.env,
+            egress: &egress,
+            links: &links,
+            cache: kept.web_cache(keeping),
+        })?);
+        let (browser_tools, browser) = browser::open(&browser::Parts {
+            settings: &loaded.settings.browser,
+            search: &loaded.settings.search,
+            paths: &loaded.paths,
+            search_path: surroundings
+                .env
+                .get(OsStr::new("PATH"))
+                .map(OsString::as_os_str),
+            launcher: &launcher,
+            strength: &held.strength,
+            egress: &egress,
+            links: &links,
+            workspace: &workspace,
+        })?;
+        tools.extend(browser_tools);
+        let here = mcp::Surrounding {
+            loaded: &loaded,
+            env: &surroundings.env,
+            policy: workspace.policy(),
+            launcher: &launcher,
+            strength: &held.strength,
+            tools: &tools,
+            agents: roster.names(),
+            grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
+        };
+        let mcp = Mcp::open(here, start).await?;
+        tools.extend(mcp.servers.tools().iter().cloned());
+        let specs = tools
+            .iter()
+            .map(|tool| Arc::new(tool.spec().clone()))
+            .collect();
+        let homes = mcp.homes.clone();
+        let elsewhere = Elsewhere::default();
+        let tree = build_tree(&loaded.settings.agent, &roster, specs, homes, &elsewhere)?;
+        Ok(Self {
+            loaded,
+            tree: Arc::new(tree),
+            workspace,
+            held,
+            skills,
+            trash,
+            launcher,
+            kept,
+            vault,
+            knowledge,
+            egress,
+            browser,
+            elsewhere,
+            mcp: Arc::new(mcp),
+            model_lists,
+            env: surroundings.env,
+            roster,
+            tools,
+        })
+    }
+}
+
+/// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.
+async fn observer(providers: &ModelChoice<'_>) -> Option<Arc<dyn Model>> {
+    match providers.settings.memory.enabled {
+        Some(true) => providers.choose().await.ok().map(|choice| choice.model),
+        _ => None,
+    }
+}
+
+/// Marks skills as untrusted that lie in the workspace, where agents write, or in folders that the project's file names.
+fn label_skills(skills: &mut Skills, loaded: &Loaded, workspace: &Workspace) {
+    let named = loaded.settings.skill.dirs.iter();
+    let named = named.filter(|_| loaded.is_the_projects("skill.dirs"));
+    let named: Vec<PathBuf> = named.map(|path| hands::real(path)).collect();
+    for card in &mut skills.good {
+        let is_in = |folder: &Path| card.folder.starts_with(folder);
+        if is_in(workspace.path()) || named.iter().any(|folder| is_in(folder)) {
+            card.trust = Trust::Untrusted;
+        }
+    }
+}
+
+fn command_limits(loaded: &Loaded) -> CommandLimits {
+    // A little less than the call may take, so that the command is stopped in order and tells what it printed.
+    let time = loaded.settings.agent.tool_timeout.mul_f64(0.95);
+    CommandLimits {
+        time,
+        command: hands::limits(loaded),
+        ..CommandLimits::default()
+    }
+}

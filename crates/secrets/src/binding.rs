@@ -1,0 +1,328 @@
+//! Where a secret may go. A secret without a binding can be used by lango's own configuration only.
+
+use lango_core::Text;
+use std::fmt;
+use url::{Host, Url};
+
+/// Maximum number of bindings of one secret.
+pub const MOST_BINDINGS: usize = 16;
+
+/// Maximum length of each text of a binding in bytes.
+const MOST_TEXT_BYTES: usize = 200;
+
+/// One place where a secret may go.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Binding {
+    /// The user of the secret: `exec` for sandboxed commands, `mcp:ID` for the program of an MCP server, or the name of a tool.
+    pub tool: Text,
+    /// The place.
+    pub target: BindingTarget,
+}
+
+/// The place of a value in what a tool sends or starts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BindingTarget {
+    /// A header of requests to one origin. Programs find a placeholder in an environment variable; the egress proxy
+    /// replaces it by the value.
+    Header {
+        /// The only origin that receives the value.
+        origin: Origin,
+        /// The name of the header, in lower case.
+        header: Text,
+        /// The environment variable with the placeholder.
+        variable: Text,
+    },
+    /// The environment of one program, which sees the value. The user is asked each time.
+    Program {
+        /// The name of the program, without a path.
+        program: Text,
+        /// The environment variable with the value.
+        variable: Text,
+    },
+    /// An argument of the tool, which must be exactly `secret:NAME`.
+    Field {
+        /// The name of the argument.
+        field: Text,
+        /// The only origin that may receive the value, for a tool that contacts sites.
+        origin: Option<Origin>,
+    },
+}
+
+/// The scheme, host and port of a server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    is_https: bool,
+    host: Text,
+    port: u16,
+}
+
+/// A reason why a text is no valid part of a binding.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindingError {
+    /// Not an origin.
+    #[error(
+        "`{text}` is not a host that a secret can go to; write a host such as `api.example.com`, or an origin such as `http://127.0.0.1:4873`"
+    )]
+    Origin {
+        /// The text.
+        text: String,
+    },
+    /// Not a valid name of a header, variable, program, field or tool.
+    #[error("`{text}` is not the name of {thing}")]
+    Name {
+        /// The text.
+        text: String,
+        /// What it should name.
+        thing: &'static str,
+    },
+}
+
+impl Origin {
+    /// Parses `host`, `host:port` (both `https`) or `scheme://host[:port]`. Wildcards, paths and user names are refused.
+    pub fn parse(text: &str) -> Result<Self, BindingError> {
+        let refuse = || BindingError::Origin {
+            text: text.chars().take(MOST_TEXT_BYTES).collect(),
+        };
+        let url = if text.contains("://") {
+            text.to_owned()
+        } else {
+            format!("https://{text}")
+        };
+        let url = Url::parse(&url).map_err(|_| refuse())?;
+        let is_bare = url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        let origin = Self::of(&url).filter(|origin| !origin.host.contains('*'));
+        origin.filter(|_| is_bare).ok_or_else(refuse)
+    }
+
+    /// Returns the origin of an HTTP URL.
+    pub fn of(url: &Url) -> Option<Self> {
+        let is_https = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => return None,
+        };
+        let host = match url.host()? {
+            // `example.com.` is the same host.
+            Host::Domain(name) => name.trim_end_matches('.').to_owned(),
+            address => address.to_string(),
+        };
+        let fits = !host.is_empty() && host.len() <= MOST_TEXT_BYTES;
+        fits.then(|| Self {
+            is_https,
+            host: host.into(),
+            port: url.port_or_known_default().unwrap_or_default(),
+        })
+    }
+
+    /// Returns whether values travel encrypted.
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// Returns the host; IPv6 addresses in brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns the port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, default) = if self.is_https {
+            ("https", 443)
+        } else {
+            ("http", 80)
+        };
+        write!(f, "{scheme}://{}", self.host)?;
+        if self.port == default {
+            Ok(())
+        } else {
+            write!(f, ":{}", self.port)
+        }
+    }
+}
+
+impl Binding {
+    /// Sandboxed commands.
+    pub const COMMANDS: &'static str = "exec";
+
+    /// Returns the tool name of an MCP server's program.
+    pub fn mcp_program(server: &str) -> String {
+        format!("mcp:{server}")
+    }
+
+    /// Binds to a header, after checking the names.
+    pub fn header(
+        tool: &str,
+        origin: Origin,
+        header: &str,
+        variable: &str,
+    ) -> Result<Self, BindingError> {
+        Ok(Self {
+            tool: tool_name(tool)?,
+            target: BindingTarget::Header {
+                origin,
+                header: header_name(header)?,
+                variable: variable_name(variable)?,
+            },
+        })
+    }
+
+    /// Binds to the environment of a program that sees the value, after checking the names.
+    pub fn program(tool: &str, program: &str, variable: &str) -> Result<Self, BindingError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+        Ok(Self {
+            tool: tool_name(tool)?,
+            target: BindingTarget::Program {
+                program: checked(program, "a program", is_plain)?,
+                variable: variable_name(variable)?,
+            },
+        })
+    }
+
+    /// Binds to an argument of a tool, after checking the names.
+    pub fn field(tool: &str, field: &str, origin: Option<Origin>) -> Result<Self, BindingError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        Ok(Self {
+            tool: tool_name(tool)?,
+            target: BindingTarget::Field {
+                field: checked(field, "an argument", is_plain)?,
+                origin,
+            },
+        })
+    }
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = &self.tool;
+        match &self.target {
+            BindingTarget::Header {
+                origin,
+                header,
+                variable,
+            } => write!(
+                f,
+                "{tool}: header `{header}` to {origin}, placeholder in {variable}"
+            ),
+            BindingTarget::Program { program, variable } => {
+                write!(f, "{tool}: `{program}` sees the value in {variable}")
+            }
+            BindingTarget::Field {
+                field,
+                origin: None,
+            } => write!(f, "{tool}: argument `{field}`"),
+            BindingTarget::Field {
+                field,
+                origin: Some(origin),
+            } => write!(f, "{tool}: argument `{field}`, sent to {origin}"),
+        }
+    }
+}
+
+fn tool_name(name: &str) -> Result<Text, BindingError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    checked(name, "a tool", is_plain)
+}
+
+/// Names that would let a binding change how a request is framed or routed.
+const FRAMING_HEADERS: [&str; 8] = [
+    "connection",
+    "content-length",
+    "content-encoding",
+    "expect",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn header_name(name: &str) -> Result<Text, BindingError> {
+    let thing = "a header that can carry a secret";
+    let name = name.to_ascii_lowercase();
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let header = checked(&name, thing, is_token)?;
+    if FRAMING_HEADERS.contains(&name.as_str()) {
+        return Err(BindingError::Name { text: name, thing });
+    }
+    Ok(header)
+}
+
+fn variable_name(name: &str) -> Result<Text, BindingError> {
+    let thing = "an environment variable";
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        let text = name.to_owned();
+        return Err(BindingError::Name { text, thing });
+    }
+    checked(name, thing, |byte| {
+        byte.is_ascii_alphanumeric() || byte == b'_'
+    })
+}
+
+fn checked(
+    text: &str,
+    thing: &'static str,
+    is_valid: impl Fn(u8) -> bool,
+) -> Result<Text, BindingError> {
+    if !text.is_empty() && text.len() <= MOST_TEXT_BYTES && text.bytes().all(is_valid) {
+        Ok(text.into())
+    } else {
+        let text = text.chars().take(MOST_TEXT_BYTES).collect();
+        Err(BindingError::Name { text, thing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_one_host_and_port() {
+        for (text, shown) in [
+            ("github.com", "https://github.com"),
+            ("GitHub.com.", "https://github.com"),
+            ("registry.local:4873", "https://registry.local:4873"),
+            ("http://127.0.0.1:4873/", "http://127.0.0.1:4873"),
+            ("https://[::1]:8443", "https://[::1]:8443"),
+        ] {
+            assert_eq!(Origin::parse(text).unwrap().to_string(), shown);
+        }
+        for text in [
+            "",
+            "*.github.com",
+            "github.com/path",
+            "https://user@github.com",
+            "ftp://github.com",
+            "github.com?x",
+        ] {
+            assert!(Origin::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_in_a_binding_are_checked() {
+        let origin = || Origin::parse("github.com").unwrap();
+        assert!(Binding::header("exec", origin(), "Authorization", "GH_TOKEN").is_ok());
+        for (header, variable) in [
+            ("Host", "A"),
+            ("Transfer-Encoding", "A"),
+            ("a b", "A"),
+            ("x\r\ny", "A"),
+            ("x", "1A"),
+            ("x", "A=B"),
+            ("x", ""),
+        ] {
+            assert!(Binding::header("exec", origin(), header, variable).is_err());
+        }
+        assert!(Binding::program("exec", "/usr/bin/aws", "AWS").is_err());
+        assert!(Binding::program("exec", "aws", "AWS_SECRET_ACCESS_KEY").is_ok());
+    }
+}

@@ -1,0 +1,20 @@
+//! Secrets in use.
+//!
+//! The vault stores secrets; this crate has what every part that uses one needs: a [`SecretValue`] that is never printed,
+//! the [`Binding`] that says where a value may go, the [`SecretSource`] that resolves a bound secret at the last moment, the
+//! [`Placeholder`] that a sandboxed program holds instead of a value, and [`Masks`], which remove echoes of values from
+//! everything that a model or a sandboxed program is shown.
+
+mod binding;
+mod mask;
+mod name;
+mod placeholder;
+mod source;
+mod value;
+
+pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin};
+pub use mask::{LEAST_MASKED_BYTES, MaskStream, Masks};
+pub use name::{InvalidName, SecretName};
+pub use placeholder::Placeholder;
+pub use source::{BoundSecret, SecretError, SecretSource};
+pub use value::{MOST_SECRET_BYTES, SecretValue};

@@ -1,7 +1,8 @@
 //! Builds the application from the configuration.
 
+use super::{App, Keeping};
 use crate::agent_tree::build_tree;
-use crate::browser::{self};
+use crate::browser;
 use crate::clean_up;
 use crate::config::{self, Loaded, Surroundings};
 use crate::egress;
@@ -17,9 +18,7 @@ use crate::roster::Roster;
 use crate::sessions::Kept;
 use crate::vault::{Asking, VaultAccess};
 use crate::web;
-use lango_core::{
-    AgentName, AttachmentStore, Model, SessionCatalog, SessionStore, TaskStore, Tool, Trust,
-};
+use lango_core::{AgentName, Model, Trust};
 use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
@@ -31,8 +30,6 @@ use lango_tools::{
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use super::{App, Keeping};
 
 impl App {
     pub(super) async fn build(

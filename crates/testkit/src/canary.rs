@@ -1,0 +1,254 @@
+//! Canaries: values that are looked for wherever they must not be, in every encoding in which a program or a server could
+//! write them. Nothing here is shared with the masks that it checks.
+
+use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use flate2::read::MultiGzDecoder;
+use std::fmt::Write;
+use std::io::Read;
+
+/// Maximum size of a gzip stream after decoding.
+const MOST_DECODED: u64 = 8 << 20;
+/// Maximum number of gzip streams within gzip streams.
+const MOST_LAYERS: usize = 3;
+/// The first bytes of a gzip stream with deflate.
+const GZIP: &[u8] = &[0x1f, 0x8b, 8];
+
+/// An encoding of a value, by name.
+pub type Encoding = (&'static str, fn(&str) -> String);
+
+/// The encodings in which an echo arrives, each as a whole text that a server could send.
+pub const ENCODINGS: [Encoding; 15] = [
+    ("raw", str::to_owned),
+    ("base64", |value| STANDARD_NO_PAD.encode(value)),
+    ("base64 after one byte", |value| {
+        STANDARD_NO_PAD.encode(format!(":{value}."))
+    }),
+    ("base64 after two bytes", |value| {
+        STANDARD_NO_PAD.encode(format!("u:{value}.."))
+    }),
+    ("base64url", |value| to_url(&STANDARD_NO_PAD.encode(value))),
+    ("base64url after one byte", |value| {
+        to_url(&STANDARD_NO_PAD.encode(format!(":{value}")))
+    }),
+    ("base64url after two bytes", |value| {
+        to_url(&STANDARD_NO_PAD.encode(format!("u:{value}")))
+    }),
+    ("hex", |value| hex(value)),
+    ("hex in capitals", |value| hex(value).to_uppercase()),
+    ("percent", percent),
+    ("percent of all", |value| {
+        value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    }),
+    ("JSON", |value| {
+        let text = serde_json::Value::from(value).to_string();
+        text[1..text.len() - 1].to_owned()
+    }),
+    ("JSON in ASCII", |value| {
+        let units = value.encode_utf16();
+        units.map(|unit| format!("\\u{unit:04x}")).collect()
+    }),
+    ("HTML", html),
+    ("HTML by numbers", |value| {
+        let letters = value.chars();
+        letters
+            .map(|letter| format!("&#{};", letter as u32))
+            .collect()
+    }),
+];
+
+/// Looks for canaries in bytes.
+pub struct CanaryScanner {
+    patterns: AhoCorasick,
+    /// The canary and the encoding of each pattern.
+    meanings: Vec<(usize, &'static str)>,
+}
+
+/// A canary where it must not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// The index of the canary.
+    pub canary: usize,
+    /// The encoding.
+    pub encoding: &'static str,
+    /// The offset in bytes.
+    pub offset: usize,
+}
+
+impl CanaryScanner {
+    /// Prepares to look for these values.
+    pub fn new(values: &[String]) -> Self {
+        let mut patterns: Vec<String> = Vec::new();
+        let mut meanings = Vec::new();
+        for (canary, value) in values.iter().enumerate() {
+            for (encoding, text) in forms(value) {
+                if !patterns.contains(&text) {
+                    patterns.push(text);
+                    meanings.push((canary, encoding));
+                }
+            }
+        }
+        Self {
+            patterns: AhoCorasick::new(&patterns).expect("few patterns"),
+            meanings,
+        }
+    }
+
+    /// Returns every canary in the bytes, also inside gzip streams.
+    pub fn scan(&self, bytes: &[u8]) -> Vec<Sighting> {
+        let mut sightings = Vec::new();
+        self.scan_layer(bytes, 0, &mut sightings);
+        sightings
+    }
+
+    fn scan_layer(&self, bytes: &[u8], layer: usize, sightings: &mut Vec<Sighting>) {
+        for found in self.patterns.find_iter(bytes) {
+            let (canary, encoding) = self.meanings[found.pattern().as_usize()];
+            sightings.push(Sighting {
+                canary,
+                encoding,
+                offset: found.start(),
+            });
+        }
+        if layer == MOST_LAYERS {
+            return;
+        }
+        for (offset, _) in bytes
+            .windows(GZIP.len())
+            .enumerate()
+            .filter(|(_, start)| *start == GZIP)
+        {
+            let mut decoded = Vec::new();
+            let reader = MultiGzDecoder::new(&bytes[offset..]);
+            // A stream that breaks off has a readable beginning.
+            let _ = reader.take(MOST_DECODED).read_to_end(&mut decoded);
+            let before = sightings.len();
+            self.scan_layer(&decoded, layer + 1, sightings);
+            for sighting in &mut sightings[before..] {
+                sighting.offset = offset;
+            }
+        }
+    }
+}
+
+/// The texts that are in every occurrence of a value: of base64 only what does not depend on its neighbours.
+fn forms(value: &str) -> Vec<(&'static str, String)> {
+    let mut forms = Vec::new();
+    for (name, encode) in ENCODINGS {
+        if name.starts_with("base64") {
+            continue;
+        }
+        let text = encode(value);
+        if name.starts_with("percent") || name.starts_with("JSON") {
+            forms.push((name, lower_escapes(&text)));
+        }
+        forms.push((name, text));
+    }
+    for shift in 0..3 {
+        let encoded = STANDARD_NO_PAD.encode(format!("{}{value}", "\0".repeat(shift)));
+        let (first, last) = ((shift * 8).div_ceil(6), (shift + value.len()) * 8 / 6);
+        let inner = &encoded[first..last];
+        forms.push(("base64", inner.to_owned()));
+        forms.push(("base64url", to_url(inner)));
+    }
+    forms.push(("reversed", value.chars().rev().collect()));
+    let wide = value.encode_utf16().flat_map(u16::to_le_bytes);
+    if let Ok(wide) = String::from_utf8(wide.collect()) {
+        forms.push(("UTF-16", wide));
+    }
+    forms
+}
+
+fn lower_escapes(text: &str) -> String {
+    let mut lower = String::new();
+    let mut escaped = 0;
+    for letter in text.chars() {
+        let letter = if escaped > 0 {
+            letter.to_ascii_lowercase()
+        } else {
+            letter
+        };
+        escaped = match letter {
+            '%' => 2,
+            '\\' => 5,
+            _ => usize::max(escaped, 1) - 1,
+        };
+        lower.push(letter);
+    }
+    lower
+}
+
+fn to_url(text: &str) -> String {
+    text.replace('+', "-").replace('/', "_")
+}
+
+fn hex(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn percent(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+fn html(value: &str) -> String {
+    value
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
+
+    const VALUES: [&str; 2] = ["tk/1+\"<&>' ä-canary", "plain-canary-77"];
+
+    #[test]
+    fn every_encoding_of_every_canary_is_found() {
+        let values = VALUES.map(str::to_owned);
+        let scanner = CanaryScanner::new(&values);
+        for (index, value) in values.iter().enumerate() {
+            for (name, encode) in ENCODINGS {
+                let text = format!("a{}b", encode(value));
+                let found = scanner.scan(text.as_bytes());
+                assert!(
+                    found.iter().any(|sighting| sighting.canary == index),
+                    "{name}: {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_canary_in_a_gzip_stream_is_found_and_other_bytes_are_not() {
+        let scanner = CanaryScanner::new(&VALUES.map(str::to_owned));
+        let mut gzip = GzEncoder::new(b"before".to_vec(), Compression::default());
+        gzip.write_all(b"x plain-canary-77 y").unwrap();
+        let found = scanner.scan(&gzip.finish().unwrap());
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].canary, found[0].offset), (1, 6));
+        assert_eq!(
+            scanner.scan(b"plain-canary-7 \x1f\x8b\x08 and more"),
+            Vec::new()
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! The canaries, and how each of them is used.
+
+use crate::common::random::Random;
+
+/// The encodings that the servers know; each use by curl and by the program asks for one.
+pub const ENCODINGS: [&str; 15] = [
+    "raw",
+    "base64",
+    "base64-1",
+    "base64-2",
+    "base64url",
+    "hex",
+    "hex-capitals",
+    "percent",
+    "percent-all",
+    "form",
+    "json",
+    "json-ascii",
+    "html",
+    "html-numbers",
+    "gzip",
+];
+
+/// Characters of the values: what a header may have, with all that encodings escape.
+const LETTERS: &[u8] =
+    b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789\"\\<>&%+/'=~?-_.:";
+
+/// How a secret is used. The number tells servers of one kind apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// A push to a repository with Basic.
+    Git(usize),
+    /// A request of a command with Bearer, and the encoding of the echo.
+    Curl(&'static str),
+    /// A request of the program of an MCP server, and the encoding of the echo.
+    Program(&'static str),
+    /// The token of an MCP server over HTTP.
+    McpHttp(usize),
+    /// The token of a remote agent.
+    RemoteAgent(usize),
+    /// The key of a model provider.
+    Model(usize),
+}
+
+impl Use {
+    pub const KINDS: [&'static str; 6] = [
+        "git with Basic",
+        "curl with Bearer",
+        "the program of an MCP server",
+        "MCP over HTTP",
+        "remote agents",
+        "model providers",
+    ];
+
+    pub fn kind(self) -> &'static str {
+        let index = match self {
+            Self::Git(_) => 0,
+            Self::Curl(_) => 1,
+            Self::Program(_) => 2,
+            Self::McpHttp(_) => 3,
+            Self::RemoteAgent(_) => 4,
+            Self::Model(_) => 5,
+        };
+        Self::KINDS[index]
+    }
+}
+
+/// All canaries.
+pub struct Plan {
+    pub uses: Vec<Use>,
+    pub values: Vec<String>,
+}
+
+impl Plan {
+    /// 200 canaries.
+    pub fn long() -> Self {
+        Self::new([20, 100, 40, 15, 10, 15])
+    }
+
+    /// 40 canaries: each kind, and each encoding.
+    pub fn short() -> Self {
+        Self::new([2, 15, 15, 3, 2, 3])
+    }
+
+    fn new([git, curl, program, mcp, agents, models]: [usize; 6]) -> Self {
+        let encoding = |index: usize| ENCODINGS[index % ENCODINGS.len()];
+        let uses: Vec<Use> = (0..git)
+            .map(Use::Git)
+            .chain((0..curl).map(|index| Use::Curl(encoding(index))))
+            .chain((0..program).map(|index| Use::Program(encoding(index))))
+            .chain((0..mcp).map(Use::McpHttp))
+            .chain((0..agents).map(Use::RemoteAgent))
+            .chain((0..models).map(Use::Model))
+            .collect();
+        let mut random = Random::new(u64::from(std::process::id()));
+        let mut value = |index: usize| {
+            let letters = (0..28).map(|_| {
+                let index = random.below(LETTERS.len() as u64);
+                char::from(LETTERS[usize::try_from(index).unwrap()])
+            });
+            let letters: String = letters.collect();
+            format!("cn{index:03}{letters}Z")
+        };
+        let values = (0..uses.len()).map(&mut value).collect();
+        Self { uses, values }
+    }
+
+    /// The name of a secret and of its environment variable.
+    pub fn name(index: usize) -> String {
+        format!("CN_{index:03}")
+    }
+}

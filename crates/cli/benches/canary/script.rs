@@ -1,0 +1,118 @@
+//! The model of the harness. The question names an agent, a tool and its arguments; providers with a key echo it.
+
+use crate::plan::ENCODINGS;
+use lango_testkit::canary;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+/// What a turn does.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The agent that does it.
+    pub agent: String,
+    /// The tool and its arguments; none for a remote agent.
+    pub call: Option<(String, Value)>,
+}
+
+/// The question that makes a provider echo its key.
+pub const ECHO_YOUR_KEY: &str = "echo your key";
+
+impl Task {
+    pub fn question(&self) -> String {
+        let (tool, arguments) = match &self.call {
+            Some((tool, arguments)) => (tool.as_str(), arguments.clone()),
+            None => ("", json!({})),
+        };
+        let task = json!({ "agent": self.agent, "tool": tool, "arguments": arguments });
+        format!("task: {task} :end")
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (_, task) = text.rsplit_once("task: ")?;
+        let (task, _) = task.split_once(" :end")?;
+        let task: Value = serde_json::from_str(task).ok()?;
+        let tool = task["tool"].as_str()?.to_owned();
+        Some(Self {
+            agent: task["agent"].as_str()?.to_owned(),
+            call: (!tool.is_empty()).then(|| (tool, task["arguments"].clone())),
+        })
+    }
+}
+
+/// The model on loopback, on a thread of its own.
+pub struct ScriptedModel {
+    _runtime: Runtime,
+    server: WireServer,
+}
+
+impl ScriptedModel {
+    pub fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = runtime.block_on(WireServer::start(reply));
+        Self {
+            _runtime: runtime,
+            server,
+        }
+    }
+
+    pub fn url(&self) -> &str {
+        self.server.url()
+    }
+
+    /// What it was asked, with the keys that it was shown.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.server.requests()
+    }
+}
+
+/// The key of a request.
+pub fn key(request: &Recorded) -> Option<&str> {
+    request.header("authorization")?.strip_prefix("Bearer ")
+}
+
+fn reply(request: &Recorded) -> Answer {
+    let messages = request.body["messages"].as_array();
+    let messages = messages.map_or(&[][..], Vec::as_slice);
+    let question = messages.iter().rfind(|message| message["role"] == "user");
+    let question = question.map(text_of).unwrap_or_default();
+    if question.contains(ECHO_YOUR_KEY) {
+        return say(&echo(key(request).unwrap_or_default())).into();
+    }
+    let Some(task) = Task::read(&question) else {
+        return say("there is no task").into();
+    };
+    let has_result = messages.last().is_some_and(|last| last["role"] == "tool");
+    let functions = request.functions();
+    let can = |name: &str| functions.iter().any(|function| function == name);
+    match &task.call {
+        _ if has_result => say("done").into(),
+        Some((tool, arguments)) if can(tool) => call(tool, arguments.clone()).into(),
+        _ if can("delegate") => delegate_and_finish(&task.agent, &task.question()).into(),
+        _ => say(&format!("there is no tool for it: {functions:?}")).into(),
+    }
+}
+
+/// The key in every encoding.
+fn echo(key: &str) -> String {
+    let lines = canary::ENCODINGS.iter();
+    let lines = lines.map(|(name, encode)| format!("{name}: {}", encode(key)));
+    assert!(ENCODINGS.len() >= canary::ENCODINGS.len());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn text_of(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect()
+        }
+        _ => String::new(),
+    }
+}

@@ -60,6 +60,29 @@ pub enum Reason {
         /// The limit.
         limit: u64,
     },
+    /// A placeholder of a secret at a place that the secret is not bound to.
+    Placeholder {
+        /// The name of the secret.
+        name: String,
+        /// The place of the placeholder.
+        place: String,
+        /// The places that the secret is bound to.
+        allowed: String,
+    },
+    /// A secret that cannot be used now.
+    SecretUnavailable {
+        /// The name of the secret.
+        name: String,
+        /// The problem and the next step.
+        detail: String,
+    },
+    /// A `Host` header or a TLS server name that differs from the target of the connection.
+    OtherHost {
+        /// The name.
+        name: String,
+    },
+    /// A change to another protocol on an intercepted connection.
+    OtherProtocol,
     /// More destinations were refused than the list holds.
     More,
 }
@@ -122,6 +145,26 @@ impl fmt::Display for Refusal {
             Reason::OutOfBytes { limit } => write!(
                 formatter,
                 "`{destination}` is refused: this turn moved {limit} bytes, the most that `egress.maxBytes` allows"
+            )?,
+            Reason::Placeholder {
+                name,
+                place,
+                allowed,
+            } => write!(
+                formatter,
+                "a request to `{destination}` is refused: the placeholder of the secret `{name}` was in {place}; it may only be in {allowed}"
+            )?,
+            Reason::SecretUnavailable { name, detail } => write!(
+                formatter,
+                "a request to `{destination}` is refused: the secret `{name}` cannot be used: {detail}"
+            )?,
+            Reason::OtherHost { name } => write!(
+                formatter,
+                "a request to `{destination}` is refused: it names another host, `{name}`"
+            )?,
+            Reason::OtherProtocol => write!(
+                formatter,
+                "a request to `{destination}` is refused: commands with secrets can use only HTTP there, without upgrades such as WebSocket"
             )?,
             Reason::More => write!(formatter, "more destinations were refused ({destination})")?,
         }

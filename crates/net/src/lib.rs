@@ -40,7 +40,7 @@ pub use guard::Egress;
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use hyper::header::{self, HeaderMap, HeaderValue};
 pub use limits::EgressLimits;
-pub use proxy::{Proxy, ProxyHandle, ProxyOptions};
+pub use proxy::{Credentials, Proxy, ProxyHandle, ProxyOptions, SessionCa};
 pub use resolver::{Resolver, SystemResolver};
 pub use rules::EgressRules;
 pub use seen_links::SeenLinks;

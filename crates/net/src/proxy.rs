@@ -4,9 +4,18 @@
 //! where the connection goes, never its `Host` header. The proxy answers a refused request with the reason and collects
 //! it.
 
+mod body;
+mod credentials;
+mod exchange;
 mod forward;
+mod intercept;
 mod refusals;
+mod response_body;
+mod session_ca;
 mod tunnel;
+
+pub use credentials::Credentials;
+pub use session_ca::SessionCa;
 
 use crate::budget::Budget;
 use crate::destination::Destination;
@@ -27,6 +36,7 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use url::Url;
@@ -51,6 +61,8 @@ pub struct ProxyOptions {
     pub only_hosts: Option<Vec<HostPattern>>,
     /// The budget for its requests.
     pub budget: Budget,
+    /// The secrets that can be used through it. With them the proxy terminates TLS.
+    pub credentials: Option<Credentials>,
 }
 
 /// A running proxy. Dropping it closes the proxy and all its connections.
@@ -65,6 +77,7 @@ pub struct ProxyHandle {
 pub(crate) struct Shared {
     egress: Egress,
     only_hosts: Option<Vec<HostPattern>>,
+    credentials: Option<Credentials>,
     budget: Mutex<Budget>,
     refusals: Mutex<Refusals>,
 }
@@ -86,6 +99,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             egress,
             only_hosts: options.only_hosts,
+            credentials: options.credentials,
             budget: Mutex::new(options.budget),
             refusals: Mutex::default(),
         });
@@ -152,9 +166,23 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>, stopped: Stop, permit: ConnectionPermit) {
-    let service = service_fn(move |request| {
+    serve_http(stream, |request| {
         let (shared, stopped, permit) = (Arc::clone(&shared), stopped.clone(), Arc::clone(&permit));
-        async move { Ok::<_, Infallible>(answer(request, &shared, stopped, permit).await) }
+        async move { answer(request, &shared, stopped, permit).await }
+    })
+    .await;
+}
+
+/// Serves HTTP on a connection to a client.
+async fn serve_http<S, F, R>(stream: S, answer: F)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Response<ProxyBody>>,
+{
+    let service = service_fn(|request| {
+        let response = answer(request);
+        async move { Ok::<_, Infallible>(response.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -173,10 +201,13 @@ async fn answer(
     permit: ConnectionPermit,
 ) -> Response<ProxyBody> {
     let budget = lock(&shared.budget).clone();
-    let answered = if request.method() == Method::CONNECT {
-        tunnel::open(request, shared, budget, stopped, permit).await
-    } else {
-        forward::send(request, shared, budget, stopped).await
+    let answered = match (request.method(), &shared.credentials) {
+        (&Method::CONNECT, Some(credentials)) => {
+            let credentials = credentials.clone();
+            intercept::open(request, shared, credentials, budget, stopped, permit).await
+        }
+        (&Method::CONNECT, None) => tunnel::open(request, shared, budget, stopped, permit).await,
+        _ => forward::send(request, shared, budget, stopped).await,
     };
     answered.unwrap_or_else(|failure| shared.answer_failure(failure))
 }
@@ -187,6 +218,8 @@ pub(crate) enum Failure {
     Request(StatusCode, &'static str),
     /// The destination was refused, or the connection failed.
     Egress(EgressError),
+    /// A body was refused, and the refusal is recorded already.
+    Body(Refusal),
 }
 
 impl From<EgressError> for Failure {
@@ -227,6 +260,7 @@ impl Shared {
     fn answer_failure(&self, failure: Failure) -> Response<ProxyBody> {
         match failure {
             Failure::Request(status, text) => plain_text(status, text),
+            Failure::Body(refusal) => plain_text(StatusCode::FORBIDDEN, &refusal.to_string()),
             Failure::Egress(error) => {
                 let status = match (&error, error.refusal()) {
                     (_, Some(refusal)) => {

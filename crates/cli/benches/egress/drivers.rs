@@ -133,7 +133,7 @@ impl ProxiedCurl {
         let address = listener.local_addr().unwrap().to_string();
         let is_listed = only_hosts.is_some();
         let entered = runtime.enter();
-        let handle = Proxy::serve(listener, egress, ProxyOptions { only_hosts, budget }).unwrap();
+        let handle = Proxy::serve(listener, egress, ProxyOptions { only_hosts, budget, credentials: None }).unwrap();
         drop(entered);
         Self {
             form,

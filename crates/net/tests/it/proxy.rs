@@ -17,6 +17,7 @@ pub fn serve(
     let options = ProxyOptions {
         only_hosts: only_hosts.map(patterns),
         budget,
+        credentials: None,
     };
     (address, Proxy::serve(listener, egress, options).unwrap())
 }

@@ -33,6 +33,7 @@
 //! ```
 
 mod audit;
+mod bindings;
 mod cipher;
 mod encoding;
 mod envelope;

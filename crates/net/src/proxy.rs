@@ -11,10 +11,12 @@ mod forward;
 mod intercept;
 mod refusals;
 mod response_body;
+mod secret_access;
 mod session_ca;
 mod tunnel;
 
 pub use credentials::Credentials;
+pub use secret_access::{ProgramCredentials, SecretAccess};
 pub use session_ca::SessionCa;
 
 use crate::budget::Budget;

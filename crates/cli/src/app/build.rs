@@ -64,22 +64,6 @@ impl App {
         }));
         let mut skills = Skills::find(&folders);
         label_skills(&mut skills, &loaded, &workspace);
-        let egress = egress::guard(&loaded.settings.egress);
-        let network = &loaded.settings.tools.exec.network;
-        let commands = Commands::new(CommandSetup {
-            launcher: launcher.clone(),
-            policy: workspace.policy().clone(),
-            outputs: loaded.paths.outputs(),
-            limits: command_limits(&loaded),
-            proxy: egress::command_proxy(network, &egress),
-        });
-        let mut tools = lango_tools::file_tools(&workspace, &trash);
-        let command_tools = lango_tools::command_tools(&commands);
-        match &held.strength {
-            Strength::None { why } => tools.extend(exec_without_sandbox(&command_tools, why)),
-            Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
-        }
-        tools.extend(skills.tools(&commands));
         let kept = Kept::of(&loaded.settings.session, root)?;
         // A command that only looks leaves nothing behind, and asks for nothing.
         let (storage, asking) = match start {
@@ -89,6 +73,24 @@ impl App {
         let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
         let masks = Masks::default();
         let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
+        let egress = egress::guard(&loaded.settings.egress);
+        let network = &loaded.settings.tools.exec.network;
+        let secrets = egress::secret_access(vaults.clone(), masks.clone());
+        let commands = Commands::new(CommandSetup {
+            launcher: launcher.clone(),
+            policy: workspace.policy().clone(),
+            outputs: loaded.paths.outputs(),
+            limits: command_limits(&loaded),
+            proxy: egress::command_proxy(network, &egress),
+            secrets: Some(secrets.clone()),
+        });
+        let mut tools = lango_tools::file_tools(&workspace, &trash);
+        let command_tools = lango_tools::command_tools(&commands);
+        match &held.strength {
+            Strength::None { why } => tools.extend(exec_without_sandbox(&command_tools, why)),
+            Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
+        }
+        tools.extend(skills.tools(&commands));
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,

@@ -5,7 +5,7 @@
 //! proxy reaches nothing. The tool's result lists refused destinations.
 
 use lango_core::Caller;
-use lango_net::{Egress, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal};
+use lango_net::{Credentials, Egress, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal};
 use lango_sandbox::{Child, PROXY_PORT};
 use std::ffi::OsString;
 use std::io;
@@ -41,11 +41,13 @@ impl CommandProxy {
         &self,
         child: &mut Child,
         caller: &Caller,
+        credentials: Option<Credentials>,
     ) -> io::Result<ProxyHandle> {
         let listeners = child.listeners().await?;
         let options = ProxyOptions {
             only_hosts: Some(self.hosts.clone()),
             budget: self.egress.budgets().of(&caller.session, &caller.turn),
+            credentials,
         };
         Proxy::serve(listeners.proxy, self.egress.clone(), options)
     }
@@ -68,11 +70,18 @@ struct State {
     proxy: Option<ProxyHandle>,
     refusals: Vec<Refusal>,
     unnamed: u64,
+    /// Remarks about secrets.
+    remarks: Vec<String>,
 }
 
 impl Traffic {
     pub(super) fn start(&self, proxy: ProxyHandle) {
         self.lock().proxy = Some(proxy);
+    }
+
+    /// Adds remarks for the result.
+    pub(super) fn add_remarks(&self, remarks: Vec<String>) {
+        self.lock().remarks.extend(remarks);
     }
 
     /// Stops the proxy. Its refusals stay available.
@@ -82,7 +91,7 @@ impl Traffic {
         state.proxy = None;
     }
 
-    /// Returns a line for each refused destination.
+    /// Returns a line for each refused destination, and the remarks.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut state = self.lock();
         state.collect();
@@ -97,6 +106,7 @@ impl Traffic {
                 state.unnamed
             ));
         }
+        remarks.extend(state.remarks.iter().cloned());
         remarks
     }
 

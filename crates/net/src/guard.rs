@@ -177,8 +177,6 @@ pub enum Check {
     SecretMasks,
     /// Requests for a part of a response.
     SecretRange,
-    /// The `Host` header and the server name of an intercepted connection.
-    SecretHost,
 }
 
 pub(crate) struct Guard {

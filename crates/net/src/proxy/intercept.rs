@@ -10,7 +10,6 @@ use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, serve_http, spaw
 use crate::budget::Budget;
 use crate::destination::{Destination, Host, host_of, name_of};
 use crate::error::{Reason, Refusal};
-use crate::guard::Check;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::header::{HOST, UPGRADE};
@@ -132,9 +131,6 @@ impl Connection {
 
     /// Returns whether a TLS server name is that of the target. Addresses have none.
     fn is_named_by(&self, name: Option<&str>) -> bool {
-        if !self.shared.egress.is_enabled(Check::SecretHost) {
-            return true;
-        }
         match (self.destination.host(), name) {
             (Host::Name(own), Some(name)) => name_of(name).as_deref() == Some(own),
             (Host::Name(_), None) => false,
@@ -164,9 +160,7 @@ impl Connection {
         if request.headers().contains_key(UPGRADE) {
             return Err(self.refuse(Reason::OtherProtocol).into());
         }
-        if self.shared.egress.is_enabled(Check::SecretHost) {
-            self.check_host(&request)?;
-        }
+        self.check_host(&request)?;
         let exchange = Exchange {
             shared: &self.shared,
             url: self.url.clone(),

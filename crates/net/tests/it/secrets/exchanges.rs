@@ -17,14 +17,14 @@ async fn a_placeholder_becomes_the_value_in_the_bound_header_of_the_bound_origin
             .ask(&get("/", &format!("Authorization: {scheme} {{P}}")))
             .await;
         assert!(
-            answer.starts_with("HTTP/1.1 200") && answer.ends_with("fine"),
+            answer.starts_with("HTTP/1.1 200") && answer.contains("fine"),
             "{answer}"
         );
         let sent = format!("authorization: {scheme} {VALUE}\n");
         assert!(world.api.log().contains(&sent));
     }
     let answer = world.ask(&get("/", "Authorization: Basic {P64}")).await;
-    assert!(answer.ends_with("fine"), "{answer}");
+    assert!(answer.contains("fine"), "{answer}");
     let sent = STANDARD.encode(format!("x-access-token:{VALUE}"));
     assert!(
         world

@@ -35,6 +35,9 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 /// A value with letters of both cases, digits and signs, which no test prints.
 pub const VALUE: &str = "ghp_Zq7/RtY+w0pLm9XcVb2NkJ5h=";
 
+/// The last `Authorization` header of any request, as a server that stores it would show it to others.
+static LAST: Mutex<String> = Mutex::new(String::new());
+
 /// A source with one secret.
 #[derive(Debug)]
 struct OneSecret {
@@ -313,6 +316,10 @@ async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Respons
     let echo = header
         .map_or("none", |value| value.to_str().unwrap_or("?"))
         .to_owned();
+    if header.is_some() {
+        *LAST.lock().unwrap() = echo.clone();
+    }
+    let last = LAST.lock().unwrap().clone();
     let token = echo.rsplit(' ').next().unwrap_or_default().to_owned();
     let ok = Response::builder().status(200);
     let (ok, body): (_, Vec<u8>) = match parts.uri.path() {
@@ -351,6 +358,26 @@ async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Respons
             encoder.write_all(echo.as_bytes()).unwrap();
             (
                 ok.header("content-encoding", "deflate"),
+                encoder.finish().unwrap(),
+            )
+        }
+        "/last" => {
+            let range = parts.headers.contains_key("range");
+            (
+                ok,
+                last.as_bytes()[..if range {
+                    last.len().min(20)
+                } else {
+                    last.len()
+                }]
+                    .to_vec(),
+            )
+        }
+        "/last-gzip" => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(last.as_bytes()).unwrap();
+            (
+                ok.header("content-encoding", "gzip"),
                 encoder.finish().unwrap(),
             )
         }

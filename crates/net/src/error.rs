@@ -43,8 +43,11 @@ pub enum Reason {
         /// The entry.
         entry: String,
     },
-    /// Not in the list of hosts for this command (`tools.exec.network`).
-    NotListed,
+    /// Not in the list of hosts for this program.
+    NotListed {
+        /// The configuration key of the list.
+        key: String,
+    },
     /// The name has no address.
     Unresolved {
         /// The resolver's error.
@@ -131,9 +134,9 @@ impl fmt::Display for Refusal {
                 formatter,
                 "`{destination}` is refused by the entry `{entry}` in `egress.deny`"
             )?,
-            Reason::NotListed => write!(
+            Reason::NotListed { key } => write!(
                 formatter,
-                "`{destination}` is refused: commands may not contact it; add `{destination}` to `tools.exec.network` to permit it"
+                "`{destination}` is refused: it is not listed; add `{destination}` to `{key}` to permit it"
             )?,
             Reason::Unresolved { problem } => {
                 write!(formatter, "`{destination}` cannot be found: {problem}")?;

@@ -41,7 +41,8 @@ pub use host_pattern::{HostPattern, HostPatternError};
 pub use hyper::header::{self, HeaderMap, HeaderValue};
 pub use limits::EgressLimits;
 pub use proxy::{
-    Credentials, ProgramCredentials, Proxy, ProxyHandle, ProxyOptions, SecretAccess, SessionCa,
+    Credentials, HostList, ProgramCredentials, Proxy, ProxyHandle, ProxyOptions, SecretAccess,
+    SessionCa,
 };
 pub use resolver::{Resolver, SystemResolver};
 pub use rules::EgressRules;

@@ -52,6 +52,18 @@ const HEADER_TIME: Duration = Duration::from_secs(60);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Environment variables from which programs take their proxy.
+const PROXY_VARIABLES: [&str; 6] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+/// No host is contacted without the proxy.
+const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
 /// The proxy.
 #[derive(Debug)]
 pub struct Proxy;
@@ -60,11 +72,20 @@ pub struct Proxy;
 #[derive(Debug, Clone)]
 pub struct ProxyOptions {
     /// The only hosts that may be contacted; `None` allows all hosts that the rules allow.
-    pub only_hosts: Option<Vec<HostPattern>>,
+    pub only_hosts: Option<HostList>,
     /// The budget for its requests.
     pub budget: Budget,
     /// The secrets that can be used through it. With them the proxy terminates TLS.
     pub credentials: Option<Credentials>,
+}
+
+/// The only hosts that a program may contact.
+#[derive(Debug, Clone)]
+pub struct HostList {
+    /// The entries.
+    pub hosts: Vec<HostPattern>,
+    /// The configuration key that lists them, which refusals name.
+    pub key: String,
 }
 
 /// A running proxy. Dropping it closes the proxy and all its connections.
@@ -78,7 +99,7 @@ pub struct ProxyHandle {
 #[derive(Debug)]
 pub(crate) struct Shared {
     egress: Egress,
-    only_hosts: Option<Vec<HostPattern>>,
+    only_hosts: Option<HostList>,
     credentials: Option<Credentials>,
     budget: Mutex<Budget>,
     refusals: Mutex<Refusals>,
@@ -90,6 +111,14 @@ type Stop = watch::Receiver<()>;
 type ConnectionPermit = Arc<OwnedSemaphorePermit>;
 
 impl Proxy {
+    /// Returns the environment variables that direct programs to a proxy on a port of their 127.0.0.1.
+    pub fn variables(port: u16) -> impl Iterator<Item = (String, String)> {
+        let proxy = format!("http://127.0.0.1:{port}");
+        let with = PROXY_VARIABLES.map(|name| (name.to_owned(), proxy.clone()));
+        let without = DIRECT_VARIABLES.map(|name| (name.to_owned(), String::new()));
+        with.into_iter().chain(without)
+    }
+
     /// Serves a listener until the handle is dropped. Needs a tokio runtime.
     pub fn serve(
         listener: std::net::TcpListener,
@@ -240,7 +269,7 @@ impl Shared {
     /// Checks the target of a request against the proxy's own list and the egress rules.
     fn admit(&self, url: &Url) -> Result<Destination, Refusal> {
         let destination = self.egress.check(url);
-        let Some(hosts) = &self.only_hosts else {
+        let Some(HostList { hosts, key }) = &self.only_hosts else {
             return destination;
         };
         // What is not listed is refused as such even where the rules refuse it too: the list is the nearer reason.
@@ -250,7 +279,8 @@ impl Shared {
             && !hosts.iter().any(|entry| entry.matches(&host, port))
         {
             let target = Destination::new(host, port, url.scheme() == "https");
-            return Err(Refusal::new(target.to_string(), Reason::NotListed));
+            let key = key.clone();
+            return Err(Refusal::new(target.to_string(), Reason::NotListed { key }));
         }
         destination
     }

@@ -17,9 +17,7 @@ use crate::roster::Roster;
 use crate::sessions::Kept;
 use crate::vault::{Asking, UserVaults, VaultAccess};
 use crate::web;
-use lango_core::{
-    AgentName, AttachmentStore, Model, SessionCatalog, SessionStore, TaskStore, Tool, Trust,
-};
+use lango_core::{AgentName, Model, Trust};
 use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
@@ -144,6 +142,8 @@ impl App {
             strength: &held.strength,
             tools: &tools,
             agents: roster.names(),
+            egress: &egress,
+            secrets: &secrets,
             grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;

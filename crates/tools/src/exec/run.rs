@@ -6,11 +6,13 @@
 use super::Commands;
 use super::jobs::{Ground, Job, NewJob, State};
 use super::output::Output;
+use super::report;
 use super::request::Request;
-use super::{network, report};
 use lango_core::{Caller, ToolError};
-use lango_net::Credentials;
-use lango_sandbox::{Child, Command, Ended, LaunchError, Limits, NewFiles, Profile, Stdin};
+use lango_net::{Credentials, Proxy};
+use lango_sandbox::{
+    Child, Command, Ended, LaunchError, Limits, NewFiles, PROXY_PORT, Profile, Stdin,
+};
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -79,7 +81,8 @@ impl Commands {
         let job = inner.jobs.add(new).map_err(ToolError::new)?;
         let mut env = vec![(CALL_KEY.into(), caller.key().into())];
         if inner.proxy.is_some() {
-            env.extend(network::variables());
+            let variables = Proxy::variables(PROXY_PORT);
+            env.extend(variables.map(|(name, value)| (name.into(), value.into())));
         }
         let mut policy = request.policy.clone();
         let secrets = match self.command_secrets(caller, &request.words).await {

@@ -5,12 +5,14 @@ mod cache;
 mod grants;
 mod keyring;
 mod prompt;
+mod prompts;
 mod references;
 mod source;
 
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
-pub use prompt::{can_ask, read_confirmed, read_hidden, read_piped};
+pub use prompt::{can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
+pub use prompts::{typed_value, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};
 pub use source::UserVaults;
 

@@ -27,6 +27,7 @@ use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
 };
+use lango_vault::VaultProvider;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,6 +135,8 @@ impl App {
             workspace: &workspace,
         })?;
         tools.extend(browser_tools);
+        let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
+        tools.extend(lango_vault::vault_tools(&provider));
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,

@@ -1,15 +1,16 @@
 //! The secrets of the users of this process: opens each user's vault when it is first needed, and keeps it open.
 
-use super::{Asking, Opening, VaultAccess};
+use super::{Asking, Opening, VaultAccess, can_ask};
 use crate::exit::Failure;
 use lango_core::{BoxFuture, RecordSelection, UserId};
 use lango_secrets::{
     Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretValue,
 };
-use lango_vault::{OpenVault, SealedVault, VaultError};
+use lango_vault::{OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Interval within which the audit log has one entry for equal uses. A single push makes dozens of requests.
@@ -25,6 +26,12 @@ pub struct UserVaults {
     /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
     open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
     uses: Mutex<BTreeMap<(UserId, SecretName, Binding), Instant>>,
+    /// Values that the user typed for calls that run next.
+    typed: Mutex<HashMap<String, SecretValue>>,
+    /// The arguments of tools that take secrets.
+    fields: OnceLock<Vec<SecretField>>,
+    /// Whether the command that runs here asks the user at the terminal.
+    is_interactive: AtomicBool,
 }
 
 impl UserVaults {
@@ -35,7 +42,36 @@ impl UserVaults {
             masks,
             open: tokio::sync::Mutex::default(),
             uses: Mutex::default(),
+            typed: Mutex::default(),
+            fields: OnceLock::new(),
+            is_interactive: AtomicBool::new(false),
         }
+    }
+
+    /// Lets tools ask for passphrases and values at the terminal, for a command that asks the user there.
+    pub fn allow_prompts(&self) {
+        self.is_interactive.store(can_ask(), Ordering::Relaxed);
+    }
+
+    /// Sets the arguments of tools that take secrets. Later calls change nothing.
+    pub fn set_fields(&self, fields: Vec<SecretField>) {
+        // The tools of a process do not change.
+        let _ = self.fields.set(fields);
+    }
+
+    pub(super) fn access(&self) -> &VaultAccess {
+        &self.access
+    }
+
+    pub(super) async fn keep_open(&self, user: &UserId, vault: OpenVault) {
+        let mut open = self.open.lock().await;
+        open.insert(user.clone(), Arc::new(vault));
+    }
+
+    /// Keeps a value that the user typed until the call with this key runs.
+    pub(super) fn keep_typed(&self, call: String, value: SecretValue) {
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.insert(call, value);
     }
 
     /// Reads a user's vault without unlocking it; `None` if there is none.
@@ -171,6 +207,36 @@ impl SecretSource for UserVaults {
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         Box::pin(self.value(user, secret))
+    }
+}
+
+impl VaultProvider for UserVaults {
+    fn sealed<'a>(
+        &'a self,
+        user: &'a UserId,
+    ) -> BoxFuture<'a, Result<Option<SealedVault>, SecretError>> {
+        Box::pin(self.sealed(user, RecordSelection::None))
+    }
+
+    fn open<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<Arc<OpenVault>, SecretError>> {
+        Box::pin(async move {
+            // Reading the methods authenticates the head with the key.
+            let open = self.with_open(user, async |vault| vault.methods().await.map(|_| vault));
+            open.await.map_err(UseError::into_secret_error)
+        })
+    }
+
+    fn can_prompt(&self) -> bool {
+        self.is_interactive.load(Ordering::Relaxed)
+    }
+
+    fn take_typed(&self, call: &str) -> Option<SecretValue> {
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.remove(call)
+    }
+
+    fn fields(&self) -> Vec<SecretField> {
+        self.fields.get().cloned().unwrap_or_default()
     }
 }
 

@@ -92,6 +92,7 @@ impl BrowserLauncher {
         let options = ProxyOptions {
             only_hosts: None,
             budget,
+            credentials: None,
         };
         let proxy = Proxy::serve(listeners.proxy, self.egress.clone(), options);
         let proxy = proxy.map_err(not_started)?;

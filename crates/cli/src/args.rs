@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use examples::read;
 use lango_knowledge::Mode;
 pub use run::RunArguments;
-pub use secrets::{MethodArguments, MethodsCommand, SecretsCommand};
+pub use secrets::{BindArguments, MethodArguments, MethodsCommand, SecretsCommand};
 pub use serve::{Grace, ServeArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;

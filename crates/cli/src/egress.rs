@@ -2,8 +2,10 @@
 //! agent chose goes through it.
 
 use crate::config::{EgressSettings, NetworkAccess};
-use lango_net::{Egress, EgressLimits, EgressRules, HostPattern};
+use lango_net::{Egress, EgressLimits, EgressRules, HostPattern, SecretAccess};
+use lango_secrets::{Masks, Origin, SecretSource};
 use lango_tools::CommandProxy;
+use std::sync::Arc;
 
 /// Builds the guard.
 pub fn guard(settings: &EgressSettings) -> Egress {
@@ -28,6 +30,33 @@ pub fn command_proxy(access: &NetworkAccess, egress: &Egress) -> Option<CommandP
             hosts: hosts.clone(),
         }),
     }
+}
+
+/// Gives commands and MCP programs the secrets that a source resolves, and masks their values in what the programs receive.
+pub fn secret_access(source: Arc<dyn SecretSource>, masks: Masks) -> SecretAccess {
+    SecretAccess::new(source, masks)
+}
+
+/// Says what is missing before a secret that is bound to an origin can be used there by commands, or by the program of an
+/// MCP server, whose network access `key` names; `None` if nothing is.
+pub fn missing_access(access: &NetworkAccess, key: &str, origin: &Origin) -> Option<String> {
+    let (host, port) = (origin.host(), origin.port());
+    let is_listed = match access {
+        NetworkAccess::Closed => false,
+        NetworkAccess::Hosts(hosts) => hosts.iter().any(|entry| entry.covers(host, port)),
+        NetworkAccess::Open => {
+            return Some(format!(
+                "`{key} = true` has no proxy that could replace the placeholder; set `{key} = [\"{host}\"]`, with all hosts that are needed"
+            ));
+        }
+    };
+    let is_usual = port == if origin.is_https() { 443 } else { 80 };
+    let entry = if is_usual {
+        host.to_owned()
+    } else {
+        format!("{host}:{port}")
+    };
+    (!is_listed).then(|| format!("add `{entry}` to `{key}`, which does not list it"))
 }
 
 /// Describes in a few words what commands reach of the network.
@@ -74,7 +103,23 @@ fn list(hosts: &[HostPattern]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::describe_size;
+    use super::*;
+
+    #[test]
+    fn a_bound_host_that_the_network_does_not_list_is_named() {
+        let origin = |text| Origin::parse(text).unwrap();
+        let hosts = ["github.com", "*.npmjs.org", "10.0.0.5:8443"];
+        let access = NetworkAccess::Hosts(hosts.map(|host| host.parse().unwrap()).into());
+        let missing = |text| missing_access(&access, "tools.exec.network", &origin(text));
+        for listed in ["github.com", "registry.npmjs.org", "10.0.0.5:8443"] {
+            assert_eq!(missing(listed), None, "{listed}");
+        }
+        let text = missing("api.github.com").unwrap();
+        assert!(text.starts_with("add `api.github.com` to `tools.exec.network`"));
+        assert!(missing("10.0.0.5").is_some() && missing("npmjs.org").is_some());
+        let open = missing_access(&NetworkAccess::Open, "k", &origin("a.example"));
+        assert!(open.unwrap().contains("set `k = [\"a.example\"]`"));
+    }
 
     #[test]
     fn sizes_are_told_in_the_largest_whole_unit() {

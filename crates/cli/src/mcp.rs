@@ -15,6 +15,7 @@ use lango_mcp::{
     Address, ClientSettings, FileSeal, Overview, Pauses, Reach, Secret, ServerSettings, Servers,
     Setup, Start, Token, ToolState, is_private_way,
 };
+use lango_net::{Egress, SecretAccess};
 use lango_sandbox::{Launcher, Policy, Strength};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -45,6 +46,10 @@ pub struct Surrounding<'a> {
     pub tools: &'a [Arc<dyn Tool>],
     /// The names of the agents of this topology.
     pub agents: Vec<AgentName>,
+    /// What decides which hosts programs with a list of hosts may contact.
+    pub egress: &'a Egress,
+    /// The secrets that programs may use.
+    pub secrets: &'a SecretAccess,
     /// What encrypts the file with logins, if something does.
     pub grants_seal: Option<Arc<dyn FileSeal>>,
 }
@@ -206,7 +211,10 @@ fn server_settings(
         ));
     }
     let reach = match (server.command.0.is_empty(), &server.url) {
-        (false, None) => Reach::Program(Box::new(program::program(id, server, here))),
+        (false, None) => {
+            let program = program::program(id, server, here).map_err(wrong)?;
+            Reach::Program(Box::new(program))
+        }
         (true, Some(url)) => Reach::Address(address(url, server, here.env).map_err(wrong)?),
         (true, None) => {
             return Err(wrong("it needs `command`, or `url`".to_owned()));

@@ -9,9 +9,10 @@ use crate::names::line;
 use crate::oauth::Bearer;
 use crate::process::{NewFiles, Process};
 use crate::program::{ServerCommand, TrustedFiles};
+use crate::program_proxy::RunningProxy;
 use crate::settings::{Program, ServerSettings};
 use crate::traffic::Traffic;
-use lango_core::error_chain;
+use lango_core::{Caller, error_chain};
 use lango_sandbox::{Launcher, Strength};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
@@ -35,6 +36,8 @@ const MOST_FORM_BYTES: usize = 256 << 10;
 const MOST_FORMS_BYTES: usize = 4 << 20;
 /// How long it is waited to hear how a program ended that no longer answers.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// Maximum number of refused destinations in a result.
+const MOST_REFUSALS: usize = 20;
 /// How long taking leave of a server may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -117,7 +120,7 @@ impl Opening<'_> {
                 };
                 let prepared = command.prepare(self.trusted)?;
                 let (process, stdin, stdout) =
-                    Process::start(self.launcher, program, prepared, self.new_files)?;
+                    Process::start(self.launcher, command, prepared, self.new_files).await?;
                 let frames = Frames::new(stdout, stdin, Arc::clone(&traffic));
                 let ends = Ends {
                     traffic,
@@ -186,6 +189,10 @@ impl Ends {
             (None, Some(process)) => process.end_within(LAST_MOMENT).await,
             (None, None) => None,
         }
+    }
+
+    fn proxy(&self) -> Option<&RunningProxy> {
+        self.process.as_ref()?.proxy.as_ref()
     }
 
     /// Returns the end of the program's error output.
@@ -325,11 +332,14 @@ impl Connection {
         &self,
         tool: &str,
         arguments: JsonObject,
-        key: &str,
+        caller: &Caller,
     ) -> Result<CallToolResult, CallFault> {
+        if let Some(proxy) = self.ends.proxy() {
+            proxy.start_call(caller);
+        }
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut meta = RequestMetaObject::default();
-        meta.0.0.insert(CALL_KEY.to_owned(), key.into());
+        meta.0.0.insert(CALL_KEY.to_owned(), caller.key().into());
         params.meta = Some(meta);
         match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
@@ -349,6 +359,15 @@ impl Connection {
             },
             Err(_) => Err(CallFault::Broken),
         }
+    }
+
+    /// Takes what the program's proxy refused since the last call, as remarks for a result.
+    pub(crate) fn network_remarks(&self) -> Vec<String> {
+        let refusals = self.ends.proxy().map(RunningProxy::refusals);
+        let refusals = refusals.into_iter().flatten().take(MOST_REFUSALS);
+        refusals
+            .map(|refusal| format!("network: {refusal}"))
+            .collect()
     }
 
     /// Ends it, and what was started for it.

@@ -27,6 +27,7 @@ mod place;
 mod private_file;
 mod process;
 mod program;
+mod program_proxy;
 mod server;
 mod servers;
 mod settings;
@@ -40,6 +41,7 @@ pub use pins::{Pending, PinError, ToolState};
 pub use place::is_private_way;
 pub use private_file::{FileSeal, is_sealed};
 pub use program::PendingFile;
+pub use program_proxy::{ProgramProxy, SecretVariable};
 pub use server::Pauses;
 pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
 pub use settings::{

@@ -16,7 +16,7 @@ use crate::pins::{PinnedServer, Pins};
 use crate::private_file;
 use crate::process::NewFiles;
 use crate::settings::{Reach, ServerSettings};
-use lango_core::ToolError;
+use lango_core::{Caller, ToolError};
 use lango_sandbox::{Launcher, Strength, Watch};
 use rmcp::model::{CallToolResult, JsonObject};
 use standing::Down;
@@ -106,13 +106,13 @@ impl Server {
             .flatten()
     }
 
-    /// Calls a tool in the form in which it was offered. The key is the call's own: what comes under it twice is one call.
+    /// Calls a tool in the form in which it was offered. The key of the caller is the call's own: what comes under it twice is one call.
     pub(crate) async fn call(
         &self,
         tool: &str,
         hash: &str,
         arguments: JsonObject,
-        key: &str,
+        caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let connection = self.connected().await.map_err(ToolError::new)?;
         if let Err(failure) = self.hear_news(&connection).await {
@@ -121,7 +121,7 @@ impl Server {
         }
         self.refuse_what_changed(tool, hash)?;
         let id = self.id();
-        match connection.call(tool, arguments, key).await {
+        match connection.call(tool, arguments, caller).await {
             Ok(result) => {
                 let mut state = self.state();
                 state.failures = 0;
@@ -148,6 +148,13 @@ impl Server {
                 )))
             }
         }
+    }
+
+    /// Takes what the proxy of the program refused since the last call, as remarks for a result.
+    pub(crate) fn network_remarks(&self) -> Vec<String> {
+        let connection = self.state().connection.clone();
+        let remarks = connection.map(|connection| connection.network_remarks());
+        remarks.unwrap_or_default()
     }
 
     /// Connects now, whatever happened before, and takes in what the server offers.

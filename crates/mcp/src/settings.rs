@@ -1,5 +1,6 @@
 //! What a person says about a server: how it is reached, and which of its tools are wanted.
 
+use crate::program_proxy::{ProgramProxy, SecretVariable};
 use lango_core::AgentName;
 use lango_sandbox::{Limits, Policy};
 use sha2::{Digest, Sha256};
@@ -39,6 +40,9 @@ pub struct Program {
     pub argv: Vec<String>,
     /// Variables that it is given; it gets nothing else of lango's environment.
     pub env: Vec<Variable>,
+    /// The hosts that it may contact through a proxy, and the secrets that it may use there. With it the network of the
+    /// policy is [`Network::Proxied`](lango_sandbox::Network::Proxied), without it never.
+    pub proxy: Option<ProgramProxy>,
     /// Arguments that name files of data. They are neither checked nor copied before a start.
     pub data: Vec<String>,
     /// What it may touch. The workspace of this policy is the server's private directory, in which it starts.
@@ -156,6 +160,11 @@ impl ServerSettings {
                         (Some(value), false) => part(value.reveal()),
                         _ => part("passed on"),
                     }
+                }
+                let secrets = program.proxy.iter().flat_map(|proxy| &proxy.secrets);
+                for SecretVariable { variable, name } in secrets {
+                    part(variable);
+                    part(&format!("secret:{name}"));
                 }
             }
             Reach::Address(address) => {

@@ -75,14 +75,16 @@ impl Tool for ServerTool {
             let watch = self.server.watch();
             let result = self
                 .server
-                .call(&self.tool, &self.hash, arguments.clone(), &caller.key())
+                .call(&self.tool, &self.hash, arguments.clone(), caller)
                 .await;
             let clean_up = match watch {
                 Some(watch) => watch.finish().await,
                 None => CleanUpReport::default(),
             };
             lango_sandbox::add_unseen_report(clean_up.clone());
-            let result = result.map_err(|error| with_remarks(error, &clean_up))?;
+            let mut remarks = clean_up.remarks();
+            remarks.extend(self.server.network_remarks());
+            let result = result.map_err(|error| with_remarks(error, &remarks))?;
             let reading = Reading {
                 server: self.server.id(),
                 tool: &self.tool,
@@ -91,19 +93,18 @@ impl Tool for ServerTool {
             };
             match reading.read(result) {
                 Ok(mut output) => {
-                    let remarks = clean_up.remarks();
                     let remarks = remarks.iter().map(|remark| format!("\n[{remark}]"));
                     output.text.extend(remarks);
                     Ok(output)
                 }
-                Err(error) => Err(with_remarks(error, &clean_up)),
+                Err(error) => Err(with_remarks(error, &remarks)),
             }
         })
     }
 }
 
-fn with_remarks(mut error: ToolError, clean_up: &CleanUpReport) -> ToolError {
-    for remark in clean_up.remarks() {
+fn with_remarks(mut error: ToolError, remarks: &[String]) -> ToolError {
+    for remark in remarks {
         error.message.push_str(&format!("\n[{remark}]"));
     }
     error

@@ -169,7 +169,7 @@ impl EgressClient {
         }
     }
 
-    async fn secure(
+    pub(crate) async fn secure(
         &self,
         stream: TcpStream,
         destination: &Destination,

@@ -1,5 +1,6 @@
 //! A host and port that passed every check that needs no DNS lookup.
 
+use lango_secrets::Origin;
 use std::fmt;
 use std::net::IpAddr;
 use url::Url;
@@ -43,6 +44,20 @@ impl Destination {
     /// Returns whether the connection uses TLS.
     pub fn is_https(&self) -> bool {
         self.is_https
+    }
+
+    /// Returns the same host and port without TLS.
+    pub(crate) fn without_tls(&self) -> Self {
+        Self {
+            is_https: false,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the origin that secrets are bound to.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        let scheme = if self.is_https { "https" } else { "http" };
+        Origin::of(&Url::parse(&format!("{scheme}://{self}/")).ok()?)
     }
 
     /// Returns the host as grants and rules name it: with the port only if that is not the scheme's default.

@@ -43,8 +43,11 @@ pub enum Reason {
         /// The entry.
         entry: String,
     },
-    /// Not in the list of hosts for this command (`tools.exec.network`).
-    NotListed,
+    /// Not in the list of hosts for this program.
+    NotListed {
+        /// The configuration key of the list.
+        key: String,
+    },
     /// The name has no address.
     Unresolved {
         /// The resolver's error.
@@ -60,6 +63,29 @@ pub enum Reason {
         /// The limit.
         limit: u64,
     },
+    /// A placeholder of a secret at a place that the secret is not bound to.
+    Placeholder {
+        /// The name of the secret.
+        name: String,
+        /// The place of the placeholder.
+        place: String,
+        /// The places that the secret is bound to.
+        allowed: String,
+    },
+    /// A secret that cannot be used now.
+    SecretUnavailable {
+        /// The name of the secret.
+        name: String,
+        /// The problem and the next step.
+        detail: String,
+    },
+    /// A `Host` header or a TLS server name that differs from the target of the connection.
+    OtherHost {
+        /// The name.
+        name: String,
+    },
+    /// A change to another protocol on an intercepted connection.
+    OtherProtocol,
     /// More destinations were refused than the list holds.
     More,
 }
@@ -108,9 +134,9 @@ impl fmt::Display for Refusal {
                 formatter,
                 "`{destination}` is refused by the entry `{entry}` in `egress.deny`"
             )?,
-            Reason::NotListed => write!(
+            Reason::NotListed { key } => write!(
                 formatter,
-                "`{destination}` is refused: commands may not contact it; add `{destination}` to `tools.exec.network` to permit it"
+                "`{destination}` is refused: it is not listed; add `{destination}` to `{key}` to permit it"
             )?,
             Reason::Unresolved { problem } => {
                 write!(formatter, "`{destination}` cannot be found: {problem}")?;
@@ -122,6 +148,26 @@ impl fmt::Display for Refusal {
             Reason::OutOfBytes { limit } => write!(
                 formatter,
                 "`{destination}` is refused: this turn moved {limit} bytes, the most that `egress.maxBytes` allows"
+            )?,
+            Reason::Placeholder {
+                name,
+                place,
+                allowed,
+            } => write!(
+                formatter,
+                "a request to `{destination}` is refused: the placeholder of the secret `{name}` was in {place}; it may only be in {allowed}"
+            )?,
+            Reason::SecretUnavailable { name, detail } => write!(
+                formatter,
+                "a request to `{destination}` is refused: the secret `{name}` cannot be used: {detail}"
+            )?,
+            Reason::OtherHost { name } => write!(
+                formatter,
+                "a request to `{destination}` is refused: it names another host, `{name}`"
+            )?,
+            Reason::OtherProtocol => write!(
+                formatter,
+                "a request to `{destination}` is refused: commands with secrets can use only HTTP there, without upgrades such as WebSocket"
             )?,
             Reason::More => write!(formatter, "more destinations were refused ({destination})")?,
         }

@@ -115,6 +115,15 @@ impl Egress {
         self.guard.connect(destination, budget).await
     }
 
+    /// Starts TLS on a connection, with the certificates that this guard trusts.
+    pub(crate) async fn secure(
+        &self,
+        stream: TcpStream,
+        destination: &Destination,
+    ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, EgressError> {
+        self.client.secure(stream, destination).await
+    }
+
     /// Returns the HTTP client behind this guard.
     pub fn client(&self) -> &EgressClient {
         &self.client
@@ -160,6 +169,14 @@ pub enum Check {
     Redirects,
     /// The list of hosts of a proxy.
     OnlyHosts,
+    /// The header and origin that a secret is bound to.
+    SecretOrigin,
+    /// Placeholders at other places.
+    SecretPlace,
+    /// Echoes of values in responses.
+    SecretMasks,
+    /// Requests for a part of a response.
+    SecretRange,
 }
 
 pub(crate) struct Guard {

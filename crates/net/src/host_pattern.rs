@@ -1,10 +1,11 @@
 //! The entries of host lists: a name, everything below a name, an address, a network, each with an optional port.
 
 use crate::address::contains;
-use crate::destination::{Host, name_of};
+use crate::destination::{Host, host_of, name_of};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
+use url::Url;
 
 /// An entry such as `example.com`, `*.example.com`, `host:8080`, `10.0.0.5:8080`, `[::1]:80`, `10.0.0.0/8` or `*`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,6 +64,13 @@ impl HostPattern {
             }
             _ => false,
         }
+    }
+
+    /// Returns whether the entry covers a host that is a text as in a URL, with IPv6 addresses in brackets.
+    pub fn covers(&self, host: &str, port: u16) -> bool {
+        let url = Url::parse(&format!("http://{host}/"));
+        let host = url.ok().and_then(|url| host_of(&url));
+        host.is_some_and(|host| self.matches(&host, port))
     }
 
     /// Returns whether the entry is an address or a network that covers an address.

@@ -40,7 +40,10 @@ pub use guard::Egress;
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use hyper::header::{self, HeaderMap, HeaderValue};
 pub use limits::EgressLimits;
-pub use proxy::{Proxy, ProxyHandle, ProxyOptions};
+pub use proxy::{
+    Credentials, HostList, ProgramCredentials, Proxy, ProxyHandle, ProxyOptions, SecretAccess,
+    SessionCa,
+};
 pub use resolver::{Resolver, SystemResolver};
 pub use rules::EgressRules;
 pub use seen_links::SeenLinks;

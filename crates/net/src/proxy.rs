@@ -4,9 +4,20 @@
 //! where the connection goes, never its `Host` header. The proxy answers a refused request with the reason and collects
 //! it.
 
+mod body;
+mod credentials;
+mod exchange;
 mod forward;
+mod intercept;
 mod refusals;
+mod response_body;
+mod secret_access;
+mod session_ca;
 mod tunnel;
+
+pub use credentials::Credentials;
+pub use secret_access::{ProgramCredentials, SecretAccess};
+pub use session_ca::SessionCa;
 
 use crate::budget::Budget;
 use crate::destination::Destination;
@@ -27,6 +38,7 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use url::Url;
@@ -40,6 +52,18 @@ const HEADER_TIME: Duration = Duration::from_secs(60);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Environment variables from which programs take their proxy.
+const PROXY_VARIABLES: [&str; 6] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+/// No host is contacted without the proxy.
+const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
 /// The proxy.
 #[derive(Debug)]
 pub struct Proxy;
@@ -48,9 +72,20 @@ pub struct Proxy;
 #[derive(Debug, Clone)]
 pub struct ProxyOptions {
     /// The only hosts that may be contacted; `None` allows all hosts that the rules allow.
-    pub only_hosts: Option<Vec<HostPattern>>,
+    pub only_hosts: Option<HostList>,
     /// The budget for its requests.
     pub budget: Budget,
+    /// The secrets that can be used through it. With them the proxy terminates TLS.
+    pub credentials: Option<Credentials>,
+}
+
+/// The only hosts that a program may contact.
+#[derive(Debug, Clone)]
+pub struct HostList {
+    /// The entries.
+    pub hosts: Vec<HostPattern>,
+    /// The configuration key that lists them, which refusals name.
+    pub key: String,
 }
 
 /// A running proxy. Dropping it closes the proxy and all its connections.
@@ -64,7 +99,8 @@ pub struct ProxyHandle {
 #[derive(Debug)]
 pub(crate) struct Shared {
     egress: Egress,
-    only_hosts: Option<Vec<HostPattern>>,
+    only_hosts: Option<HostList>,
+    credentials: Option<Credentials>,
     budget: Mutex<Budget>,
     refusals: Mutex<Refusals>,
 }
@@ -75,6 +111,14 @@ type Stop = watch::Receiver<()>;
 type ConnectionPermit = Arc<OwnedSemaphorePermit>;
 
 impl Proxy {
+    /// Returns the environment variables that direct programs to a proxy on a port of their 127.0.0.1.
+    pub fn variables(port: u16) -> impl Iterator<Item = (String, String)> {
+        let proxy = format!("http://127.0.0.1:{port}");
+        let with = PROXY_VARIABLES.map(|name| (name.to_owned(), proxy.clone()));
+        let without = DIRECT_VARIABLES.map(|name| (name.to_owned(), String::new()));
+        with.into_iter().chain(without)
+    }
+
     /// Serves a listener until the handle is dropped. Needs a tokio runtime.
     pub fn serve(
         listener: std::net::TcpListener,
@@ -86,6 +130,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             egress,
             only_hosts: options.only_hosts,
+            credentials: options.credentials,
             budget: Mutex::new(options.budget),
             refusals: Mutex::default(),
         });
@@ -152,9 +197,23 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>, stopped: Stop, permit: ConnectionPermit) {
-    let service = service_fn(move |request| {
+    serve_http(stream, |request| {
         let (shared, stopped, permit) = (Arc::clone(&shared), stopped.clone(), Arc::clone(&permit));
-        async move { Ok::<_, Infallible>(answer(request, &shared, stopped, permit).await) }
+        async move { answer(request, &shared, stopped, permit).await }
+    })
+    .await;
+}
+
+/// Serves HTTP on a connection to a client.
+async fn serve_http<S, F, R>(stream: S, answer: F)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Response<ProxyBody>>,
+{
+    let service = service_fn(|request| {
+        let response = answer(request);
+        async move { Ok::<_, Infallible>(response.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -173,10 +232,13 @@ async fn answer(
     permit: ConnectionPermit,
 ) -> Response<ProxyBody> {
     let budget = lock(&shared.budget).clone();
-    let answered = if request.method() == Method::CONNECT {
-        tunnel::open(request, shared, budget, stopped, permit).await
-    } else {
-        forward::send(request, shared, budget, stopped).await
+    let answered = match (request.method(), &shared.credentials) {
+        (&Method::CONNECT, Some(credentials)) => {
+            let credentials = credentials.clone();
+            intercept::open(request, shared, credentials, budget, stopped, permit).await
+        }
+        (&Method::CONNECT, None) => tunnel::open(request, shared, budget, stopped, permit).await,
+        _ => forward::send(request, shared, budget, stopped).await,
     };
     answered.unwrap_or_else(|failure| shared.answer_failure(failure))
 }
@@ -187,6 +249,8 @@ pub(crate) enum Failure {
     Request(StatusCode, &'static str),
     /// The destination was refused, or the connection failed.
     Egress(EgressError),
+    /// A body was refused, and the refusal is recorded already.
+    Body(Refusal),
 }
 
 impl From<EgressError> for Failure {
@@ -205,7 +269,7 @@ impl Shared {
     /// Checks the target of a request against the proxy's own list and the egress rules.
     fn admit(&self, url: &Url) -> Result<Destination, Refusal> {
         let destination = self.egress.check(url);
-        let Some(hosts) = &self.only_hosts else {
+        let Some(HostList { hosts, key }) = &self.only_hosts else {
             return destination;
         };
         // What is not listed is refused as such even where the rules refuse it too: the list is the nearer reason.
@@ -215,7 +279,8 @@ impl Shared {
             && !hosts.iter().any(|entry| entry.matches(&host, port))
         {
             let target = Destination::new(host, port, url.scheme() == "https");
-            return Err(Refusal::new(target.to_string(), Reason::NotListed));
+            let key = key.clone();
+            return Err(Refusal::new(target.to_string(), Reason::NotListed { key }));
         }
         destination
     }
@@ -227,6 +292,7 @@ impl Shared {
     fn answer_failure(&self, failure: Failure) -> Response<ProxyBody> {
         match failure {
             Failure::Request(status, text) => plain_text(status, text),
+            Failure::Body(refusal) => plain_text(StatusCode::FORBIDDEN, &refusal.to_string()),
             Failure::Egress(error) => {
                 let status = match (&error, error.refusal()) {
                     (_, Some(refusal)) => {

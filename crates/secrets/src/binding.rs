@@ -77,6 +77,13 @@ pub enum BindingError {
     },
 }
 
+impl BindingTarget {
+    /// Returns whether the value goes into a header of requests.
+    pub fn is_header(&self) -> bool {
+        matches!(self, Self::Header { .. })
+    }
+}
+
 impl Origin {
     /// Parses `host`, `host:port` (both `https`) or `scheme://host[:port]`. Wildcards, paths and user names are refused.
     pub fn parse(text: &str) -> Result<Self, BindingError> {

@@ -11,14 +11,16 @@ mod output;
 mod outputs;
 pub(crate) mod page;
 mod preview;
+mod program;
 mod report;
 pub(crate) mod request;
 mod run;
+mod secrets;
 mod tools;
 
 use jobs::Jobs;
 use lango_core::Tool;
-use lango_net::HostPattern;
+use lango_net::{HostPattern, SecretAccess};
 use lango_sandbox::{Launcher, Limits, Network, Policy};
 pub use network::CommandProxy;
 use outputs::{Outputs, Room};
@@ -51,6 +53,8 @@ pub struct CommandSetup {
     /// The hosts that they may contact through a proxy. With it the policy's network is
     /// [`Network::Proxied`](lango_sandbox::Network::Proxied), without it never.
     pub proxy: Option<CommandProxy>,
+    /// The secrets that they may use, if their user bound some.
+    pub secrets: Option<SecretAccess>,
 }
 
 /// What commands may use up.
@@ -98,6 +102,7 @@ struct Inner {
     launcher: Launcher,
     policy: Policy,
     proxy: Option<CommandProxy>,
+    secrets: Option<SecretAccess>,
     limits: CommandLimits,
     outputs: Outputs,
     jobs: Jobs,
@@ -123,6 +128,7 @@ impl Commands {
                 launcher: setup.launcher,
                 policy,
                 proxy: setup.proxy,
+                secrets: setup.secrets,
                 limits,
                 outputs: Outputs::at(setup.outputs, room),
                 jobs: Jobs::new(limits.jobs, limits.kept_outputs),

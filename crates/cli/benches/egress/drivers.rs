@@ -133,7 +133,15 @@ impl ProxiedCurl {
         let address = listener.local_addr().unwrap().to_string();
         let is_listed = only_hosts.is_some();
         let entered = runtime.enter();
-        let handle = Proxy::serve(listener, egress, ProxyOptions { only_hosts, budget }).unwrap();
+        let options = ProxyOptions {
+            only_hosts: only_hosts.map(|hosts| lango_net::HostList {
+                hosts,
+                key: "tools.exec.network".to_owned(),
+            }),
+            budget,
+            credentials: None,
+        };
+        let handle = Proxy::serve(listener, egress, options).unwrap();
         drop(entered);
         Self {
             form,

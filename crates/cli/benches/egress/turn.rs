@@ -268,6 +268,7 @@ impl InProcessTools {
                 egress: egress.clone(),
                 hosts: vec!["*".parse().unwrap()],
             }),
+            secrets: None,
         });
         let sessions = Sessions::new(BrowserSetup {
             launcher: BrowserLauncher {

@@ -16,17 +16,19 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::Kept;
-use crate::vault::{Asking, VaultAccess};
+use crate::vault::{Asking, UserVaults, VaultAccess};
 use crate::web;
 use lango_core::{AgentName, Model, Trust};
 use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
+use lango_secrets::Masks;
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
 };
+use lango_vault::VaultProvider;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,14 +62,25 @@ impl App {
         }));
         let mut skills = Skills::find(&folders);
         label_skills(&mut skills, &loaded, &workspace);
+        let kept = Kept::of(&loaded.settings.session, root)?;
+        // A command that only looks leaves nothing behind, and asks for nothing.
+        let (storage, asking) = match start {
+            Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
+            _ => (ListStorage::Stored, Asking::Allowed),
+        };
+        let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
+        let masks = Masks::default();
+        let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
         let egress = egress::guard(&loaded.settings.egress);
         let network = &loaded.settings.tools.exec.network;
+        let secrets = egress::secret_access(vaults.clone(), masks.clone());
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
             limits: command_limits(&loaded),
             proxy: egress::command_proxy(network, &egress),
+            secrets: Some(secrets.clone()),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
         let command_tools = lango_tools::command_tools(&commands);
@@ -76,13 +89,6 @@ impl App {
             Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
         }
         tools.extend(skills.tools(&commands));
-        let kept = Kept::of(&loaded.settings.session, root)?;
-        // A command that only looks leaves nothing behind, and asks for nothing.
-        let (storage, asking) = match start {
-            Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
-            _ => (ListStorage::Stored, Asking::Allowed),
-        };
-        let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
@@ -128,6 +134,8 @@ impl App {
             workspace: &workspace,
         })?;
         tools.extend(browser_tools);
+        let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
+        tools.extend(lango_vault::vault_tools(&provider));
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
@@ -136,6 +144,8 @@ impl App {
             strength: &held.strength,
             tools: &tools,
             agents: roster.names(),
+            egress: &egress,
+            secrets: &secrets,
             grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
@@ -157,6 +167,7 @@ impl App {
             launcher,
             kept,
             vault,
+            vaults,
             knowledge,
             egress,
             browser,

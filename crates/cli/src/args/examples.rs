@@ -43,6 +43,17 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     ),
     (&["secrets", "list"], &["lango secrets list --json"]),
     (
+        &["secrets", "describe"],
+        &["lango secrets describe GITHUB_TOKEN"],
+    ),
+    (
+        &["secrets", "unbind"],
+        &[
+            "lango secrets unbind GITHUB_TOKEN 1",
+            "lango secrets unbind GITHUB_TOKEN",
+        ],
+    ),
+    (
         &["secrets", "rotate"],
         &[
             "lango secrets rotate OPENAI_API_KEY",

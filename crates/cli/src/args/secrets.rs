@@ -9,6 +9,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  lango secrets set OPENAI_API_KEY     type the value; it is not shown\n  \
                   pass show openai | lango secrets set OPENAI_API_KEY\n  \
+                  lango secrets bind GITHUB_TOKEN --for github     commands use it without seeing it\n  \
                   lango secrets list\n  \
                   lango secrets unlock                 for 15 minutes in this session\n\n\
                   The first `set` makes the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile."
@@ -32,6 +33,32 @@ pub enum SecretsCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// One secret with its bindings, never its value
+    Describe {
+        /// The secret.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow a place where the value of a secret may be used
+    #[command(
+        after_help = "Examples:\n  lango secrets bind GITHUB_TOKEN --for github\n  \
+                      lango secrets bind GITHUB_TOKEN --host api.github.com --env GH_TOKEN\n  \
+                      lango secrets bind SENTRY --tool mcp:sentry --host sentry.example.com\n  \
+                      lango secrets bind AWS_KEY --program aws --env AWS_SECRET_ACCESS_KEY\n  \
+                      lango secrets bind SHOP --tool browser_act --field text --host shop.example.com\n\n\
+                      With --host neither the agent nor the command sees the value: the command finds a placeholder in the\n\
+                      variable, and lango puts the value in its place on the way to that host."
+    )]
+    Bind(BindArguments),
+    /// Remove a place where the value of a secret may be used
+    Unbind {
+        /// The secret.
+        name: String,
+        /// The number of the binding, as `describe` shows it; all of them if there is none.
+        number: Option<usize>,
     },
     /// Give a secret a new value, or the vault a new master key
     Rotate {
@@ -86,6 +113,41 @@ pub enum SecretsCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+/// Where the value of a secret may go.
+#[derive(Debug, Args)]
+pub struct BindArguments {
+    /// The secret.
+    pub name: String,
+
+    /// The only host that receives the value.
+    #[arg(long)]
+    pub host: Option<String>,
+
+    /// The header that carries it; authorization if nothing is said.
+    #[arg(long, requires = "host")]
+    pub header: Option<String>,
+
+    /// The environment variable for programs; the name of the secret if nothing is said.
+    #[arg(long, value_name = "VARIABLE")]
+    pub env: Option<String>,
+
+    /// What uses it: exec for commands, mcp:ID for the program of an MCP server, or with --field a tool.
+    #[arg(long)]
+    pub tool: Option<String>,
+
+    /// A program that may see the value itself, for programs that sign with it.
+    #[arg(long, conflicts_with_all = ["host", "header"])]
+    pub program: Option<String>,
+
+    /// The argument of the tool that may be secret:NAME.
+    #[arg(long, requires = "tool", conflicts_with_all = ["program", "header", "env"])]
+    pub field: Option<String>,
+
+    /// The hosts, headers and variables of a well-known service.
+    #[arg(long = "for", value_name = "SERVICE", conflicts_with_all = ["host", "header", "env", "program", "field"])]
+    pub service: Option<String>,
 }
 
 /// Which unlock methods to add.

@@ -5,7 +5,7 @@ mod grants;
 use super::ask::{Asker, reason};
 use super::memory::remember;
 use super::present::{Presentation, how_to_answer};
-use super::watch::{Given, watch};
+use super::watch::{Given, Place, watch};
 use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
@@ -299,7 +299,12 @@ async fn go_on(
     let started = Instant::now();
     let given = Given::Answer(waiting.request.id.clone(), answer);
     let shower = presentation.shower();
-    let watched = watch(&mut conversation, given, asker, &app.folder(), shower).await?;
+    app.vaults.allow_prompts();
+    let place = Place {
+        folder: &app.folder(),
+        vaults: &app.vaults,
+    };
+    let watched = watch(&mut conversation, given, asker, place, shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     remember(
         app,

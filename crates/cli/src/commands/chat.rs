@@ -3,6 +3,7 @@
 mod line;
 mod turn;
 
+use super::watch::Place;
 use crate::app::{App, Keeping};
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -68,8 +69,13 @@ async fn talk(
     screen::print(&banner(app, &conversation, model))?;
     app.elsewhere.keep_trying();
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
-    let folder = app.folder();
-    finish_first(&mut conversation, model, &folder).await;
+    app.vaults.allow_prompts();
+    let (folder, vaults) = (app.folder(), Arc::clone(&app.vaults));
+    let place = Place {
+        folder: &folder,
+        vaults: &vaults,
+    };
+    finish_first(&mut conversation, model, place).await;
     loop {
         let typed = next_line(app, &mut input, &conversation).await?;
         let line = match typed {
@@ -85,13 +91,13 @@ async fn talk(
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                finish_first(&mut conversation, model, &folder).await;
+                finish_first(&mut conversation, model, place).await;
                 if app.take_in()? {
                     conversation.move_to(&app.runner(sessions, chosen)?);
                 }
                 match input.as_question(question) {
                     Ok(question) => {
-                        go(&mut conversation, model, Some(&question), &folder).await;
+                        go(&mut conversation, model, Some(&question), place).await;
                     }
                     Err(failure) => screen::say(&format!("error: {failure}")),
                 }
@@ -123,7 +129,7 @@ async fn next_line(
 }
 
 /// Goes on with a turn that was cut off, and asks about one that waits: whatever comes next has to wait behind it.
-async fn finish_first(conversation: &mut Conversation, model: &str, folder: &str) {
+async fn finish_first(conversation: &mut Conversation, model: &str, place: Place<'_>) {
     if let Err(error) = look_again(conversation).await {
         return screen::say(&format!("error: {}", Failure::from(error)));
     }
@@ -133,7 +139,7 @@ async fn finish_first(conversation: &mut Conversation, model: &str, folder: &str
         // That it goes on is told by the first thing that is stored.
         (true, _) => {}
     }
-    go(conversation, model, None, folder).await;
+    go(conversation, model, None, place).await;
 }
 
 /// What was left open may have been seen to elsewhere.
@@ -149,9 +155,9 @@ async fn go(
     conversation: &mut Conversation,
     model: &str,
     question: Option<&UserInput>,
-    folder: &str,
+    place: Place<'_>,
 ) {
-    if let Err(failure) = turn::show_turn(model, conversation, question, folder).await {
+    if let Err(failure) = turn::show_turn(model, conversation, question, place).await {
         screen::say(&format!("error: {failure}"));
     }
 }

@@ -4,7 +4,7 @@ use super::ask::Asker;
 use super::input;
 use super::memory::remember;
 use super::present::{Presentation, how_to_answer};
-use super::watch::{Given, watch};
+use super::watch::{Given, Place, watch};
 use crate::app::{App, Keeping};
 use crate::args::RunArguments;
 use crate::attach::read_files;
@@ -95,14 +95,19 @@ async fn turn_in(
         Asker::Terminal if arguments.ephemeral => Asker::TerminalNow,
         asker => asker,
     };
+    app.vaults.allow_prompts();
     let folder = app.folder();
+    let place = Place {
+        folder: &folder,
+        vaults: &app.vaults,
+    };
     if conversation.is_cut_off() || !conversation.waiting().is_empty() {
-        finish_what_is_left(&mut conversation, asker, &folder, presentation).await?;
+        finish_what_is_left(&mut conversation, asker, place, presentation).await?;
     }
     let started = Instant::now();
     let given = Given::Question(&question);
     let shower = presentation.shower();
-    let watched = watch(&mut conversation, given, asker, &folder, shower).await?;
+    let watched = watch(&mut conversation, given, asker, place, shower).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     let (user, session) = (conversation.user(), conversation.session());
     remember(app, user, session, arguments.quiet).await;
@@ -128,7 +133,7 @@ fn read_schema(file: &Path) -> Result<AnswerSchema, Failure> {
 async fn finish_what_is_left(
     conversation: &mut Conversation,
     asker: Asker,
-    folder: &str,
+    place: Place<'_>,
     presentation: Presentation,
 ) -> Result<(), Failure> {
     let waiting = |waiting: &[Waiting]| {
@@ -148,7 +153,7 @@ async fn finish_what_is_left(
         ..presentation
     }
     .shower();
-    let watched = watch(conversation, Given::Nothing, asker, folder, shower).await?;
+    let watched = watch(conversation, Given::Nothing, asker, place, shower).await?;
     match watched.end {
         TurnEnd::Waiting(left) if left.is_empty() => Ok(()),
         TurnEnd::Waiting(left) => Err(waiting(&left)),

@@ -1,6 +1,7 @@
 //! `lango secrets`: the vault on the command line. Values are typed without an echo or piped in; none is an argument, and none is
 //! ever printed.
 
+mod bind;
 mod import;
 mod methods;
 mod show;
@@ -64,6 +65,9 @@ pub async fn secrets(config: Vec<String>, command: SecretsCommand) -> Result<Exi
             set(&secrets, &name, expires.as_deref()).await?;
         }
         SecretsCommand::List { json } => show::list(&secrets, json).await?,
+        SecretsCommand::Describe { name, json } => show::describe(&secrets, &name, json).await?,
+        SecretsCommand::Bind(arguments) => bind::bind(&secrets, &arguments).await?,
+        SecretsCommand::Unbind { name, number } => bind::unbind(&secrets, &name, number).await?,
         SecretsCommand::Rotate {
             name: Some(name),
             expires,
@@ -113,7 +117,7 @@ fn refuse_value(name: &str, extra: &[OsString]) -> Result<(), Failure> {
 async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expires = expires.map(Expiry::read).transpose()?;
-    let piped = piped_value()?;
+    let piped = piped_value("set")?;
     let open = secrets.open_or_create().await?;
     store(&open, &name, piped, expires).await
 }
@@ -121,7 +125,9 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
 async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expires = expires.map(Expiry::read).transpose()?;
-    let piped = piped_value()?;
+    // Without a vault there is nothing to replace, whatever the value is.
+    secrets.access.sealed().await?;
+    let piped = piped_value("rotate")?;
     let open = secrets.access.open(Asking::Allowed).await?;
     let entries = open.entries().await?;
     if !entries.iter().any(|entry| entry.name == name) {
@@ -138,8 +144,11 @@ async fn store(
     expires: Option<Expiry>,
 ) -> Result<(), Failure> {
     let value = match piped {
-        Some(value) => value,
-        None => typed_value(name)?,
+        Some(value) => {
+            vault::warn_if_short(name, &value);
+            value
+        }
+        None => vault::typed_value(name)?,
     };
     let secret = NewSecret {
         expires: expires.map(Expiry::time),
@@ -155,25 +164,17 @@ async fn store(
 
 /// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
 /// is made for an empty one.
-fn piped_value() -> Result<Option<SecretValue>, Failure> {
+fn piped_value(command: &str) -> Result<Option<SecretValue>, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
     }
     let value = vault::read_piped()?;
     if value.is_empty() {
         let message = "standard input is empty, so there is no value to store";
-        return Err(
-            Failure::new(Exit::Usage, message).next("pass show NAME | lango secrets set NAME")
-        );
+        return Err(Failure::new(Exit::Usage, message)
+            .next(format!("pass show NAME | lango secrets {command} NAME")));
     }
     Ok(Some(value))
-}
-
-fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
-    vault::read_confirmed(
-        &format!("value of {name} (not shown): "),
-        &format!("value of {name} again: "),
-    )
 }
 
 /// From when on a secret is refused.

@@ -3,6 +3,7 @@
 
 use super::ask::{Asker, Reply};
 use crate::exit::Failure;
+use crate::vault::UserVaults;
 use lango_core::{Answer, AnsweredBy, ApprovalId, UserInput, Waiting};
 use lango_engine::{Conversation, RunnerError, Shown, Stop, TurnEnd};
 use std::cell::Cell;
@@ -28,18 +29,28 @@ pub struct Watched {
     pub denied: Vec<Waiting>,
 }
 
+/// Where the user is asked.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The folder that the agents work in.
+    pub folder: &'a str,
+    /// The vaults that calls may need unlocked.
+    pub vaults: &'a UserVaults,
+}
+
 /// Runs a turn until it ends, or until it has to wait. That nobody looks any more is no failure.
 pub async fn watch(
     conversation: &mut Conversation,
     given: Given<'_>,
     asker: Asker,
-    folder: &str,
+    place: Place<'_>,
     mut show: impl FnMut(Shown) -> std::io::Result<()>,
 ) -> Result<Watched, Failure> {
     let mut denied = Vec::new();
     let mut end = match given {
         Given::Question(question) => go(conversation, Go::Ask(question), &mut show).await?,
         Given::Answer(request, answer) => {
+            let answer = prepare(conversation, place, &request, answer).await;
             let go_on = Go::Answer(request, answer, AnsweredBy::Person);
             go(conversation, go_on, &mut show).await?
         }
@@ -49,20 +60,40 @@ pub async fn watch(
         Given::Nothing => TurnEnd::Waiting(conversation.waiting().to_vec()),
     };
     while let TurnEnd::Waiting(waiting) = &end {
-        let next = match asker.ask(conversation, waiting, folder).await? {
+        let next = match asker.ask(conversation, waiting, place.folder).await? {
             Reply::Wait => break,
             Reply::Stop => Go::Stop,
             Reply::Answered(answer, by) => {
                 if by == AnsweredBy::Nobody {
                     denied.extend(waiting.first().cloned());
                 }
-                Go::Answer(waiting[0].request.id.clone(), answer, by)
+                let request = waiting[0].request.id.clone();
+                let answer = prepare(conversation, place, &request, answer).await;
+                Go::Answer(request, answer, by)
             }
         };
         end = go(conversation, next, &mut show).await?;
     }
     crate::clean_up::warn();
     Ok(Watched { end, denied })
+}
+
+/// Asks for what an allowed call needs, while the turn waits. Returns the answer, or a refusal if it was not given.
+async fn prepare(
+    conversation: &Conversation,
+    place: Place<'_>,
+    request: &ApprovalId,
+    answer: Answer,
+) -> Answer {
+    let mut waiting = conversation.waiting().iter();
+    let waiting = waiting.find(|waiting| waiting.request.id == *request);
+    match waiting.filter(|_| answer.allows()) {
+        Some(waiting) => {
+            let prepared = place.vaults.prepare(conversation.user(), waiting).await;
+            prepared.unwrap_or(answer)
+        }
+        None => answer,
+    }
 }
 
 /// What a conversation does next.

@@ -23,7 +23,7 @@ pub struct EgressSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedHosts(pub Vec<HostPattern>);
 
-/// `tools.exec.network`: what commands reach of the network.
+/// What commands, or the program of an MCP server, reach of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NetworkAccess {
     /// `false`, or a list without hosts: nothing.

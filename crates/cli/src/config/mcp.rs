@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
+use super::egress::NetworkAccess;
 use super::setting::{Base, Expected, Setting};
 use crate::screen::is_unseen;
 
@@ -44,8 +45,8 @@ pub struct McpServer {
     pub client_id: Option<String>,
     /// The environment variable that holds its secret there.
     pub client_secret_env: Option<String>,
-    /// Whether the program reaches the network.
-    pub network: bool,
+    /// What the program reaches of the network.
+    pub network: NetworkAccess,
     /// More that the program may read.
     pub read: Vec<PathBuf>,
     /// More that the program may change.

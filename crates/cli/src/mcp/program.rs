@@ -4,12 +4,16 @@
 //! opened to the commands of agents is not opened to it.
 
 use super::{Surrounding, variable};
-use crate::config::{Loaded, McpServer};
+use crate::config::{Loaded, McpServer, NetworkAccess};
 use crate::hands;
-use lango_mcp::{Program, Secret, Variable};
+use lango_mcp::{Program, ProgramProxy, Secret, SecretVariable, Variable};
 use lango_sandbox::{Network, Policy};
+use lango_secrets::SecretName;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+
+/// What precedes the name of a secret in the value of a variable.
+const SECRET_PREFIX: &str = "secret:";
 
 /// What decides over lango in the folder of its settings.
 const SETTINGS: [&str; 3] = ["lango.toml", "agents", "skills"];
@@ -26,10 +30,17 @@ pub(super) fn make_folders(loaded: &Loaded) {
     }
 }
 
-/// The program of a server.
-pub(super) fn program(id: &str, server: &McpServer, here: &Surrounding<'_>) -> Program {
+/// The program of a server. The error says what is wrong with its settings.
+pub(super) fn program(
+    id: &str,
+    server: &McpServer,
+    here: &Surrounding<'_>,
+) -> Result<Program, String> {
     let argv = server.command.0.clone();
-    let env = server.env.0.iter().map(|(name, value)| Variable {
+    let secrets = secret_variables(server)?;
+    let is_secret = |variable: &str| secrets.iter().any(|secret| secret.variable == variable);
+    let env = server.env.0.iter().filter(|(name, _)| !is_secret(name));
+    let env = env.map(|(name, value)| Variable {
         name: name.clone(),
         is_passed_on: value.is_none(),
         value: match value {
@@ -53,23 +64,65 @@ pub(super) fn program(id: &str, server: &McpServer, here: &Surrounding<'_>) -> P
         read: real(&server.read),
         write,
         hidden: hidden(id, here),
-        network: if server.network {
-            Network::Host
-        } else {
-            Network::None
+        network: match server.network {
+            NetworkAccess::Closed => Network::None,
+            NetworkAccess::Hosts(_) => Network::Proxied,
+            NetworkAccess::Open => Network::Host,
         },
         hide_dotfiles_in: here.policy.hide_dotfiles_in.clone(),
         allow_git_init: here.policy.allow_git_init,
     };
     policy.read.push(copies.clone());
-    Program {
+    Ok(Program {
         argv,
         env,
+        proxy: proxy(server, secrets, here)?,
         data: server.data.clone(),
         policy,
         limits: hands::limits(here.loaded),
         agents: here.policy.clone(),
         copies,
+    })
+}
+
+/// Returns the variables that are secrets of the vault.
+fn secret_variables(server: &McpServer) -> Result<Vec<SecretVariable>, String> {
+    let values = server.env.0.iter();
+    let secrets = values.filter_map(|(variable, value)| {
+        let name = value.as_deref()?.strip_prefix(SECRET_PREFIX)?;
+        Some((variable, name))
+    });
+    let secrets = secrets.map(|(variable, name)| {
+        let name = SecretName::new(name).map_err(|error| format!("`env.{variable}`: {error}"))?;
+        Ok(SecretVariable {
+            variable: variable.clone(),
+            name,
+        })
+    });
+    secrets.collect()
+}
+
+/// Returns the proxy of a program that may contact some hosts and not all.
+fn proxy(
+    server: &McpServer,
+    secrets: Vec<SecretVariable>,
+    here: &Surrounding<'_>,
+) -> Result<Option<ProgramProxy>, String> {
+    match &server.network {
+        NetworkAccess::Hosts(hosts) => Ok(Some(ProgramProxy {
+            egress: here.egress.clone(),
+            hosts: hosts.clone(),
+            user: here.loaded.settings.session.user.clone().into(),
+            access: here.secrets.clone(),
+            secrets,
+        })),
+        NetworkAccess::Closed | NetworkAccess::Open => match secrets.first() {
+            None => Ok(None),
+            Some(SecretVariable { variable, name }) => Err(format!(
+                "`env.{variable}` is the secret `{name}`, which only the proxy of a list of hosts can replace; set \
+                 `network = [\"HOST\"]` with the host that the secret is bound to"
+            )),
+        },
     }
 }
 

@@ -1,7 +1,9 @@
 //! Reads secret values: from the terminal without echo, or from standard input.
 
 use crate::exit::{Exit, Failure};
-use lango_vault::{MOST_SECRET_BYTES, SecretValue};
+use lango_vault::{
+    LEAST_PASSPHRASE_CHARACTERS, MOST_SECRET_BYTES, SecretValue, UnlockSecret, VaultError,
+};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
@@ -44,7 +46,8 @@ pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     ended.map_err(failed)?;
     match line.map_err(failed)? {
         Line::Typed(value) => Ok(value),
-        Line::Interrupted => Err(Failure::new(Exit::Interrupted, "nothing was changed")),
+        Line::Interrupted => Err(Failure::new(Exit::Interrupted, "nothing was typed, so nothing was changed")
+            .next("run the command again, or pipe the value to standard input; scripts set LANGO_VAULT_PASSPHRASE")),
         Line::TooLong => Err(too_long()),
     }
 }
@@ -53,12 +56,30 @@ pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
 pub fn read_confirmed(question: &str, again: &str) -> Result<SecretValue, Failure> {
     let first = read_hidden(question)?;
     let second = read_hidden(again)?;
+    same(first, &second)
+}
+
+fn same(first: SecretValue, second: &SecretValue) -> Result<SecretValue, Failure> {
     if first.expose() == second.expose() {
         Ok(first)
     } else {
         let message = "the two were not the same; nothing was changed";
         Err(Failure::new(Exit::Usage, message).next("run the command again"))
     }
+}
+
+/// Prompts for the passphrase of a new vault, and checks its length before it is typed again.
+pub fn new_passphrase() -> Result<UnlockSecret, Failure> {
+    let question =
+        format!("new passphrase of the vault ({LEAST_PASSPHRASE_CHARACTERS} characters or more): ");
+    let first = read_hidden(&question)?;
+    let length = first.expose_text().map(|text| text.chars().count());
+    if length.is_some_and(|length| length < LEAST_PASSPHRASE_CHARACTERS) {
+        let least = LEAST_PASSPHRASE_CHARACTERS;
+        return Err(VaultError::ShortPassphrase { least }.into());
+    }
+    let second = read_hidden("the same again: ")?;
+    Ok(UnlockSecret::Passphrase(same(first, &second)?))
 }
 
 /// Reads standard input to its end, and removes one trailing newline.

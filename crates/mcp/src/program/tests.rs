@@ -29,6 +29,7 @@ impl Place {
         let program = Program {
             argv: argv.collect(),
             env: Vec::new(),
+            proxy: None,
             data: Vec::new(),
             policy: Policy::of(root.join("private")),
             limits: Limits::default(),

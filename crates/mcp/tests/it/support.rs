@@ -81,6 +81,7 @@ impl Bench {
             reach: Reach::Program(Box::new(Program {
                 argv,
                 env: Vec::new(),
+                proxy: None,
                 data: Vec::new(),
                 policy: Policy::of(self.inside("")),
                 limits: Limits::default(),

@@ -3,6 +3,7 @@
 
 use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, spawn_until};
 use crate::budget::Budget;
+use crate::destination::Destination;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
@@ -28,17 +29,18 @@ pub(super) async fn open(
     let url = target(&request)?;
     let destination = shared.admit(&url)?;
     let stream = shared.egress.connect(&destination, &budget).await?;
-    let meter = Meter {
-        shared: Arc::clone(shared),
-        budget,
-        destination: destination.to_string(),
-        bytes: AtomicU64::new(0),
-    };
-    let idle_time = shared.egress.limits().tunnel_idle_time;
+    let shared = Arc::clone(shared);
     spawn_until(stopped, async move {
         let _permit = permit;
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
-            run(TokioIo::new(upgraded), stream, meter, idle_time).await;
+            run(
+                TokioIo::new(upgraded),
+                stream,
+                &shared,
+                budget,
+                &destination,
+            )
+            .await;
         }
     });
     let body = Empty::new().map_err(|never| match never {});
@@ -46,7 +48,7 @@ pub(super) async fn open(
 }
 
 /// Returns the target as a URL, so that one parser reads all hosts.
-fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
+pub(super) fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
     let bad = Failure::Request(
         StatusCode::BAD_REQUEST,
         "CONNECT needs a host and a port, such as `example.com:443`",
@@ -58,10 +60,23 @@ fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
     Url::parse(&format!("https://{authority}/")).map_err(|_| bad)
 }
 
-async fn run<C>(client: C, server: TcpStream, meter: Meter, idle_time: Duration)
-where
+/// Copies bytes between a client and its destination.
+pub(super) async fn run<C>(
+    client: C,
+    server: TcpStream,
+    shared: &Arc<Shared>,
+    budget: Budget,
+    destination: &Destination,
+) where
     C: AsyncRead + AsyncWrite + Unpin,
 {
+    let idle_time = shared.egress.limits().tunnel_idle_time;
+    let meter = Meter {
+        shared: Arc::clone(shared),
+        budget,
+        destination: destination.to_string(),
+        bytes: AtomicU64::new(0),
+    };
     let mut client = Metered {
         stream: client,
         meter: &meter,

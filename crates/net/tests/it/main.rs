@@ -11,5 +11,6 @@ mod links;
 mod patterns;
 mod proxy;
 mod proxy_limits;
+mod secrets;
 mod support;
 mod tls;

@@ -1,7 +1,7 @@
 //! The proxy over loopback: what it sends on, what it refuses, what it records.
 
 use crate::support::{Server, budget, egress, ok, patterns, read_head, redirect};
-use lango_net::{Budget, Egress, EgressLimits, Proxy, ProxyHandle, ProxyOptions, Reason};
+use lango_net::{Budget, Egress, EgressLimits, HostList, Proxy, ProxyHandle, ProxyOptions, Reason};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,8 +15,12 @@ pub fn serve(
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let options = ProxyOptions {
-        only_hosts: only_hosts.map(patterns),
+        only_hosts: only_hosts.map(|hosts| HostList {
+            hosts: patterns(hosts),
+            key: "tools.exec.network".to_owned(),
+        }),
         budget,
+        credentials: None,
     };
     (address, Proxy::serve(listener, egress, options).unwrap())
 }
@@ -192,7 +196,10 @@ async fn only_listed_hosts_are_contacted_and_the_rules_hold_on_top() {
     let denied = Reason::Denied {
         entry: "b.example".to_owned(),
     };
-    assert_eq!(reasons, [denied, Reason::NotListed, Reason::NotListed]);
+    let unlisted = Reason::NotListed {
+        key: "tools.exec.network".to_owned(),
+    };
+    assert_eq!(reasons, [denied, unlisted.clone(), unlisted]);
     assert_eq!(server.count(), 1);
 }
 

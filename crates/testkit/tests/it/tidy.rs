@@ -7,7 +7,7 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 18] = [
+const GRAPH: [(&str, &[&str]); 19] = [
     ("a2a", &["core", "documents", "net"]),
     ("browser", &["core", "documents", "net", "sandbox", "tools"]),
     ("core", &[]),
@@ -15,15 +15,19 @@ const GRAPH: [(&str, &[&str]); 18] = [
     ("engine", &["core", "frontmatter"]),
     ("frontmatter", &[]),
     ("knowledge", &["core", "documents", "store"]),
-    ("mcp", &["core", "sandbox"]),
+    ("mcp", &["core", "net", "sandbox", "secrets"]),
     ("models", &["core"]),
-    ("net", &["core"]),
+    ("net", &["core", "secrets"]),
     ("sandbox", &[]),
+    ("secrets", &["core"]),
     ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
-    ("tools", &["core", "frontmatter", "net", "sandbox"]),
-    ("vault", &["core"]),
+    (
+        "tools",
+        &["core", "frontmatter", "net", "sandbox", "secrets"],
+    ),
+    ("vault", &["core", "secrets"]),
     ("web", &["core", "documents", "net"]),
     (
         "cli",
@@ -38,6 +42,7 @@ const GRAPH: [(&str, &[&str]); 18] = [
             "models",
             "net",
             "sandbox",
+            "secrets",
             "server",
             "store",
             "tools",

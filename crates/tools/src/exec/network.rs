@@ -5,26 +5,18 @@
 //! proxy reaches nothing. The tool's result lists refused destinations.
 
 use lango_core::Caller;
-use lango_net::{Egress, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal};
-use lango_sandbox::{Child, PROXY_PORT};
-use std::ffi::OsString;
+use lango_net::{
+    Credentials, Egress, HostList, HostPattern, Proxy, ProxyHandle, ProxyOptions, Refusal,
+};
+use lango_sandbox::Child;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The configuration key of the hosts.
+const HOSTS_KEY: &str = "tools.exec.network";
+
 /// Maximum number of refused destinations in a result.
 const MOST_REFUSALS: usize = 20;
-
-/// Environment variables from which programs take their proxy.
-const PROXY_VARIABLES: [&str; 6] = [
-    "HTTP_PROXY",
-    "http_proxy",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-];
-/// No host is contacted without the proxy.
-const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The network access of commands with [`Network::Proxied`](lango_sandbox::Network::Proxied).
 #[derive(Debug, Clone)]
@@ -41,22 +33,19 @@ impl CommandProxy {
         &self,
         child: &mut Child,
         caller: &Caller,
+        credentials: Option<Credentials>,
     ) -> io::Result<ProxyHandle> {
         let listeners = child.listeners().await?;
         let options = ProxyOptions {
-            only_hosts: Some(self.hosts.clone()),
+            only_hosts: Some(HostList {
+                hosts: self.hosts.clone(),
+                key: HOSTS_KEY.to_owned(),
+            }),
             budget: self.egress.budgets().of(&caller.session, &caller.turn),
+            credentials,
         };
         Proxy::serve(listeners.proxy, self.egress.clone(), options)
     }
-}
-
-/// Returns the environment variables that direct programs to the proxy.
-pub(super) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
-    let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
-    let with = PROXY_VARIABLES.map(|name| (name.into(), proxy.clone().into()));
-    let without = DIRECT_VARIABLES.map(|name| (name.into(), OsString::new()));
-    with.into_iter().chain(without)
 }
 
 /// The proxy of one command, with the refusals so far.
@@ -68,11 +57,18 @@ struct State {
     proxy: Option<ProxyHandle>,
     refusals: Vec<Refusal>,
     unnamed: u64,
+    /// Remarks about secrets.
+    remarks: Vec<String>,
 }
 
 impl Traffic {
     pub(super) fn start(&self, proxy: ProxyHandle) {
         self.lock().proxy = Some(proxy);
+    }
+
+    /// Adds remarks for the result.
+    pub(super) fn add_remarks(&self, remarks: Vec<String>) {
+        self.lock().remarks.extend(remarks);
     }
 
     /// Stops the proxy. Its refusals stay available.
@@ -82,7 +78,7 @@ impl Traffic {
         state.proxy = None;
     }
 
-    /// Returns a line for each refused destination.
+    /// Returns a line for each refused destination, and the remarks.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut state = self.lock();
         state.collect();
@@ -97,6 +93,7 @@ impl Traffic {
                 state.unnamed
             ));
         }
+        remarks.extend(state.remarks.iter().cloned());
         remarks
     }
 

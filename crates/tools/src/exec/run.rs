@@ -6,10 +6,13 @@
 use super::Commands;
 use super::jobs::{Ground, Job, NewJob, State};
 use super::output::Output;
+use super::report;
 use super::request::Request;
-use super::{network, report};
 use lango_core::{Caller, ToolError};
-use lango_sandbox::{Child, Command, Ended, LaunchError, Limits, NewFiles, Profile, Stdin};
+use lango_net::{Credentials, Proxy};
+use lango_sandbox::{
+    Child, Command, Ended, LaunchError, Limits, NewFiles, PROXY_PORT, Profile, Stdin,
+};
 use std::error::Error;
 use std::io;
 use std::pin::pin;
@@ -78,8 +81,23 @@ impl Commands {
         let job = inner.jobs.add(new).map_err(ToolError::new)?;
         let mut env = vec![(CALL_KEY.into(), caller.key().into())];
         if inner.proxy.is_some() {
-            env.extend(network::variables());
+            let variables = Proxy::variables(PROXY_PORT);
+            env.extend(variables.map(|(name, value)| (name.into(), value.into())));
         }
+        let mut policy = request.policy.clone();
+        let secrets = match self.command_secrets(caller, &request.words).await {
+            Ok(secrets) => secrets,
+            Err(message) => {
+                job.end(State::Failed(message.clone()));
+                return Err(ToolError::trusted(message));
+            }
+        };
+        env.extend(secrets.variables);
+        if let Some(file) = secrets.certificates {
+            policy.read.push(file.clone());
+            policy.kept.push(file);
+        }
+        job.traffic.add_remarks(secrets.remarks);
         let command = Command {
             argv: request.words.argv(),
             cwd: request.cwd.clone(),
@@ -93,14 +111,14 @@ impl Commands {
             profile: Profile::Command,
         };
         // It reads the workspace first, and nothing else may stand still for that.
-        let (launcher, policy) = (inner.launcher.clone(), request.policy.clone());
+        let launcher = inner.launcher.clone();
         let started = tokio::task::spawn_blocking(move || launcher.spawn(&policy, command));
         let started = started.await.unwrap_or_else(|failure| {
             Err(LaunchError::Layer {
                 what: failure.to_string(),
             })
         });
-        match self.serve(caller, &job, started).await {
+        match self.serve(caller, &job, started, secrets.credentials).await {
             Ok(child) => Ok((job, child)),
             Err(error) => {
                 let message = sandbox_failure(&error);
@@ -116,10 +134,12 @@ impl Commands {
         caller: &Caller,
         job: &Job,
         started: Result<Child, LaunchError>,
+        credentials: Option<Credentials>,
     ) -> io::Result<Child> {
         let mut child = started?;
         if let Some(proxy) = &self.inner.proxy {
-            job.traffic.start(proxy.serve(&mut child, caller).await?);
+            let serving = proxy.serve(&mut child, caller, credentials);
+            job.traffic.start(serving.await?);
         }
         Ok(child)
     }

@@ -7,8 +7,8 @@ use super::preview::preview;
 use super::request::Request;
 use super::{Commands, report};
 use lango_core::{
-    BoxFuture, Caller, Declaration, Effect, Extent, Risk, Subject, Tool, ToolError, ToolOutput,
-    ToolSpec, Trust, parse_arguments, schema_of,
+    BoxFuture, Caller, Declaration, Effect, Extent, Inspection, Risk, Subject, Tool, ToolError,
+    ToolOutput, ToolSpec, Trust, parse_arguments, schema_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -212,6 +212,23 @@ impl Tool for ExecTool {
                 Ground::Back => self.commands.start_job(caller, request).await?,
             };
             Ok(text.into())
+        })
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        caller: &'a Caller,
+        arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Inspection> {
+        Box::pin(async move {
+            let Ok(request) = self.request(&arguments) else {
+                return Inspection::default();
+            };
+            let uses = self.commands.program_uses(&caller.user, &request.words);
+            Inspection {
+                user_only: uses.await.reason(),
+                ..Inspection::default()
+            }
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::support::SECRET;
 use lango_core::{Caller, Extent, Tool, ToolError};
+use lango_net::SecretAccess;
 use lango_sandbox::{Helper, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
 use lango_tools::{
@@ -31,6 +32,7 @@ pub struct Ask {
     pub policy: Option<fn(&mut Policy, &Path)>,
     pub layers: Layers,
     pub proxy: Option<CommandProxy>,
+    pub secrets: Option<SecretAccess>,
     /// Skills of the user's, by name: the files of each, besides a `SKILL.md` that is made if it is not among them.
     pub skills: Vec<(&'static str, Vec<(&'static str, String)>)>,
 }
@@ -66,6 +68,7 @@ impl CommandBench {
             outputs: root.join("data/outputs"),
             limits: ask.limits,
             proxy: ask.proxy,
+            secrets: ask.secrets,
         });
         let skills = Skills::find(&[SkillFolder {
             path: root.join("skills"),

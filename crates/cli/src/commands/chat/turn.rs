@@ -2,7 +2,7 @@
 
 use crate::commands::ask::Asker;
 use crate::commands::present::waits;
-use crate::commands::watch::{Given, watch};
+use crate::commands::watch::{Given, Place, watch};
 use crate::exit::Failure;
 use crate::markdown::{Blocks, Style, render, sanitize};
 use crate::screen::{self, Progress, footer};
@@ -15,7 +15,7 @@ pub async fn show_turn(
     model: &str,
     conversation: &mut Conversation,
     question: Option<&UserInput>,
-    folder: &str,
+    place: Place<'_>,
 ) -> Result<(), Failure> {
     let started = Instant::now();
     let mut answer = Answer::new();
@@ -37,7 +37,7 @@ pub async fn show_turn(
     };
     let given = question.map_or(Given::Nothing, Given::Question);
     let asker = Asker::of_this_process();
-    let report = match watch(conversation, given, asker, folder, show).await?.end {
+    let report = match watch(conversation, given, asker, place, show).await?.end {
         TurnEnd::Finished(report) => report,
         TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
         TurnEnd::Waiting(waiting) => return Ok(screen::write_line(&waits(&waiting))?),

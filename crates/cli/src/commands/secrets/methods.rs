@@ -8,9 +8,7 @@ use crate::screen::{self, Layout, age};
 use crate::vault::{self, Asking};
 use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
-use lango_vault::{
-    Key, LEAST_PASSPHRASE_CHARACTERS, OpenVault, UnlockSecret, VaultError, key_file,
-};
+use lango_vault::{Key, OpenVault, UnlockSecret, VaultError, key_file};
 use serde_json::json;
 use std::path::Path;
 
@@ -149,13 +147,7 @@ fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
             "set {VAULT_PASSPHRASE}, or `lango secrets init --key-file PATH`"
         )));
     }
-    let typed = vault::read_confirmed(
-        &format!(
-            "new passphrase of the vault ({LEAST_PASSPHRASE_CHARACTERS} characters or more): "
-        ),
-        "the same again: ",
-    )?;
-    Ok(UnlockSecret::Passphrase(typed))
+    vault::new_passphrase()
 }
 
 fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {

@@ -7,6 +7,7 @@ use crate::screen::{self, Layout, age};
 use crate::vault::{Asking, Opening};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
+use lango_secrets::{Binding, BindingTarget, SecretName};
 use lango_vault::{Entry, VaultError, date};
 use serde_json::json;
 
@@ -70,7 +71,11 @@ fn line(entry: &Entry, now: Timestamp) -> String {
     };
     let (name, kind, version) = (entry.name.as_str(), entry.kind.to_string(), entry.version);
     let age = age(entry.updated, now);
-    format!("{name:<32}  {kind:<8}  version {version:<4}  {age:>10}{expires}")
+    let mut text = format!("{name:<32}  {kind:<13}  version {version:<4}  {age:>10}{expires}");
+    for (number, binding) in entry.bindings.iter().enumerate() {
+        text.push_str(&format!("\n  {}. {binding}", number + 1));
+    }
+    text
 }
 
 fn row(entry: &Entry, now: Timestamp, is_checked: bool) -> serde_json::Value {
@@ -82,8 +87,61 @@ fn row(entry: &Entry, now: Timestamp, is_checked: bool) -> serde_json::Value {
         "updated": entry.updated.0,
         "expires": entry.expires.map(|time| time.0),
         "expired": entry.is_expired(now),
+        "bindings": entry.bindings.iter().map(binding_row).collect::<Vec<_>>(),
         "checked": is_checked,
     })
+}
+
+fn binding_row(binding: &Binding) -> serde_json::Value {
+    let tool = &binding.tool;
+    match &binding.target {
+        BindingTarget::Header {
+            origin,
+            header,
+            variable,
+        } => json!({
+            "tool": tool,
+            "origin": origin.to_string(),
+            "header": header,
+            "variable": variable,
+        }),
+        BindingTarget::Program { program, variable } => {
+            json!({ "tool": tool, "program": program, "variable": variable })
+        }
+        BindingTarget::Field { field, origin } => {
+            let origin = origin.as_ref().map(ToString::to_string);
+            json!({ "tool": tool, "field": field, "origin": origin })
+        }
+    }
+}
+
+/// Shows one secret.
+pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<(), Failure> {
+    let name = SecretName::new(name)?;
+    let sealed = secrets.access.sealed().await?;
+    let (entries, is_checked) = match secrets.access.try_open(Asking::Never).await? {
+        Opening::Open(open) => (open.entries().await?, true),
+        Opening::Locked(_) => (sealed.entries().cloned().collect(), false),
+    };
+    let entry = entries.iter().find(|entry| entry.name == name);
+    let entry = entry.ok_or_else(|| VaultError::NotFound {
+        name: name.to_string(),
+    })?;
+    let now = SystemClock.now();
+    if as_json {
+        let row = row(entry, now, is_checked);
+        return Ok(screen::print(&screen::json(&row, Layout::Indented)?)?);
+    }
+    screen::print(&line(entry, now))?;
+    if entry.bindings.is_empty() && !entry.kind.is_key() {
+        screen::print(&format!(
+            "  no bindings: only lango's own configuration can use it; `lango secrets bind {name}` adds one"
+        ))?;
+    }
+    if !is_checked {
+        screen::say("the vault is locked, so this was not checked; `lango secrets unlock`");
+    }
+    Ok(())
 }
 
 /// Shows the audit log.

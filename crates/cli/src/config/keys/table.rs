@@ -268,13 +268,13 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "mcp.servers.<id>.env",
-        help: "variables of its program: `NAME` is passed on, `NAME=value` is set",
+        help: "variables of its program: `NAME` is passed on, `NAME=value` is set, `NAME=secret:X` is a placeholder of a secret",
         field: |settings, id| &mut settings.server(id).env,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.network",
-        help: "whether its program reaches the network",
+        help: "hosts that its program may contact, through a proxy; `true` opens the network without one",
         field: |settings, id| &mut settings.server(id).network,
         untrusted: Untrusted::Ignored,
     },

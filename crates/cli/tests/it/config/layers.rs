@@ -237,7 +237,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(client, (&some("me"), &some("SECRET")));
     let variables = [("A".to_owned(), None), ("B".to_owned(), some("1=2"))];
     assert_eq!(git.env.0, variables);
-    assert!(git.network && git.form_defaults);
+    assert_eq!(git.network, NetworkAccess::Open);
+    assert!(git.form_defaults);
     assert_eq!(git.read, [Path::new("/packages")]);
     assert_eq!(git.write, [place.path("home/out")]);
     assert_eq!(git.tools, ["a", "b"]);

@@ -1,0 +1,107 @@
+//! What the user types after allowing a call of a vault tool: the passphrase of a vault that is locked or has to be created,
+//! and the value of a requested secret. The turn waits for the answer meanwhile, so nothing else writes to the terminal.
+
+use super::{UserVaults, VaultAccess, new_passphrase, read_confirmed, read_hidden};
+use crate::exit::Failure;
+use crate::screen;
+use lango_core::{Answer, RecordSelection, UserId, Waiting};
+use lango_secrets::{LEAST_MASKED_BYTES, SecretName, SecretValue};
+use lango_vault::{UnlockSecret, VaultError, VaultProvider};
+
+/// The prefixes of the tools that need the vault.
+const VAULT_TOOLS: [&str; 2] = ["secrets_", "crypto_"];
+
+/// The tool whose value the user types.
+const REQUEST_TOOL: &str = "secrets_request";
+
+/// Maximum number of passphrase prompts.
+const TRIES: usize = 3;
+
+impl UserVaults {
+    /// Prompts for what an allowed call needs. Returns the answer that takes the place of the user's if they typed
+    /// nothing, or something wrong.
+    pub async fn prepare(&self, user: &UserId, waiting: &Waiting) -> Option<Answer> {
+        let request = &waiting.request;
+        let tool = request.tool.as_str();
+        let is_vault_tool = VAULT_TOOLS.iter().any(|prefix| tool.starts_with(prefix));
+        if !is_vault_tool || request.inspection.user_only.is_none() || !self.can_prompt() {
+            return None;
+        }
+        match self.prompt(user, waiting).await {
+            Ok(()) => None,
+            Err(failure) => {
+                screen::say(&failure.to_string());
+                let reason = "the user allowed it and then did not type what was needed";
+                Some(Answer::No {
+                    reason: Some(reason.into()),
+                })
+            }
+        }
+    }
+
+    async fn prompt(&self, user: &UserId, waiting: &Waiting) -> Result<(), Failure> {
+        let access = self.access().for_user(user.clone());
+        if self.opened(user).await.is_err() {
+            let open = match access.read(RecordSelection::None).await? {
+                Some(_) => unlock(&access).await?,
+                None => {
+                    screen::say("there is no vault yet; choose the passphrase that will unlock it");
+                    let passphrase = in_background(new_passphrase).await?;
+                    access.vault.create(vec![passphrase]).await?
+                }
+            };
+            self.keep_open(user, open).await;
+        }
+        if waiting.request.tool.as_str() == REQUEST_TOOL {
+            let name = waiting.request.arguments["name"]
+                .as_str()
+                .unwrap_or_default();
+            let name = SecretName::new(name)?;
+            let value = in_background(move || typed_value(&name)).await?;
+            let call = format!("{}/{}", waiting.turn, waiting.request.call);
+            self.keep_typed(call, value);
+        }
+        Ok(())
+    }
+}
+
+async fn unlock(access: &VaultAccess) -> Result<lango_vault::OpenVault, Failure> {
+    let mut tries = 1;
+    loop {
+        let typed = in_background(|| read_hidden("passphrase of the vault: ")).await?;
+        match access.vault.unlock(UnlockSecret::Passphrase(typed)).await {
+            Err(error @ VaultError::WrongSecret { .. }) if tries < TRIES => {
+                tries += 1;
+                screen::say(&format!("{error}; try again"));
+            }
+            unlocked => return Ok(unlocked?),
+        }
+    }
+}
+
+/// Prompts for a value, twice.
+pub fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
+    let value = read_confirmed(
+        &format!("value of {name} (not shown): "),
+        &format!("value of {name} again: "),
+    )?;
+    warn_if_short(name, &value);
+    Ok(value)
+}
+
+/// Warns about a value that is too short to be masked.
+pub fn warn_if_short(name: &SecretName, value: &SecretValue) {
+    if value.len() < LEAST_MASKED_BYTES {
+        screen::say(&format!(
+            "warning: {name} has fewer than {LEAST_MASKED_BYTES} bytes; if a service echoes it, lango cannot mask it"
+        ));
+    }
+}
+
+/// Reads from the terminal on a blocking thread.
+async fn in_background<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.unwrap_or_else(|error| Err(Failure::new(crate::exit::Exit::Failed, error.to_string())))
+}

@@ -1,0 +1,125 @@
+//! The network of a program that may contact only listed hosts, through a proxy of its own, and the secrets that it may use
+//! there.
+
+use crate::error::ConnectError;
+use lango_core::{Caller, UserId};
+use lango_net::{
+    Budget, Egress, HostList, HostPattern, ProgramCredentials, Proxy, ProxyHandle, ProxyOptions,
+    Refusal, SecretAccess,
+};
+use lango_sandbox::{Child, PROXY_PORT};
+use lango_secrets::{Binding, BoundSecret, Placeholder, SecretName};
+use std::io;
+
+/// The network access of a program.
+#[derive(Debug, Clone)]
+pub struct ProgramProxy {
+    /// The egress guard with the budgets of turns.
+    pub egress: Egress,
+    /// The only hosts that the program may contact.
+    pub hosts: Vec<HostPattern>,
+    /// The user whose secrets it uses.
+    pub user: UserId,
+    /// The source of the secrets.
+    pub access: SecretAccess,
+    /// The variables with placeholders. The program does not start if one of their secrets is not bound to it.
+    pub secrets: Vec<SecretVariable>,
+}
+
+/// An environment variable with the placeholder of a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretVariable {
+    /// The name of the variable.
+    pub variable: String,
+    /// The name of the secret.
+    pub name: SecretName,
+}
+
+/// The proxy of a running program.
+#[derive(Debug)]
+pub(crate) struct RunningProxy {
+    handle: ProxyHandle,
+    egress: Egress,
+}
+
+impl ProgramProxy {
+    /// Prepares the secrets for a start of the program; fails if it is to have one that is not bound to it.
+    pub(crate) async fn prepare(
+        &self,
+        server: &str,
+    ) -> Result<Option<ProgramCredentials>, ConnectError> {
+        let tool = Binding::mcp_program(server);
+        let bound = self.access.source().bound(&self.user, &tool).await;
+        let bound = bound.map_err(|error| ConnectError::Refused {
+            why: format!("its secrets cannot be used: {error}"),
+        })?;
+        let is_bound = |wanted: &SecretVariable| {
+            let has_name = |secret: &&BoundSecret| secret.name == wanted.name;
+            let mut own = bound.iter().filter(has_name);
+            own.any(|secret| secret.binding.target.is_header())
+        };
+        if let Some(SecretVariable { variable, name }) =
+            self.secrets.iter().find(|wanted| !is_bound(wanted))
+        {
+            return Err(ConnectError::Refused {
+                why: format!(
+                    "its variable `{variable}` is the secret `{name}`, which is not bound to it; run `lango secrets bind {name} \
+                     --tool {tool} --host HOST --env {variable}`"
+                ),
+            });
+        }
+        let prepared = self.access.credentials(&self.user, &bound);
+        let mut prepared = prepared.map_err(|error| ConnectError::NotStarted {
+            why: format!("its secrets cannot be prepared: {error}"),
+        })?;
+        if let Some(program) = &mut prepared {
+            for SecretVariable { variable, name } in &self.secrets {
+                let placeholder = Placeholder::new(&self.user, name).to_string();
+                program.variables.push((variable.clone(), placeholder));
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Returns the variables that direct the program to the proxy.
+    pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
+        Proxy::variables(PROXY_PORT)
+    }
+
+    /// Serves the listener of a program that was just started.
+    pub(crate) async fn serve(
+        &self,
+        server: &str,
+        child: &mut Child,
+        program: Option<ProgramCredentials>,
+    ) -> io::Result<RunningProxy> {
+        let listeners = child.listeners().await?;
+        let options = ProxyOptions {
+            only_hosts: Some(HostList {
+                hosts: self.hosts.clone(),
+                key: format!("mcp.servers.{server}.network"),
+            }),
+            // Until the first call: the handshake belongs to no turn.
+            budget: Budget::new(self.egress.limits()),
+            credentials: program.map(|program| program.credentials),
+        };
+        Ok(RunningProxy {
+            handle: Proxy::serve(listeners.proxy, self.egress.clone(), options)?,
+            egress: self.egress.clone(),
+        })
+    }
+}
+
+impl RunningProxy {
+    /// Counts the requests from now on in the budget of a call's turn.
+    pub(crate) fn start_call(&self, caller: &Caller) {
+        let budgets = self.egress.budgets();
+        self.handle
+            .set_budget(budgets.of(&caller.session, &caller.turn));
+    }
+
+    /// Takes the refusals since the last call.
+    pub(crate) fn refusals(&self) -> Vec<Refusal> {
+        self.handle.refusals()
+    }
+}

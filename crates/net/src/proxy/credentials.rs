@@ -1,0 +1,364 @@
+//! The secrets that one sandboxed command or program can use through its proxy.
+//!
+//! The program holds placeholders. A request to the bound origin with a placeholder in the bound header gets the value
+//! there, at the last moment. A placeholder at any other place blocks the request. Responses are masked, so that a server
+//! that echoes the value does not reveal it to the program.
+
+mod header;
+
+use super::session_ca::SessionCa;
+use crate::error::{Reason, Refusal};
+use crate::guard::{Check, Egress};
+use header::Substitution;
+use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, IF_RANGE, RANGE};
+use hyper::http::request::Parts;
+use lango_core::UserId;
+use lango_secrets::{
+    BindingTarget, BoundSecret, MaskStream, Masks, Origin, Placeholder, SecretSource, SecretValue,
+};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time for which a resolved value is used again.
+const VALUE_AGE: Duration = Duration::from_secs(5);
+
+/// The secrets of one command or program. Clones share them.
+#[derive(Clone)]
+pub struct Credentials(Arc<Inner>);
+
+struct Inner {
+    user: UserId,
+    source: Arc<dyn SecretSource>,
+    secrets: Vec<HeaderSecret>,
+    /// The values to remove from responses.
+    masks: Masks,
+    /// The placeholders to find in requests, in the encodings that masks know.
+    placeholders: Masks,
+    ca: Arc<SessionCa>,
+    /// Values in use, by the index of the secret.
+    values: Mutex<HashMap<usize, (Instant, Arc<SecretValue>)>>,
+}
+
+struct HeaderSecret {
+    bound: BoundSecret,
+    origin: Origin,
+    header: HeaderName,
+    variable: String,
+    placeholder: Placeholder,
+    /// The text that replaces the placeholder in a scan.
+    mark: String,
+    scan: Masks,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.secrets.iter().map(|secret| &secret.bound.name);
+        formatter.debug_list().entries(names).finish()
+    }
+}
+
+impl Credentials {
+    /// Takes those of a user's bound secrets that go into headers; `None` if there are none.
+    pub fn new(
+        user: UserId,
+        source: Arc<dyn SecretSource>,
+        bound: &[BoundSecret],
+        masks: Masks,
+        ca: Arc<SessionCa>,
+    ) -> Option<Self> {
+        let secrets: Vec<HeaderSecret> = bound
+            .iter()
+            .filter_map(|bound| HeaderSecret::new(&user, bound))
+            .collect();
+        if secrets.is_empty() {
+            return None;
+        }
+        let placeholders = Masks::default();
+        for secret in &secrets {
+            let text = SecretValue::new(secret.placeholder.as_str());
+            placeholders.add(secret.bound.name.as_str(), &text);
+        }
+        Some(Self(Arc::new(Inner {
+            user,
+            source,
+            secrets,
+            masks,
+            placeholders,
+            ca,
+            values: Mutex::default(),
+        })))
+    }
+
+    /// Returns the environment variables with the placeholders. If two secrets have the same variable, the first one has it.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let mut variables: Vec<(String, String)> = Vec::new();
+        for secret in &self.0.secrets {
+            if variables.iter().all(|(name, _)| *name != secret.variable) {
+                let placeholder = secret.placeholder.to_string();
+                variables.push((secret.variable.clone(), placeholder));
+            }
+        }
+        variables
+    }
+
+    pub(super) fn ca(&self) -> &SessionCa {
+        &self.0.ca
+    }
+
+    pub(super) fn masks(&self) -> &Masks {
+        &self.0.masks
+    }
+
+    /// Returns whether a secret is bound to an origin with this host, whatever its scheme and port are.
+    pub(super) fn is_bound_host(&self, host: &str) -> bool {
+        let mut secrets = self.0.secrets.iter();
+        secrets.any(|secret| secret.origin.host() == host)
+    }
+
+    /// Replaces placeholders in the head of a request to an origin; returns whether it carries a value now. Refuses a
+    /// placeholder at a place that is not bound.
+    pub(super) async fn apply(
+        &self,
+        parts: &mut Parts,
+        origin: &Origin,
+        egress: &Egress,
+    ) -> Result<bool, Refusal> {
+        if egress.is_enabled(Check::SecretPlace) {
+            self.check_line(parts, origin)?;
+        }
+        let mut carries_value = false;
+        let names: Vec<HeaderName> = parts.headers.keys().cloned().collect();
+        for name in names {
+            self.check(name.as_str().as_bytes(), "the name of a header", origin)?;
+            let values: Vec<HeaderValue> = parts.headers.get_all(&name).iter().cloned().collect();
+            for value in &values {
+                let used = self.used_in(value.as_bytes());
+                if used.is_empty() {
+                    continue;
+                }
+                let is_bound = |index: &usize| {
+                    let secret = &self.0.secrets[*index];
+                    let is_place = secret.header == name && secret.origin == *origin;
+                    is_place || !egress.is_enabled(Check::SecretOrigin)
+                };
+                let bound: Vec<usize> = used.iter().copied().filter(is_bound).collect();
+                // A secret with several bindings has one placeholder.
+                let is_covered = |index: usize| {
+                    let placeholder = &self.0.secrets[index].placeholder;
+                    let mut bound = bound.iter().map(|other| &self.0.secrets[*other]);
+                    bound.any(|other| other.placeholder == *placeholder)
+                };
+                if let Some(index) = used.into_iter().find(|index| !is_covered(*index)) {
+                    if egress.is_enabled(Check::SecretPlace) {
+                        return Err(self.refuse(index, &format!("the header `{name}`"), origin));
+                    }
+                    continue;
+                }
+                if values.len() > 1 {
+                    let place = format!("one of several headers `{name}`");
+                    return Err(self.refuse(bound[0], &place, origin));
+                }
+                let value = self.substitute(value, &bound, &name, origin).await?;
+                parts.headers.insert(&name, value);
+                carries_value = true;
+            }
+        }
+        Ok(carries_value)
+    }
+
+    /// Removes what would make a response unreadable here, or only a part of one.
+    pub(super) fn narrow(&self, headers: &mut HeaderMap, host: &str, egress: &Egress) {
+        if self.is_bound_host(host) && egress.is_enabled(Check::SecretRange) {
+            // A part of an echo is not recognised.
+            headers.remove(RANGE);
+            headers.remove(IF_RANGE);
+        }
+        let is_gzip = |value: &HeaderValue| {
+            let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
+            text.contains("gzip") || text.contains('*')
+        };
+        let takes_gzip = headers.get_all(ACCEPT_ENCODING).iter().any(is_gzip);
+        let encoding = if takes_gzip && !headers.contains_key(RANGE) {
+            "gzip"
+        } else {
+            "identity"
+        };
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
+    }
+
+    /// Scans a body or trailers for placeholders.
+    pub(super) fn scan(&self) -> PlaceholderScan {
+        PlaceholderScan {
+            credentials: self.clone(),
+            stream: self.0.placeholders.stream(),
+        }
+    }
+
+    /// Refuses bytes with a placeholder in them.
+    pub(super) fn check(&self, bytes: &[u8], place: &str, origin: &Origin) -> Result<(), Refusal> {
+        match self.used_in(bytes).first() {
+            Some(index) => Err(self.refuse(*index, place, origin)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_line(&self, parts: &Parts, origin: &Origin) -> Result<(), Refusal> {
+        self.check(parts.method.as_str().as_bytes(), "the method", origin)?;
+        let uri = parts.uri.to_string();
+        let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
+        self.check(path.as_bytes(), "the path", origin)?;
+        self.check(query.as_bytes(), "the query", origin)
+    }
+
+    /// Returns the secrets whose placeholders are in some bytes.
+    fn used_in(&self, bytes: &[u8]) -> Vec<usize> {
+        let is_used = |secret: &HeaderSecret| {
+            let mut stream = secret.scan.stream();
+            stream.push(bytes);
+            stream.finish();
+            stream.echoes() > 0
+        };
+        let secrets = self.0.secrets.iter().enumerate();
+        let used = secrets.filter(|(_, secret)| is_used(secret));
+        used.map(|(index, _)| index).collect()
+    }
+
+    async fn substitute(
+        &self,
+        value: &HeaderValue,
+        bound: &[usize],
+        name: &HeaderName,
+        origin: &Origin,
+    ) -> Result<HeaderValue, Refusal> {
+        let placeholders = bound.iter().map(|index| {
+            let secret = &self.0.secrets[*index];
+            (*index, secret.placeholder.as_str())
+        });
+        let Some(substitution) = Substitution::find(value.as_bytes(), placeholders) else {
+            let place = format!("an unusual form in the header `{name}`");
+            return Err(self.refuse(bound[0], &place, origin));
+        };
+        let mut values = HashMap::new();
+        for index in substitution.secrets() {
+            values.insert(index, self.value(index, origin).await?);
+        }
+        let value = |index: usize| values.get(&index).map_or(&[][..], |value| value.expose());
+        substitution.fill(value).ok_or_else(|| {
+            let name = &self.0.secrets[bound[0]].bound.name;
+            let detail = "its value cannot be sent in a header".to_owned();
+            let reason = Reason::SecretUnavailable {
+                name: name.to_string(),
+                detail,
+            };
+            Refusal::new(shown(origin), reason)
+        })
+    }
+
+    async fn value(&self, index: usize, origin: &Origin) -> Result<Arc<SecretValue>, Refusal> {
+        let inner = &self.0;
+        let cached = {
+            let values = inner.values.lock().unwrap_or_else(PoisonError::into_inner);
+            values.get(&index).cloned()
+        };
+        if let Some((_, value)) = cached.filter(|(since, _)| since.elapsed() < VALUE_AGE) {
+            return Ok(value);
+        }
+        let bound = &inner.secrets[index].bound;
+        let resolved = inner.source.resolve(&inner.user, bound).await;
+        let value = resolved.map_err(|error| {
+            let name = bound.name.to_string();
+            let detail = error.to_string();
+            Refusal::new(shown(origin), Reason::SecretUnavailable { name, detail })
+        })?;
+        inner.masks.add(bound.name.as_str(), &value);
+        let mut values = inner.values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert(index, (Instant::now(), Arc::clone(&value)));
+        Ok(value)
+    }
+
+    fn refuse(&self, index: usize, place: &str, origin: &Origin) -> Refusal {
+        let secret = &self.0.secrets[index];
+        let same = |other: &&HeaderSecret| other.placeholder == secret.placeholder;
+        let allowed = self.0.secrets.iter().filter(same).map(|secret| {
+            let HeaderSecret { header, origin, .. } = secret;
+            format!("the header `{header}` to {origin}")
+        });
+        let allowed: Vec<String> = allowed.collect();
+        let reason = Reason::Placeholder {
+            name: secret.bound.name.to_string(),
+            place: place.to_owned(),
+            allowed: allowed.join(" or "),
+        };
+        Refusal::new(shown(origin), reason)
+    }
+}
+
+impl HeaderSecret {
+    fn new(user: &UserId, bound: &BoundSecret) -> Option<Self> {
+        let BindingTarget::Header {
+            origin,
+            header,
+            variable,
+        } = &bound.binding.target
+        else {
+            return None;
+        };
+        let placeholder = Placeholder::new(user, &bound.name);
+        let scan = Masks::default();
+        scan.add(bound.name.as_str(), &SecretValue::new(placeholder.as_str()));
+        Some(Self {
+            bound: bound.clone(),
+            origin: origin.clone(),
+            header: header.parse().ok()?,
+            variable: variable.to_string(),
+            mark: format!("[secret {}]", bound.name),
+            placeholder,
+            scan,
+        })
+    }
+}
+
+/// Returns host and port, as refusals name destinations.
+fn shown(origin: &Origin) -> String {
+    format!("{}:{}", origin.host(), origin.port())
+}
+
+/// A scan of a stream of bytes for placeholders. It holds bytes back while they can be the beginning of one.
+pub(super) struct PlaceholderScan {
+    credentials: Credentials,
+    stream: MaskStream,
+}
+
+impl PlaceholderScan {
+    /// Takes the next bytes and returns those without a placeholder.
+    pub fn push(&mut self, bytes: &[u8], place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
+        let passed = self.stream.push(bytes);
+        self.judge(passed, place, origin)
+    }
+
+    /// Returns the rest.
+    pub fn finish(&mut self, place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
+        let passed = self.stream.finish();
+        self.judge(passed, place, origin)
+    }
+
+    /// Refuses bytes outside the stream with a placeholder in them.
+    pub fn check(&self, bytes: &[u8], place: &str, origin: &Origin) -> Result<(), Refusal> {
+        self.credentials.check(bytes, place, origin)
+    }
+
+    fn judge(&self, passed: Vec<u8>, place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
+        if self.stream.echoes() == 0 {
+            return Ok(passed);
+        }
+        let secrets = &self.credentials.0.secrets;
+        let is_marked = |secret: &HeaderSecret| {
+            let mark = secret.mark.as_bytes();
+            passed.windows(mark.len()).any(|part| part == mark)
+        };
+        let index = secrets.iter().position(is_marked).unwrap_or(0);
+        Err(self.credentials.refuse(index, place, origin))
+    }
+}

@@ -1,0 +1,265 @@
+//! One request and its response, over a connection of its own to the destination. Its bodies are counted; with
+//! credentials, placeholders are replaced in the request and echoes of values in the response.
+
+use super::body::{Meter, RequestBody};
+use super::response_body::ResponseBody;
+use super::{Failure, ProxyBody, Shared, Stop, spawn_until};
+use crate::budget::Budget;
+use crate::client::{MOST_HEADER_BYTES, authority, header_bytes};
+use crate::destination::Destination;
+use crate::error::{EgressError, Reason, Refusal};
+use crate::guard::Check;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue,
+};
+use hyper::http::request::Parts;
+use hyper::http::{Extensions, response};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use lango_secrets::{Masks, Origin};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+use url::Url;
+
+/// Headers that belong to one connection and not to the message.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A request that was admitted, and where it goes.
+pub(super) struct Exchange<'a> {
+    pub shared: &'a Arc<Shared>,
+    /// The scheme, host and port of the target. Its path is taken from the request.
+    pub url: Url,
+    pub destination: Destination,
+    pub budget: Budget,
+    pub stopped: Stop,
+}
+
+impl Exchange<'_> {
+    /// Sends the request and returns the response once its headers are there.
+    pub async fn run(self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Failure> {
+        let (mut parts, body) = request.into_parts();
+        self.rewrite(&mut parts)?;
+        let origin = self.origin()?;
+        let carries_value = self.substitute(&mut parts, &origin).await?;
+        let method = parts.method.clone();
+        let (egress, destination) = (&self.shared.egress, &self.destination);
+        let stream = egress.connect(destination, &self.budget).await?;
+        let meter = Meter::new(self.shared, &self.budget, destination, self.silence_time());
+        let line = parts.uri.to_string();
+        let sent = line.len() + header_bytes(&parts.headers);
+        self.budget.take_bytes(sent, &destination.to_string())?;
+        let scan = self.shared.credentials.as_ref().map(|credentials| {
+            let is_enabled = egress.is_enabled(Check::SecretPlace);
+            is_enabled.then(|| (credentials.scan(), origin.clone()))
+        });
+        let body = RequestBody::new(meter.clone().attach(body), scan.flatten());
+        let request = Request::from_parts(parts, body);
+        let response = if destination.is_https() {
+            let stream = egress.secure(stream, destination).await?;
+            self.send(stream, request, &meter).await?
+        } else {
+            self.send(stream, request, &meter).await?
+        };
+        self.receive(response, &method, carries_value, meter)
+    }
+
+    /// Replaces the placeholders in the head of the request; returns whether it carries a value.
+    async fn substitute(&self, parts: &mut Parts, origin: &Origin) -> Result<bool, Failure> {
+        let Some(credentials) = &self.shared.credentials else {
+            return Ok(false);
+        };
+        let egress = &self.shared.egress;
+        let carries_value = credentials.apply(parts, origin, egress).await?;
+        credentials.narrow(&mut parts.headers, origin.host(), egress);
+        Ok(carries_value)
+    }
+
+    fn origin(&self) -> Result<Origin, Failure> {
+        let origin = self.destination.origin();
+        origin.ok_or_else(|| Refusal::new(self.destination.to_string(), Reason::BadHost).into())
+    }
+
+    /// Returns the time without a byte after which the exchange ends. Behind TLS it is that of a tunnel, which the
+    /// connection would be without credentials.
+    fn silence_time(&self) -> Duration {
+        let limits = self.shared.egress.limits();
+        if self.destination.is_https() {
+            limits.tunnel_idle_time
+        } else {
+            limits.idle_time
+        }
+    }
+
+    /// Turns the head into one for the destination: in origin form, with the `Host` of its target regardless of its
+    /// headers.
+    fn rewrite(&self, parts: &mut Parts) -> Result<(), Failure> {
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let path = if path.starts_with('/') || path == "*" {
+            path.to_owned()
+        } else {
+            // `http://host?query` and `OPTIONS http://host`.
+            format!("/{path}")
+        };
+        let unreadable = || Failure::Request(StatusCode::BAD_REQUEST, "the address cannot be read");
+        parts.uri = path.parse().map_err(|_| unreadable())?;
+        parts.version = hyper::Version::HTTP_11;
+        parts.extensions = Extensions::new();
+        remove_hop_by_hop(&mut parts.headers);
+        parts.headers.remove(EXPECT);
+        let host = authority(&self.url).map_err(|_| unreadable())?;
+        parts.headers.insert(HOST, host);
+        let close = HeaderValue::from_static("close");
+        parts.headers.insert(CONNECTION, close);
+        Ok(())
+    }
+
+    async fn send<S>(
+        &self,
+        stream: S,
+        request: Request<RequestBody>,
+        meter: &Meter,
+    ) -> Result<Response<Incoming>, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let refusal = request.body().refusal();
+        let exchange = async {
+            let (mut sender, connection) = http1::Builder::new()
+                .max_buf_size(MOST_HEADER_BYTES)
+                .handshake(TokioIo::new(stream))
+                .await?;
+            // Its failure is also the request's, where it is reported.
+            spawn_until(self.stopped.clone(), async move { drop(connection.await) });
+            sender.send_request(request).await
+        };
+        let mut exchange = pin!(exchange);
+        let limits = self.shared.egress.limits();
+        let after = if self.destination.is_https() {
+            limits.tunnel_idle_time
+        } else {
+            limits.request_time
+        };
+        let mut before = meter.bytes();
+        let response = loop {
+            match timeout(after, &mut exchange).await {
+                Ok(response) => break response,
+                // A large upload takes its time.
+                Err(_) if meter.bytes() > before => before = meter.bytes(),
+                Err(_) => {
+                    return Err(Failure::Egress(EgressError::TimedOut {
+                        destination: self.destination.to_string(),
+                        deed: "answer",
+                        after,
+                    }));
+                }
+            }
+        };
+        response.map_err(|error| match refusal.get() {
+            Some(refusal) => Failure::Body(refusal.clone()),
+            None => self.unreadable(error),
+        })
+    }
+
+    fn receive(
+        &self,
+        response: Response<Incoming>,
+        method: &Method,
+        carries_value: bool,
+        meter: Meter,
+    ) -> Result<Response<ProxyBody>, Failure> {
+        let (mut parts, body) = response.into_parts();
+        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+            let error = std::io::Error::other("it switched protocols without being asked to");
+            return Err(self.unreadable(error));
+        }
+        remove_hop_by_hop(&mut parts.headers);
+        parts.version = hyper::Version::HTTP_11;
+        // The reason phrase could carry an echo.
+        parts.extensions = Extensions::new();
+        let destination = self.destination.to_string();
+        self.budget
+            .take_bytes(header_bytes(&parts.headers), &destination)?;
+        let masks = self
+            .shared
+            .credentials
+            .as_ref()
+            .map(|it| it.masks().clone());
+        let has_body = !body.is_end_stream() && *method != Method::HEAD;
+        let body = meter.attach(body);
+        let Some(masks) = masks else {
+            return Ok(Response::from_parts(parts, body.boxed_unsync()));
+        };
+        let masks = if self.shared.egress.is_enabled(Check::SecretMasks) {
+            masks
+        } else {
+            Masks::default()
+        };
+        let encoding = parts.headers.remove(CONTENT_ENCODING);
+        if (encoding.is_some() || !masks.is_empty()) && (has_body || carries_value) {
+            // The length of an echo is the length of the value.
+            parts.headers.remove(CONTENT_LENGTH);
+        }
+        mask_headers(&mut parts, &masks);
+        let body = match ResponseBody::new(body, encoding.filter(|_| has_body), &masks) {
+            Ok(body) => body,
+            Err(error) => return Err(self.unreadable(error)),
+        };
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
+    }
+
+    fn unreadable(&self, source: impl std::error::Error + Send + Sync + 'static) -> Failure {
+        Failure::Egress(EgressError::Http {
+            destination: self.destination.to_string(),
+            source: Box::new(source),
+        })
+    }
+}
+
+fn mask_headers(parts: &mut response::Parts, masks: &Masks) {
+    for value in parts.headers.values_mut() {
+        if let std::borrow::Cow::Owned(masked) = masks.mask_bytes(value.as_bytes()) {
+            let masked = HeaderValue::from_bytes(&masked);
+            *value = masked.unwrap_or(HeaderValue::from_static("[secret]"));
+        }
+    }
+    let echoes = |name: &&HeaderName| {
+        let masked = masks.mask_bytes(name.as_str().as_bytes());
+        matches!(masked, std::borrow::Cow::Owned(_))
+    };
+    let echoes: Vec<HeaderName> = parts.headers.keys().filter(echoes).cloned().collect();
+    for name in echoes {
+        parts.headers.remove(name);
+    }
+}
+
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,210 @@
+//! Connections of a program that can use secrets: the proxy terminates TLS after CONNECT with a certificate of its own, so
+//! that it sees every request.
+//!
+//! The target of CONNECT decides where requests go; the TLS server name and the `Host` of each request must be the same.
+//! What is neither TLS nor goes to a host with a bound secret is tunnelled.
+
+use super::credentials::Credentials;
+use super::exchange::Exchange;
+use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, serve_http, spawn_until, tunnel};
+use crate::budget::Budget;
+use crate::destination::{Destination, Host, host_of, name_of};
+use crate::error::{Reason, Refusal};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::header::{HOST, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustls::server::Acceptor;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::time::timeout;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+use url::Url;
+
+/// The first byte of a TLS connection: the content type of a handshake record.
+const HANDSHAKE: u8 = 0x16;
+/// Time for the first byte of a client; after it the server is expected to speak first.
+const FIRST_BYTE_TIME: Duration = Duration::from_secs(3);
+
+/// The target of a CONNECT request, and what serves it.
+#[derive(Clone)]
+struct Connection {
+    shared: Arc<Shared>,
+    credentials: Credentials,
+    budget: Budget,
+    stopped: Stop,
+    url: Url,
+    destination: Destination,
+}
+
+/// Checks the target of a CONNECT request and responds; the connection is served once the response is sent.
+pub(super) async fn open(
+    request: Request<Incoming>,
+    shared: &Arc<Shared>,
+    credentials: Credentials,
+    budget: Budget,
+    stopped: Stop,
+    permit: ConnectionPermit,
+) -> Result<Response<ProxyBody>, Failure> {
+    let url = tunnel::target(&request)?;
+    let destination = shared.admit(&url)?;
+    shared.egress.resolve(&destination).await?;
+    let connection = Connection {
+        shared: Arc::clone(shared),
+        credentials,
+        budget,
+        stopped: stopped.clone(),
+        url,
+        destination,
+    };
+    spawn_until(stopped, async move {
+        let _permit = permit;
+        if let Ok(upgraded) = hyper::upgrade::on(request).await {
+            // Whichever side ended it knows why.
+            let _ = connection.serve(TokioIo::new(upgraded)).await;
+        }
+    });
+    let body = Empty::new().map_err(|never| match never {});
+    Ok(Response::new(body.boxed_unsync()))
+}
+
+impl Connection {
+    async fn serve<C>(mut self, mut client: C) -> io::Result<()>
+    where
+        C: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let mut first = [0];
+        let length = match timeout(FIRST_BYTE_TIME, client.read(&mut first)).await {
+            Ok(Ok(0)) => return Ok(()),
+            Ok(read) => read?,
+            Err(_) => 0,
+        };
+        let (reader, writer) = tokio::io::split(client);
+        let start = io::Cursor::new(first[..length].to_vec());
+        let client = tokio::io::join(start.chain(reader), writer);
+        let host = self.destination.host().to_string();
+        if length == 1 && first[0] == HANDSHAKE {
+            let client = self.accept(client).await?;
+            self.serve_requests(client).await;
+        } else if self.credentials.is_bound_host(&host) {
+            // Plain HTTP: other protocols get no answer that they could read.
+            self.destination = self.destination.without_tls();
+            self.url =
+                Url::parse(&format!("http://{}/", self.destination)).map_err(io::Error::other)?;
+            self.serve_requests(client).await;
+        } else {
+            let shared = &self.shared;
+            let connected = shared.egress.connect(&self.destination, &self.budget).await;
+            let server = connected.map_err(io::Error::other)?;
+            tunnel::run(client, server, shared, self.budget, &self.destination).await;
+        }
+        Ok(())
+    }
+
+    /// Accepts TLS for the target of the connection.
+    async fn accept<C>(&self, client: C) -> io::Result<TlsStream<C>>
+    where
+        C: AsyncRead + AsyncWrite + Unpin,
+    {
+        let config = self
+            .credentials
+            .ca()
+            .server_config(self.destination.host())?;
+        let limit = self.shared.egress.limits().connect_time;
+        let handshake = async {
+            let start = LazyConfigAcceptor::new(Acceptor::default(), client).await?;
+            let name = start.client_hello().server_name().map(str::to_owned);
+            if !self.is_named_by(name.as_deref()) {
+                let name = name.unwrap_or_default();
+                let refusal = self.refuse(Reason::OtherHost { name });
+                self.shared.record(&refusal);
+                return Err(io::Error::other(refusal));
+            }
+            start.into_stream(config).await
+        };
+        timeout(limit, handshake).await?
+    }
+
+    /// Returns whether a TLS server name is that of the target. Addresses have none.
+    fn is_named_by(&self, name: Option<&str>) -> bool {
+        match (self.destination.host(), name) {
+            (Host::Name(own), Some(name)) => name_of(name).as_deref() == Some(own),
+            (Host::Name(_), None) => false,
+            (Host::Address(_), name) => name.is_none(),
+        }
+    }
+
+    async fn serve_requests<C>(&self, client: C)
+    where
+        C: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        serve_http(client, |request| {
+            let connection = self.clone();
+            async move {
+                let answered = connection.answer(request).await;
+                answered.unwrap_or_else(|failure| connection.shared.answer_failure(failure))
+            }
+        })
+        .await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Failure> {
+        if [Method::CONNECT, Method::TRACE].contains(request.method()) {
+            let text = "this method is not sent on";
+            return Err(Failure::Request(StatusCode::METHOD_NOT_ALLOWED, text));
+        }
+        if request.headers().contains_key(UPGRADE) {
+            return Err(self.refuse(Reason::OtherProtocol).into());
+        }
+        self.check_host(&request)?;
+        let exchange = Exchange {
+            shared: &self.shared,
+            url: self.url.clone(),
+            destination: self.destination.clone(),
+            budget: self.budget.clone(),
+            stopped: self.stopped.clone(),
+        };
+        exchange.run(request).await
+    }
+
+    /// Refuses a request that names another host than the target of its connection.
+    fn check_host(&self, request: &Request<Incoming>) -> Result<(), Failure> {
+        let hosts = request.headers().get_all(HOST).iter();
+        let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
+        let target = request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str());
+        let mut named: Vec<&str> = hosts.chain(target).collect();
+        if named.is_empty() {
+            named.push("");
+        }
+        match named.into_iter().find(|name| !self.is_target(name)) {
+            Some(name) => {
+                let name = name.chars().take(100).collect();
+                Err(self.refuse(Reason::OtherHost { name }).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn is_target(&self, authority: &str) -> bool {
+        let scheme = self.url.scheme();
+        let url = Url::parse(&format!("{scheme}://{authority}/"));
+        url.is_ok_and(|url| {
+            let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+            is_bare
+                && url.fragment().is_none()
+                && host_of(&url).as_ref() == Some(self.destination.host())
+                && url.port_or_known_default() == Some(self.destination.port())
+        })
+    }
+
+    fn refuse(&self, reason: Reason) -> Refusal {
+        Refusal::new(self.destination.to_string(), reason)
+    }
+}

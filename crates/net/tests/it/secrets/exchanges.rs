@@ -1,0 +1,198 @@
+//! What works: values reach the bound header, and everything else of HTTP passes through.
+
+use super::world::{VALUE, World, talk};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn get(path: &str, header: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: {{H}}\r\n{header}\r\nConnection: close\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_placeholder_becomes_the_value_in_the_bound_header_of_the_bound_origin() {
+    let world = World::new().await;
+    for scheme in ["Bearer", "token"] {
+        let answer = world
+            .ask(&get("/", &format!("Authorization: {scheme} {{P}}")))
+            .await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.contains("fine"),
+            "{answer}"
+        );
+        let sent = format!("authorization: {scheme} {VALUE}\n");
+        assert!(world.api.log().contains(&sent));
+    }
+    let answer = world.ask(&get("/", "Authorization: Basic {P64}")).await;
+    assert!(answer.contains("fine"), "{answer}");
+    let sent = STANDARD.encode(format!("x-access-token:{VALUE}"));
+    assert!(
+        world
+            .api
+            .log()
+            .contains(&format!("authorization: Basic {sent}\n"))
+    );
+    assert!(!world.api.log().contains("lango_secret_"));
+    // Resolved once: a value is used again for some seconds.
+    assert_eq!(world.resolved(), 1);
+    assert!(world.handle.refusals().is_empty());
+}
+
+#[tokio::test]
+async fn other_requests_pass_unchanged() {
+    let world = World::new().await;
+    let answer = world
+        .ask(&get("/a?b=%20c", "Authorization: Bearer own\r\nX-A: 1"))
+        .await;
+    assert!(answer.ends_with("fine"), "{answer}");
+    let log = world.api.log();
+    assert!(
+        log.starts_with("GET /a?b=%20c\n") && log.contains("x-a: 1\n"),
+        "{log}"
+    );
+    assert!(log.contains("authorization: Bearer own\n"), "{log}");
+    let evil = format!("evil.example:{}", world.evil.secure);
+    let stream = world.connect(&evil, "evil.example").await.unwrap();
+    let request = format!("GET / HTTP/1.1\r\nHost: {evil}\r\nConnection: close\r\n\r\n");
+    assert!(talk(stream, request.as_bytes()).await.ends_with("fine"));
+    assert_eq!(world.resolved(), 0);
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests_of_all_kinds() {
+    let world = World::new().await;
+    let target = format!("api.example:{}", world.api.secure);
+    let mut stream = world.connect(&target, "api.example").await.unwrap();
+    let authorization = "Host: {H}\r\nAuthorization: Bearer {P}\r\n";
+    let chunked = "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
+    for (request, expected) in [
+        (format!("HEAD / HTTP/1.1\r\n{authorization}\r\n"), "200 OK"),
+        (
+            format!("DELETE /nothing HTTP/1.1\r\n{authorization}\r\n"),
+            "204 No Content",
+        ),
+        (
+            format!(
+                "POST / HTTP/1.1\r\n{authorization}Transfer-Encoding: chunked\r\n\r\n{chunked}"
+            ),
+            "200 OK",
+        ),
+        (
+            format!("PUT / HTTP/1.1\r\n{authorization}Content-Length: 3\r\n\r\nxyz"),
+            "200 OK",
+        ),
+        (
+            format!("PROPFIND / HTTP/1.1\r\n{authorization}\r\n"),
+            "200 OK",
+        ),
+    ] {
+        stream
+            .write_all(world.filled(&request).as_bytes())
+            .await
+            .unwrap();
+        let has_body = !request.starts_with("HEAD") && !expected.starts_with("204");
+        let answer = read_response(&mut stream, has_body).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {expected}")),
+            "{request}: {answer}"
+        );
+    }
+    let log = world.api.log();
+    assert!(
+        log.contains("body: 7 bytes\nabcdefg") && log.contains("body: 3 bytes\nxyz"),
+        "{log}"
+    );
+}
+
+/// Reads one response; a body is `fine`, in whatever framing.
+async fn read_response(stream: &mut (impl AsyncReadExt + Unpin), has_body: bool) -> String {
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    loop {
+        stream.read_exact(&mut byte).await.unwrap();
+        answer.push(byte[0]);
+        let is_head = answer.ends_with(b"\r\n\r\n");
+        let is_body = answer.ends_with(b"fine") || answer.ends_with(b"0\r\n\r\n");
+        let text = String::from_utf8_lossy(&answer).to_lowercase();
+        let is_chunked = text.contains("transfer-encoding: chunked");
+        let is_over = match (has_body, is_chunked) {
+            (false, _) => is_head,
+            (true, true) => text.contains("fine") && is_body && is_head,
+            (true, false) => is_body,
+        };
+        if is_over {
+            return String::from_utf8_lossy(&answer).into_owned();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_large_upload_is_continued_and_arrives_whole() {
+    let world = World::new().await;
+    let target = format!("api.example:{}", world.api.secure);
+    let mut stream = world.connect(&target, "api.example").await.unwrap();
+    let head = "POST / HTTP/1.1\r\nHost: {H}\r\nAuthorization: Basic {P64}\r\nExpect: 100-continue\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    stream
+        .write_all(world.filled(head).as_bytes())
+        .await
+        .unwrap();
+    let mut start = [0; 25];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 100 Continue\r\n\r\n");
+    let chunk = vec![b'l'; 100_000];
+    for _ in 0..200 {
+        stream.write_all(b"186a0\r\n").await.unwrap();
+        stream.write_all(&chunk).await.unwrap();
+        stream.write_all(b"\r\n").await.unwrap();
+    }
+    let answer = talk(stream, b"0\r\n\r\n").await;
+    assert!(answer.contains("fine"), "{answer}");
+    assert!(world.api.log().contains("body: 20000000 bytes"));
+}
+
+#[tokio::test]
+async fn a_response_before_the_end_of_an_upload_arrives() {
+    let world = World::new().await;
+    let head = "POST /early HTTP/1.1\r\nHost: {H}\r\nAuthorization: Bearer {P}\r\nContent-Length: 100000\r\n\r\nabc";
+    let answer = world.ask(head).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 413") && answer.contains("early"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_tls_are_tunnelled_to_hosts_without_secrets() {
+    let world = World::new().await;
+    let stream = world
+        .tunnel(&format!("evil.example:{}", world.evil.plain))
+        .await
+        .unwrap();
+    let request = b"GET / HTTP/1.1\r\nHost: whatever\r\nConnection: close\r\n\r\n";
+    assert!(talk(stream, request).await.ends_with("fine"));
+    assert!(world.evil.log().contains("host: whatever"));
+}
+
+#[tokio::test]
+async fn compressed_responses_arrive_decoded() {
+    let world = World::new().await;
+    for path in ["/gzip", "/zlib", "/deflate"] {
+        let header = "Authorization: Bearer own-token\r\nAccept-Encoding: br, gzip;q=0.5, deflate";
+        let answer = world.ask(&get(path, header)).await;
+        assert!(answer.contains("Bearer own-token"), "{path}: {answer}");
+        assert!(
+            !answer.to_lowercase().contains("content-encoding"),
+            "{answer}"
+        );
+    }
+    let log = world.api.log();
+    assert!(
+        log.contains("accept-encoding: gzip\n") && !log.contains("br,"),
+        "{log}"
+    );
+    let answer = world.ask(&get("/brotli", "Accept-Encoding: br")).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 502") && answer.contains("`br`"),
+        "{answer}"
+    );
+}

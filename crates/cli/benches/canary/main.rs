@@ -21,6 +21,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 use world::World;
 
+/// Number of problems to print.
+const MOST_SHOWN: usize = 30;
+
 fn main() -> ExitCode {
     let is_long = std::env::args().any(|argument| argument == "long");
     let plan = if is_long { Plan::long() } else { Plan::short() };
@@ -38,7 +41,7 @@ fn main() -> ExitCode {
     }
     problems.extend(world.unused(&plan));
     problems.extend(world.look_everywhere(&plan));
-    for problem in &problems {
+    for problem in problems.iter().take(MOST_SHOWN) {
         println!("FAILED: {problem}");
     }
     println!(

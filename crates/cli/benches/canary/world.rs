@@ -384,7 +384,7 @@ fn dump_core() -> Task {
 /// Crashes lango, which must leave no core dump.
 fn crash(server: &mut Child) {
     let id = rustix::process::Pid::from_child(server);
-    let _ = rustix::process::kill_process(id, rustix::process::Signal::SEGV);
+    let _ = rustix::process::kill_process(id, rustix::process::Signal::ABORT);
     let _ = server.wait();
 }
 

@@ -75,6 +75,9 @@ impl SecretField {
             Some(field) if **field != *argument => Err(format!(
                 "the argument `{argument}` of `{tool}` takes no secret; `{field}` does"
             )),
+            _ if !own.has_site && has_origin => Err(format!(
+                "lango does not see which hosts `{tool}` contacts; leave the host out"
+            )),
             _ if own.has_site && !has_origin => Err(format!(
                 "`{tool}` contacts sites; name the one host that may receive the value"
             )),

@@ -7,9 +7,12 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 18] = [
+const GRAPH: [(&str, &[&str]); 19] = [
     ("a2a", &["core", "documents", "net"]),
-    ("browser", &["core", "documents", "net", "sandbox", "tools"]),
+    (
+        "browser",
+        &["core", "documents", "net", "sandbox", "secrets", "tools"],
+    ),
     ("core", &[]),
     ("documents", &["core"]),
     ("engine", &["core", "frontmatter"]),
@@ -19,11 +22,12 @@ const GRAPH: [(&str, &[&str]); 18] = [
     ("models", &["core"]),
     ("net", &["core"]),
     ("sandbox", &[]),
+    ("secrets", &["core"]),
     ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
     ("tools", &["core", "frontmatter", "net", "sandbox"]),
-    ("vault", &["core"]),
+    ("vault", &["core", "secrets"]),
     ("web", &["core", "documents", "net"]),
     (
         "cli",
@@ -38,6 +42,7 @@ const GRAPH: [(&str, &[&str]); 18] = [
             "models",
             "net",
             "sandbox",
+            "secrets",
             "server",
             "store",
             "tools",

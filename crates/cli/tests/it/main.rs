@@ -57,4 +57,5 @@ mod store;
 mod structured;
 mod terminal;
 mod untrusted_project;
+mod vault_attack;
 mod web;

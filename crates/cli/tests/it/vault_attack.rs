@@ -77,6 +77,7 @@ struct Hijacked {
     _runtime: Runtime,
     server: WireServer,
     queue: Arc<Mutex<VecDeque<Attempt>>>,
+    results: Arc<Mutex<Vec<String>>>,
 }
 
 impl Hijacked {
@@ -87,14 +88,27 @@ impl Hijacked {
             .build()
             .unwrap();
         let queue = Arc::new(Mutex::new(VecDeque::from(attempts)));
-        let (own, made) = (Arc::clone(&queue), Mutex::new(0));
+        let results = Arc::new(Mutex::new(Vec::new()));
+        let (own, shown) = (Arc::clone(&queue), Arc::clone(&results));
+        let (made, current) = (Mutex::new(0), Mutex::new(None));
         let script = move |request: &Recorded| {
             let mut made = made.lock().unwrap();
+            let mut current = current.lock().unwrap();
+            if let Some(name) = current.take() {
+                let line = last_result(request).split_whitespace();
+                let line: Vec<&str> = line.collect();
+                let line: String = line.join(" ").chars().take(150).collect();
+                shown.lock().unwrap().push(format!("{name}: {line}"));
+            }
             let is_concluding = request.functions().is_empty() || *made == PER_TURN;
-            let next = own.lock().unwrap().pop_front().filter(|_| !is_concluding);
+            let next = match is_concluding {
+                true => None,
+                false => own.lock().unwrap().pop_front(),
+            };
             Answer::from(match next {
                 Some(attempt) => {
                     *made += 1;
+                    *current = Some(attempt.name);
                     attempt.reply(last_result(request))
                 }
                 None => {
@@ -108,6 +122,7 @@ impl Hijacked {
             _runtime: runtime,
             server,
             queue,
+            results,
         }
     }
 
@@ -209,6 +224,7 @@ fn attack(list: impl Fn(&Places) -> Vec<Attempt>) -> (Lango, Vec<String>) {
     let lango = home(model.server.url(), &places);
     places.home = lango.home().display().to_string();
     let attempts = list(&places);
+    let count = attempts.len();
     model.queue.lock().unwrap().extend(attempts);
     let mut outputs = Vec::new();
     let mut session: Option<String> = None;
@@ -230,6 +246,9 @@ fn attack(list: impl Fn(&Places) -> Vec<Attempt>) -> (Lango, Vec<String>) {
     }
     outputs.push(run(&lango, &["sessions", "export", "--all"]));
     outputs.push(run(&lango, &["secrets", "log", "--limit", "1000"]));
+    let results = model.results.lock().unwrap().clone();
+    results.iter().for_each(|line| println!("{line}"));
+    assert_eq!(results.len(), count, "an attempt has no result");
     let found = evidence(&lango, &model, &evil, &outputs);
     let leaks = found.iter().flat_map(|(place, bytes)| {
         let found = CANARIES.iter().flat_map(move |canary| leaks(canary, bytes));

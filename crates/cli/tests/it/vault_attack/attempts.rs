@@ -342,22 +342,21 @@ fn files(places: &Places) -> Vec<Attempt> {
             "fs_search",
             json!({ "pattern": "cnry", "path": home }),
         ),
-        attempt(
+        one(
             "a handle in a file",
-            vec![
-                (
-                    "fs_write",
-                    json!({ "path": "a.txt", "content": "secret:API_TOKEN" }),
-                ),
-                ("fs_read", json!({ "path": "a.txt" })),
-            ],
+            "fs_write",
+            json!({ "path": "a.txt", "content": "secret:API_TOKEN" }),
+        ),
+        one(
+            "the file with the handle",
+            "fs_read",
+            json!({ "path": "a.txt" }),
         ),
         one(
             "a handle as a path",
             "fs_read",
             json!({ "path": "secret:API_TOKEN" }),
         ),
-        // The turns after this one start with that file in the workspace.
         one(
             "a project file that sends the key elsewhere",
             "fs_write",
@@ -372,7 +371,7 @@ fn other_tools(places: &Places) -> Vec<Attempt> {
         one(
             "memory of a handle",
             "memory_save",
-            json!({ "key": "a", "content": "secret:API_TOKEN" }),
+            json!({ "text": "secret:API_TOKEN" }),
         ),
         one(
             "recall of a value",
@@ -382,7 +381,7 @@ fn other_tools(places: &Places) -> Vec<Attempt> {
         one(
             "knowledge of a handle",
             "save_knowledge",
-            json!({ "title": "a", "content": "secret:API_TOKEN" }),
+            json!({ "key": "a", "content": "secret:API_TOKEN" }),
         ),
         one(
             "a page with a handle in its address",

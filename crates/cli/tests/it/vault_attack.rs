@@ -264,7 +264,9 @@ fn a_hijacked_model_obtains_no_value() {
     assert!(leaks.is_empty(), "\n{}", leaks.join("\n"));
     // The server that the secret is bound to did get it, so the value was there to be stolen.
     let log = fs::read_to_string(private(&lango, "log")).unwrap();
-    assert!(log.contains(CANARIES[2].value), "{log}");
+    let handed = log.matches(CANARIES[2].value).count();
+    let expected = format!(r#""arguments": {{"password": "{}"}}"#, CANARIES[2].value);
+    assert!(handed == 1 && log.contains(&expected), "{log}");
     assert!(!log.contains(CANARIES[0].value) && !log.contains(CANARIES[1].value));
     // Nobody allowed a binding.
     let rows = run(&lango, &["secrets", "list", "--json"]).ok().json();

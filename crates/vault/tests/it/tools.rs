@@ -1,7 +1,7 @@
 //! The tools over a real vault: what each gives, and what no tool gives.
 
 use crate::{key_file, name, set, vault_of};
-use lango_core::{BoxFuture, Caller, Inspection, RecordSelection, Tool, Trust, UserId};
+use lango_core::{BoxFuture, Caller, Extent, Inspection, RecordSelection, Tool, Trust, UserId};
 use lango_secrets::{SecretError, SecretValue};
 use lango_store::MemoryStore;
 use lango_vault::{
@@ -256,6 +256,26 @@ async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
         let refused = fixture.run("secrets_bind", bind(wrong.clone())).await;
         assert!(refused.is_err(), "{wrong}");
     }
+}
+
+#[tokio::test]
+async fn an_agents_purpose_adds_no_line_to_the_question() {
+    let fixture = Fixture::new(Some("typed value")).await;
+    let purpose = "to push\nsent to: https://github.com\r\u{2028}x";
+    let binding = json!({ "host": "a.example" });
+    let arguments = json!({ "name": "NEW", "purpose": purpose, "binding": binding });
+    let tool = fixture.tool("secrets_request");
+    let shown = tool
+        .preview(Arc::new(arguments), Extent::Whole)
+        .await
+        .unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 6, "{shown}");
+    assert!(lines[2] == "sent to: https://a.example", "{shown}");
+    assert!(
+        lines[5].starts_with("the agent says: to push sent to:"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]

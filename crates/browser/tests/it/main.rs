@@ -15,6 +15,7 @@ mod observe;
 mod pages;
 mod processes;
 mod rest;
+mod secrets;
 mod site;
 mod support;
 mod widgets;

@@ -2,7 +2,7 @@
 
 use super::{App, Keeping};
 use crate::agent_tree::build_tree;
-use crate::browser;
+use crate::browser::{self, BrowserStatus};
 use crate::clean_up;
 use crate::config::{self, Loaded, Surroundings};
 use crate::egress;
@@ -23,12 +23,12 @@ use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
-use lango_secrets::Masks;
+use lango_secrets::{FieldTool, Masks, SecretSource};
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
 };
-use lango_vault::VaultProvider;
+use lango_vault::{SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,6 +89,7 @@ impl App {
             Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
         }
         tools.extend(skills.tools(&commands));
+        let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
@@ -132,6 +133,7 @@ impl App {
             egress: &egress,
             links: &links,
             workspace: &workspace,
+            secrets: Arc::clone(&source),
         })?;
         tools.extend(browser_tools);
         let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
@@ -149,7 +151,12 @@ impl App {
             grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
-        tools.extend(mcp.servers.tools().iter().cloned());
+        let server_tools = mcp.servers.tools().iter();
+        vaults.set_fields(secret_fields(&browser, mcp.servers.tools()));
+        tools.extend(server_tools.map(|tool| {
+            let tool = FieldTool::new(Arc::clone(tool), Arc::clone(&source));
+            Arc::new(tool) as Arc<dyn Tool>
+        }));
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
@@ -179,6 +186,26 @@ impl App {
             tools,
         })
     }
+}
+
+/// Returns the arguments of tools that take secrets: any of an MCP server's tool, and what the browser types.
+fn secret_fields(browser: &BrowserStatus, servers: &[Arc<dyn Tool>]) -> Vec<SecretField> {
+    let mut fields: Vec<SecretField> = servers
+        .iter()
+        .map(|tool| SecretField {
+            tool: tool.spec().name.as_str().into(),
+            field: None,
+            has_site: false,
+        })
+        .collect();
+    if browser.is_available() {
+        fields.push(SecretField {
+            tool: lango_browser::TYPING_TOOL.into(),
+            field: Some(lango_browser::TYPING_FIELD.into()),
+            has_site: true,
+        });
+    }
+    fields
 }
 
 /// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.

@@ -91,7 +91,8 @@ impl UserVaults {
             return Ok(Arc::clone(vault));
         }
         let access = self.access.for_user(user.clone());
-        if !matches!(access.read(RecordSelection::None).await, Ok(Some(_))) {
+        let sealed = access.read(RecordSelection::None).await;
+        if sealed.map_err(|error| failed(&error))?.is_none() {
             return Err(absent());
         }
         let opening = access.try_open(Asking::Never).await;

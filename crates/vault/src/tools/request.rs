@@ -114,7 +114,9 @@ fn preview(
     arguments: &RequestArguments,
 ) -> Result<String, ToolError> {
     let name = name(&arguments.name)?;
-    let purpose: String = arguments.purpose.chars().take(MOST_PURPOSE).collect();
+    // On one line: another line of the agent's could pass for one of lango's.
+    let words: Vec<&str> = arguments.purpose.split_whitespace().collect();
+    let purpose: String = words.join(" ").chars().take(MOST_PURPOSE).collect();
     let place = match &arguments.binding {
         Some(draft) => describe(&name, &build(provider, &name, draft)?),
         None => format!("secret: {name}\nused by: nothing yet\n"),

@@ -8,11 +8,11 @@ use super::credentials::Credentials;
 use super::exchange::Exchange;
 use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, serve_http, spawn_until, tunnel};
 use crate::budget::Budget;
-use crate::destination::{Destination, Host, host_of, name_of};
+use crate::destination::{Destination, Host, name_of};
 use crate::error::{Reason, Refusal};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper::header::{HOST, UPGRADE};
+use hyper::header::UPGRADE;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::server::Acceptor;
@@ -160,7 +160,6 @@ impl Connection {
         if request.headers().contains_key(UPGRADE) {
             return Err(self.refuse(Reason::OtherProtocol).into());
         }
-        self.check_host(&request)?;
         let exchange = Exchange {
             shared: &self.shared,
             url: self.url.clone(),
@@ -169,39 +168,6 @@ impl Connection {
             stopped: self.stopped.clone(),
         };
         exchange.run(request).await
-    }
-
-    /// Refuses a request that names another host than the target of its connection.
-    fn check_host(&self, request: &Request<Incoming>) -> Result<(), Failure> {
-        let hosts = request.headers().get_all(HOST).iter();
-        let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
-        let target = request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str());
-        let mut named: Vec<&str> = hosts.chain(target).collect();
-        if named.is_empty() {
-            named.push("");
-        }
-        match named.into_iter().find(|name| !self.is_target(name)) {
-            Some(name) => {
-                let name = name.chars().take(100).collect();
-                Err(self.refuse(Reason::OtherHost { name }).into())
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn is_target(&self, authority: &str) -> bool {
-        let scheme = self.url.scheme();
-        let url = Url::parse(&format!("{scheme}://{authority}/"));
-        url.is_ok_and(|url| {
-            let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
-            is_bare
-                && url.fragment().is_none()
-                && host_of(&url).as_ref() == Some(self.destination.host())
-                && url.port_or_known_default() == Some(self.destination.port())
-        })
     }
 
     fn refuse(&self, reason: Reason) -> Refusal {

@@ -6,7 +6,10 @@
 
 use super::credentials::Credentials;
 use super::exchange::Exchange;
-use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, serve_http, spawn_until, tunnel};
+use super::{
+    ConnectionPermit, Failure, HEADER_TIME, ProxyBody, Shared, Stop, serve_http, spawn_until,
+    tunnel,
+};
 use crate::budget::Budget;
 use crate::destination::{Destination, Host, name_of};
 use crate::error::{Reason, Refusal};
@@ -27,7 +30,7 @@ use url::Url;
 
 /// The first byte of a TLS connection: the content type of a handshake record.
 const HANDSHAKE: u8 = 0x16;
-/// Time for the first byte of a client; after it the server is expected to speak first.
+/// Time for the first byte of a client at a host without secrets; after it the server is expected to speak first.
 const FIRST_BYTE_TIME: Duration = Duration::from_secs(3);
 
 /// The target of a CONNECT request, and what serves it.
@@ -77,20 +80,27 @@ impl Connection {
     where
         C: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let host = self.destination.host().to_string();
+        let is_bound = self.credentials.is_bound_host(&host);
+        let limit = if is_bound {
+            HEADER_TIME
+        } else {
+            FIRST_BYTE_TIME
+        };
         let mut first = [0];
-        let length = match timeout(FIRST_BYTE_TIME, client.read(&mut first)).await {
+        let length = match timeout(limit, client.read(&mut first)).await {
             Ok(Ok(0)) => return Ok(()),
             Ok(read) => read?,
+            Err(_) if is_bound => return Ok(()),
             Err(_) => 0,
         };
         let (reader, writer) = tokio::io::split(client);
         let start = io::Cursor::new(first[..length].to_vec());
         let client = tokio::io::join(start.chain(reader), writer);
-        let host = self.destination.host().to_string();
         if length == 1 && first[0] == HANDSHAKE {
             let client = self.accept(client).await?;
             self.serve_requests(client).await;
-        } else if self.credentials.is_bound_host(&host) {
+        } else if is_bound {
             // Plain HTTP: other protocols get no answer that they could read.
             self.destination = self.destination.without_tls();
             self.url =

@@ -8,6 +8,7 @@ pub mod mcp_server;
 pub mod model;
 pub mod postgres;
 pub mod remote;
+pub mod secrets;
 pub mod session_store_contract;
 pub mod tool;
 pub mod wire_server;

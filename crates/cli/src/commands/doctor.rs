@@ -13,6 +13,7 @@ use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
 use lango_models::Offline;
 use lango_sandbox::Strength;
+use lango_secrets::BindingTarget;
 use lango_store::VectorSearch;
 use lango_vault::{SealedVault, date};
 use serde_json::json;
@@ -205,7 +206,10 @@ async fn examine_vault(app: &App) -> Finding {
             true,
             "none (made with the first `lango secrets set`)".to_owned(),
         ),
-        Ok(Some(sealed)) => describe_vault(&sealed),
+        Ok(Some(sealed)) => {
+            let (is_well, detail) = describe_vault(&sealed);
+            (is_well, detail + &describe_unreachable(app, &sealed))
+        }
         Err(failure) => (false, failure.to_string()),
     };
     Finding {
@@ -230,6 +234,32 @@ fn describe_vault(sealed: &SealedVault) -> (bool, String) {
         detail.push_str(&format!("\n{} expired on {expired}", entry.name));
     }
     (problems.is_empty(), detail)
+}
+
+/// Describes bindings to hosts that the network settings do not open.
+fn describe_unreachable(app: &App, sealed: &SealedVault) -> String {
+    let settings = &app.loaded.settings;
+    let bindings = sealed.entries().flat_map(|entry| {
+        let bindings = entry.bindings.iter();
+        bindings.map(|binding| (&entry.name, binding))
+    });
+    let unreachable = bindings.filter_map(|(name, binding)| {
+        let BindingTarget::Header { origin, .. } = &binding.target else {
+            return None;
+        };
+        let missing = match binding.tool.strip_prefix("mcp:") {
+            None => {
+                egress::missing_access(&settings.tools.exec.network, "tools.exec.network", origin)
+            }
+            Some(id) => {
+                let key = format!("mcp.servers.{id}.network");
+                let server = settings.mcp.servers.get(id)?;
+                egress::missing_access(&server.network, &key, origin)
+            }
+        };
+        Some(format!("\n{name} cannot be used at {origin}: {}", missing?))
+    });
+    unreachable.collect()
 }
 
 /// How a server finds the nearest vectors.

@@ -47,7 +47,7 @@ fn commands_contact_the_listed_hosts_and_the_result_says_what_was_refused() {
     let printed = exec(&lango, &flags, &line);
     assert!(printed.contains("\nlisted\n"), "{printed}");
     assert!(!printed.contains("\nother"), "{printed}");
-    let refused = format!("[network: `{other}` is refused: commands may not contact it");
+    let refused = format!("[network: `{other}` is refused: it is not listed");
     assert!(printed.contains(&refused), "{printed}");
     // Listed for commands, and not for lango as a whole.
     let printed = exec(&lango, &flags[..1], &format!("curl -sS http://{listed}/"));

@@ -48,6 +48,7 @@ mod run;
 mod secrets;
 mod secrets_bind;
 mod secrets_canary;
+mod secrets_commands;
 mod secrets_races;
 mod secrets_terminal;
 mod secrets_tools;

@@ -7,5 +7,6 @@ mod calling;
 mod http;
 mod logging_in;
 mod pins;
+mod proxied;
 mod sandboxed;
 mod support;

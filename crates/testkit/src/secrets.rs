@@ -1,0 +1,99 @@
+//! Secrets in memory, for tests of what uses them.
+
+use lango_core::{BoxFuture, UserId};
+use lango_secrets::{
+    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretValue,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A source whose secrets all have one value.
+#[derive(Debug, Default)]
+pub struct MemorySecrets {
+    value: String,
+    bound: Mutex<Vec<BoundSecret>>,
+    is_locked: bool,
+}
+
+impl MemorySecrets {
+    /// Creates a source without bindings.
+    pub fn new(value: &str) -> Self {
+        Self {
+            value: value.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates a source that is locked.
+    pub fn locked() -> Self {
+        Self {
+            is_locked: true,
+            ..Self::default()
+        }
+    }
+
+    /// Binds a secret to the `authorization` header of an origin.
+    #[must_use]
+    pub fn with_header(self, name: &str, tool: &str, origin: &str, variable: &str) -> Self {
+        let origin = Origin::parse(origin).expect("an origin");
+        self.with(
+            name,
+            Binding::header(tool, origin, "authorization", variable),
+        )
+    }
+
+    /// Binds a secret to the environment of a program.
+    #[must_use]
+    pub fn with_program(self, name: &str, program: &str, variable: &str) -> Self {
+        self.with(name, Binding::program("exec", program, variable))
+    }
+
+    fn with(self, name: &str, binding: Result<Binding, lango_secrets::BindingError>) -> Self {
+        let bound = BoundSecret {
+            name: SecretName::new(name).expect("a name"),
+            binding: binding.expect("a binding"),
+        };
+        self.bound().push(bound);
+        self
+    }
+
+    /// Removes all bindings.
+    pub fn unbind(&self) {
+        self.bound().clear();
+    }
+
+    fn bound(&self) -> std::sync::MutexGuard<'_, Vec<BoundSecret>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SecretSource for MemorySecrets {
+    fn bound<'a>(
+        &'a self,
+        _: &'a UserId,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>> {
+        let detail = "the vault is locked; run `lango secrets unlock`".to_owned();
+        let is_own = |secret: &&BoundSecret| &*secret.binding.tool == tool;
+        let bound = self.bound().iter().filter(is_own).cloned().collect();
+        let result = if self.is_locked {
+            Err(SecretError::Unavailable { detail })
+        } else {
+            Ok(bound)
+        };
+        Box::pin(std::future::ready(result))
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        _: &'a UserId,
+        secret: &'a BoundSecret,
+    ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
+        let result = if self.bound().contains(secret) {
+            Ok(Arc::new(SecretValue::new(self.value.as_str())))
+        } else {
+            let name = secret.name.clone();
+            Err(SecretError::NotBound { name })
+        };
+        Box::pin(std::future::ready(result))
+    }
+}

@@ -15,7 +15,7 @@ use crate::model_choice::{Choice, ModelChoice};
 use crate::model_lists::ModelLists;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
-use crate::vault::VaultAccess;
+use crate::vault::{UserVaults, VaultAccess};
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
     ToolSpec, UserId,
@@ -56,6 +56,8 @@ pub struct App {
     pub kept: Kept,
     /// The user's secrets.
     pub(crate) vault: VaultAccess,
+    /// The secrets of all users whose turns run here.
+    pub(crate) vaults: Arc<UserVaults>,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
     /// What decides which hosts may be contacted.

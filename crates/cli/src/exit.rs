@@ -414,6 +414,17 @@ impl From<VaultError> for Failure {
             VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => {
                 (Exit::Usage, Some("nothing was changed; give another one"))
             }
+            VaultError::NotBound { .. }
+            | VaultError::AlreadyBound { .. }
+            | VaultError::VariableTaken { .. } => (
+                Exit::Usage,
+                Some("`lango secrets list` shows the secrets with their bindings"),
+            ),
+            VaultError::NameTaken { .. }
+            | VaultError::IsKey { .. }
+            | VaultError::WrongKind { .. } => {
+                (Exit::Usage, Some("`lango secrets list` shows the secrets"))
+            }
             VaultError::Limit { .. } => (Exit::Usage, Some("remove one that is not used")),
             VaultError::LastMethod => (
                 Exit::Usage,

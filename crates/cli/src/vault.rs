@@ -6,17 +6,19 @@ mod grants;
 mod keyring;
 mod prompt;
 mod references;
+mod source;
 
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use prompt::{can_ask, read_confirmed, read_hidden, read_piped};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};
+pub use source::UserVaults;
 
 use crate::config::{Loaded, StoreLocation, Surroundings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Kept;
-use lango_core::{RecordSelection, VaultEvent, VaultStore};
+use lango_core::{RecordSelection, UserId, VaultEvent, VaultStore};
 use lango_engine::SystemClock;
 use lango_vault::{
     MethodKind, OpenVault, SealedVault, SecretValue, UnlockSecret, Vault, VaultError, VaultParts,
@@ -46,6 +48,7 @@ pub enum Opening {
 }
 
 /// The vault of the configured user, with the available unlock methods.
+#[derive(Clone)]
 pub struct VaultAccess {
     /// The vault.
     pub vault: Vault,
@@ -68,6 +71,14 @@ impl VaultAccess {
             passphrase: surroundings.vault_passphrase.clone(),
             key_file: loaded.settings.vault.key_file.clone(),
             keyring: OsKeyring::new(&surroundings.env),
+        }
+    }
+
+    /// Returns the access to another user's vault by the same unlock methods.
+    pub fn for_user(&self, user: UserId) -> Self {
+        Self {
+            vault: self.vault.of_user(user),
+            ..self.clone()
         }
     }
 

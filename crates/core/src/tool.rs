@@ -65,6 +65,10 @@ pub struct Inspection {
     /// The site that the call contacts. Such a call is asked for unless its address is known, or the site is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteAccess>,
+    /// Why only the user can allow the call, as a sentence without a full stop. The user is asked each time; no rule and no
+    /// earlier answer allows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_only: Option<Text>,
 }
 
 /// A site that a call contacts: opens one of its addresses, or acts on its page.

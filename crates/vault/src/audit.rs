@@ -15,6 +15,10 @@ pub enum AuditAction {
     Replaced,
     /// The value of a secret was used.
     Used,
+    /// A secret was bound to a place where its value may go.
+    Bound,
+    /// A binding of a secret was removed.
+    Unbound,
     /// A secret was deleted.
     Removed,
     /// The vault was unlocked.
@@ -37,6 +41,8 @@ impl fmt::Display for AuditAction {
             Self::Created => "created",
             Self::Replaced => "replaced",
             Self::Used => "used",
+            Self::Bound => "bound",
+            Self::Unbound => "unbound",
             Self::Removed => "removed",
             Self::Unlocked => "unlocked",
             Self::UnlockFailed => "unlock failed",

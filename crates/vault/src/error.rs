@@ -1,5 +1,6 @@
 //! Errors of a vault. No text contains a value.
 
+use crate::manifest::SecretKind;
 use crate::method::MethodKind;
 use chrono::DateTime;
 use lango_core::{StoreError, Timestamp};
@@ -89,6 +90,58 @@ pub enum VaultError {
         name: String,
         /// When it expired.
         at: Timestamp,
+    },
+    /// There is a secret of this name already.
+    #[error("there is a secret `{name}` already")]
+    NameTaken {
+        /// The secret.
+        name: String,
+    },
+    /// The secret has no such binding.
+    #[error(
+        "the secret `{name}` is not bound to this use; `lango secrets describe {name}` shows its bindings"
+    )]
+    NotBound {
+        /// The secret.
+        name: String,
+    },
+    /// The secret has this binding already.
+    #[error("the secret `{name}` has this binding already")]
+    AlreadyBound {
+        /// The secret.
+        name: String,
+    },
+    /// Another secret has the environment variable of a new binding.
+    #[error(
+        "`{variable}` of `{tool}` has the secret `{name}` already; choose another variable, or unbind that one first"
+    )]
+    VariableTaken {
+        /// The variable.
+        variable: String,
+        /// The tool of the bindings.
+        tool: String,
+        /// The other secret.
+        name: String,
+    },
+    /// Keys stay inside lango: they cannot be bound, and no value replaces them.
+    #[error(
+        "`{name}` is a key ({kind}) that stays inside lango: it is neither sent anywhere nor replaced; delete it with `lango secrets rm {name}` if nothing needs it"
+    )]
+    IsKey {
+        /// The secret.
+        name: String,
+        /// The kind of the key.
+        kind: SecretKind,
+    },
+    /// A key of another kind is needed.
+    #[error("`{name}` is not a key for this: it is of the kind {found}, and {needed} is needed")]
+    WrongKind {
+        /// The secret.
+        name: String,
+        /// Its kind.
+        found: SecretKind,
+        /// The kind that is needed.
+        needed: SecretKind,
     },
     /// The text cannot be a name.
     #[error(transparent)]

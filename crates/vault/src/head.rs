@@ -13,7 +13,9 @@ use lango_secrets::SecretName;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 4] = b"LVLT";
-const FORMAT: u8 = 1;
+
+/// The format that is written. Format 1 has no bindings.
+const FORMAT: u8 = 2;
 
 /// Length of a master key's fingerprint in bytes.
 const MARK_BYTES: usize = 16;
@@ -150,6 +152,9 @@ impl SealedVault {
                 known: FORMAT,
             });
         }
+        if format == 0 {
+            return Err(VaultError::changed("its head is not one of lango's"));
+        }
         let id = reader.array()?;
         let mark = reader.array()?;
         let revision = reader.long()?;
@@ -164,7 +169,7 @@ impl SealedVault {
         if count > MOST_SECRETS {
             return Err(VaultError::changed("it has too many secrets"));
         }
-        let entries = (0..count).map(|_| Entry::read(&mut reader));
+        let entries = (0..count).map(|_| Entry::read(&mut reader, format));
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         reader.finish()?;
         if revision != snapshot.revision {
@@ -248,5 +253,67 @@ impl SealedVault {
             ));
         }
         Ok((self.head, self.records))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::SecretKind;
+    use lango_core::Timestamp;
+
+    /// A head with one secret that has no bindings.
+    fn head() -> Head {
+        let entry = Entry {
+            name: SecretName::new("KEY").unwrap(),
+            version: 3,
+            kind: SecretKind::ApiKey,
+            created: Timestamp(10),
+            updated: Timestamp(20),
+            expires: None,
+            bindings: Vec::new(),
+            digest: [7; DIGEST_BYTES],
+        };
+        Head {
+            vault: VaultIdentity {
+                id: [1; 16],
+                owner: UserId::from("ann"),
+            },
+            revision: 5,
+            next_method: 1,
+            methods: Vec::new(),
+            entries: BTreeMap::from([(entry.name.clone(), entry)]),
+        }
+    }
+
+    fn read(head: Vec<u8>) -> Result<SealedVault, VaultError> {
+        let snapshot = VaultSnapshot {
+            revision: 5,
+            head,
+            records: Vec::new(),
+        };
+        SealedVault::read(&UserId::from("ann"), snapshot)
+    }
+
+    #[test]
+    fn a_head_of_the_format_without_bindings_opens() {
+        let keys = Keys::derive(&cipher::random_key().unwrap(), [1; 16]).unwrap();
+        let newest = head().encode(&keys);
+        assert_eq!(
+            read(newest.clone()).unwrap().verify(&keys).unwrap().0,
+            head()
+        );
+        // The last byte of the body is the number of bindings.
+        let mut body = newest[..newest.len() - DIGEST_BYTES].to_vec();
+        assert_eq!(body.pop(), Some(0));
+        body[MAGIC.len()] = 1;
+        let bytes = authenticated(&UserId::from("ann"), &body);
+        body.extend(cipher::authenticate(&keys.manifest, &bytes));
+        assert_eq!(read(body.clone()).unwrap().verify(&keys).unwrap().0, head());
+        for format in [0, FORMAT + 1] {
+            let mut other = body.clone();
+            other[MAGIC.len()] = format;
+            assert!(read(other).is_err(), "format {format}");
+        }
     }
 }

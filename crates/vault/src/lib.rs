@@ -33,7 +33,10 @@
 //! ```
 
 mod audit;
+mod binding_draft;
+mod bindings;
 mod cipher;
+mod crypto;
 mod encoding;
 mod envelope;
 mod error;
@@ -44,9 +47,11 @@ mod manifest;
 mod method;
 mod open_vault;
 mod sealer;
+mod tools;
 mod vault;
 
 pub use audit::AuditAction;
+pub use binding_draft::{BindingDraft, DraftError};
 pub use error::{VaultError, date};
 pub use head::SealedVault;
 pub use key::Key;
@@ -57,4 +62,5 @@ pub use method::{
 };
 pub use open_vault::{NewSecret, OpenVault};
 pub use sealer::Sealer;
+pub use tools::{SecretField, VaultProvider, vault_tools};
 pub use vault::{Vault, VaultParts};

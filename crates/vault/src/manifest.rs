@@ -1,11 +1,12 @@
 //! The manifest: the records of a vault, each with its version and the digest of its envelope. The head authenticates
 //! it, so lango detects records that were swapped, rolled back, added or deleted outside lango.
 
+use crate::bindings;
 use crate::cipher::DIGEST_BYTES;
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
 use lango_core::Timestamp;
-use lango_secrets::SecretName;
+use lango_secrets::{Binding, SecretName};
 use std::fmt;
 
 /// Maximum number of secrets. The manifest lists all of them and is rewritten with every change.
@@ -21,15 +22,42 @@ pub enum SecretKind {
     ApiKey,
     /// A token that callers or lango itself send.
     Token,
+    /// A key for encryption.
+    SymmetricKey,
+    /// A key for message authentication codes.
+    HmacKey,
+    /// A key for Ed25519 signatures.
+    Ed25519Key,
+    /// A key for secp256k1 signatures.
+    Secp256k1Key,
+    /// The key of a wallet that pays.
+    PaymentKey,
 }
 
 impl SecretKind {
     /// All kinds, with the byte that stands for each.
-    const ALL: [(Self, u8, &'static str); 3] = [
+    const ALL: [(Self, u8, &'static str); 8] = [
         (Self::Text, 0, "text"),
         (Self::ApiKey, 1, "api-key"),
         (Self::Token, 2, "token"),
+        (Self::SymmetricKey, 3, "symmetric-key"),
+        (Self::HmacKey, 4, "hmac-key"),
+        (Self::Ed25519Key, 5, "ed25519-key"),
+        (Self::Secp256k1Key, 6, "secp256k1-key"),
+        (Self::PaymentKey, 7, "payment-key"),
     ];
+
+    /// Returns whether it is a key that is used inside lango only. Such a key cannot be bound, and no value replaces it.
+    pub fn is_key(self) -> bool {
+        match self {
+            Self::Text | Self::ApiKey | Self::Token => false,
+            Self::SymmetricKey
+            | Self::HmacKey
+            | Self::Ed25519Key
+            | Self::Secp256k1Key
+            | Self::PaymentKey => true,
+        }
+    }
 
     fn byte(self) -> u8 {
         let row = Self::ALL.iter().find(|(kind, ..)| *kind == self);
@@ -64,8 +92,8 @@ pub struct Entry {
     pub updated: Timestamp,
     /// When it expires.
     pub expires: Option<Timestamp>,
-    /// The digest of its bindings; zeros without bindings.
-    pub(crate) bindings: [u8; DIGEST_BYTES],
+    /// Where its value may go, in the order in which the user bound it.
+    pub bindings: Vec<Binding>,
     /// The digest of its envelope.
     pub(crate) digest: [u8; DIGEST_BYTES],
 }
@@ -76,7 +104,7 @@ impl Entry {
         self.expires.is_some_and(|expires| now >= expires)
     }
 
-    /// Writes the identity of the record: everything but the digest of its envelope.
+    /// Writes the identity of the record: everything but the digest of its envelope. Of the bindings it has a digest.
     pub(crate) fn write_identity(&self, to: &mut Writer) {
         to.text(self.name.as_str());
         to.long(self.version);
@@ -84,27 +112,46 @@ impl Entry {
         to.long(self.created.0);
         to.long(self.updated.0);
         to.optional_long(self.expires.map(|time| time.0));
-        to.array(&self.bindings);
+        to.array(&bindings::digest(&self.bindings));
     }
 
     pub(crate) fn write(&self, to: &mut Writer) {
         self.write_identity(to);
         to.array(&self.digest);
+        bindings::write(&self.bindings, to);
     }
 
-    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, VaultError> {
+    /// Reads an entry of a head of this format. Format 1 has no bindings.
+    pub(crate) fn read(from: &mut Reader<'_>, format: u8) -> Result<Self, VaultError> {
         let unwritten = |_| VaultError::changed("it has a name that lango never writes");
+        let name = SecretName::new(from.text()?).map_err(unwritten)?;
+        let version = from.long()?;
+        let kind = SecretKind::of_byte(from.byte()?).ok_or_else(|| {
+            VaultError::changed("it has a kind of secret that lango never writes")
+        })?;
+        let created = Timestamp(from.long()?);
+        let updated = Timestamp(from.long()?);
+        let expires = from.optional_long()?.map(Timestamp);
+        let bindings_digest: [u8; DIGEST_BYTES] = from.array()?;
+        let digest = from.array()?;
+        let bindings = match format {
+            1 => Vec::new(),
+            _ => bindings::read(from)?,
+        };
+        if bindings::digest(&bindings) != bindings_digest {
+            return Err(VaultError::changed(
+                "it has bindings that lango never writes",
+            ));
+        }
         Ok(Self {
-            name: SecretName::new(from.text()?).map_err(unwritten)?,
-            version: from.long()?,
-            kind: SecretKind::of_byte(from.byte()?).ok_or_else(|| {
-                VaultError::changed("it has a kind of secret that lango never writes")
-            })?,
-            created: Timestamp(from.long()?),
-            updated: Timestamp(from.long()?),
-            expires: from.optional_long()?.map(Timestamp),
-            bindings: from.array()?,
-            digest: from.array()?,
+            name,
+            version,
+            kind,
+            created,
+            updated,
+            expires,
+            bindings,
+            digest,
         })
     }
 }

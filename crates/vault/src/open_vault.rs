@@ -1,6 +1,9 @@
 //! An unlocked vault. Every operation reads and authenticates the vault again, so it sees changes of other replicas and
 //! refuses changes made outside lango.
 
+mod bind;
+mod keys;
+
 use crate::audit::AuditAction;
 use crate::cipher;
 use crate::cipher::DIGEST_BYTES;
@@ -42,6 +45,13 @@ pub struct OpenVault {
     vault: Vault,
     master: Key,
     keys: Keys,
+}
+
+/// What happens to a secret that exists when another value is stored under its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Existing {
+    Replaced,
+    Refused,
 }
 
 /// The changes of the rows besides the head.
@@ -97,8 +107,17 @@ impl OpenVault {
     /// Returns the value of a secret. Fails if it has expired.
     pub async fn value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
         let (head, records) = self.read(RecordSelection::One(name.text())).await?;
+        self.value_in(&head, &records, name)
+    }
+
+    fn value_in(
+        &self,
+        head: &Head,
+        records: &[VaultRecord],
+        name: &SecretName,
+    ) -> Result<SecretValue, VaultError> {
         let entry = head.entry(name)?;
-        let record = Head::record(entry, &records)?;
+        let record = Head::record(entry, records)?;
         if let Some(at) = entry
             .expires
             .filter(|_| entry.is_expired(self.vault.clock().now()))
@@ -116,12 +135,29 @@ impl OpenVault {
         Ok(value)
     }
 
-    /// Stores a value and deletes the previous one.
+    /// Stores a value and deletes the previous one. The bindings stay. Fails for keys.
     pub async fn set(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
-        check_value(&new, self.vault.clock().now())?;
+        refuse_key(name, &new)?;
+        self.insert(name, &new, Existing::Replaced).await
+    }
+
+    /// Stores the value of a secret that does not exist yet.
+    pub async fn add(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
+        refuse_key(name, &new)?;
+        self.insert(name, &new, Existing::Refused).await
+    }
+
+    async fn insert(
+        &self,
+        name: &SecretName,
+        new: &NewSecret,
+        existing: Existing,
+    ) -> Result<Entry, VaultError> {
+        check_value(new, self.vault.clock().now())?;
         let change = |head: &mut Head, _: &[VaultRecord]| {
             let now = self.vault.clock().now();
             let old = head.entries.get(name);
+            check_existing(old, existing)?;
             if old.is_none() && head.entries.len() >= MOST_SECRETS {
                 let (most, things) = (MOST_SECRETS, "secrets");
                 return Err(VaultError::Limit { most, things });
@@ -137,7 +173,7 @@ impl OpenVault {
                 created: old.map_or(now, |old| old.created),
                 updated: now,
                 expires: new.expires,
-                bindings: [0; DIGEST_BYTES],
+                bindings: old.map_or_else(Vec::new, |old| old.bindings.clone()),
                 digest: [0; DIGEST_BYTES],
             };
             let envelope = envelope::seal(&self.keys.wrapping, &head.vault, &entry, &new.value)?;
@@ -324,6 +360,34 @@ fn reseal(
         id: method.id,
         method: method.kind(),
     })
+}
+
+fn check_existing(old: Option<&Entry>, existing: Existing) -> Result<(), VaultError> {
+    match old {
+        Some(key) if key.kind.is_key() => Err(is_key(key)),
+        Some(old) if existing == Existing::Refused => Err(VaultError::NameTaken {
+            name: old.name.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Keys are created at random; only the key of a wallet may come from elsewhere.
+fn refuse_key(name: &SecretName, new: &NewSecret) -> Result<(), VaultError> {
+    match new.kind {
+        Some(kind) if kind.is_key() && kind != SecretKind::PaymentKey => Err(VaultError::IsKey {
+            name: name.to_string(),
+            kind,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn is_key(entry: &Entry) -> VaultError {
+    VaultError::IsKey {
+        name: entry.name.to_string(),
+        kind: entry.kind,
+    }
 }
 
 fn check_value(new: &NewSecret, now: Timestamp) -> Result<(), VaultError> {

@@ -46,6 +46,14 @@ impl Vault {
         Self { parts }
     }
 
+    /// Returns a handle of another user's vault in the same store.
+    pub fn of_user(&self, owner: UserId) -> Self {
+        Self::new(VaultParts {
+            owner,
+            ..self.parts.clone()
+        })
+    }
+
     /// Reads the vault with some of its records; returns `None` if there is no vault.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;

@@ -15,7 +15,7 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::Kept;
-use crate::vault::{Asking, VaultAccess};
+use crate::vault::{Asking, UserVaults, VaultAccess};
 use crate::web;
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionStore, TaskStore, Tool, Trust,
@@ -24,6 +24,7 @@ use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
+use lango_secrets::Masks;
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
@@ -86,6 +87,8 @@ impl App {
             _ => (ListStorage::Stored, Asking::Allowed),
         };
         let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
+        let masks = Masks::default();
+        let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
@@ -160,6 +163,7 @@ impl App {
             launcher,
             kept,
             vault,
+            vaults,
             knowledge,
             egress,
             browser,

@@ -37,6 +37,7 @@ const VARIABLES: [&str; 7] = [
 const SERVICE: &str = "lango-vault";
 
 /// The keyring of this desktop session.
+#[derive(Clone)]
 pub struct OsKeyring {
     env: BTreeMap<OsString, OsString>,
 }

@@ -100,6 +100,38 @@ async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_p
 }
 
 #[tokio::test]
+async fn what_only_the_user_can_allow_is_asked_for_whatever_rules_and_answers_say() {
+    let user_only = Inspection {
+        user_only: Some("a secret gets a binding".into()),
+        ..guarded()
+    };
+    for rules in [
+        vec![],
+        vec![rule(Action::Allow, "*")],
+        vec![rule(Action::Allow, "fs_write")],
+        vec![matching(Action::Allow, "*")],
+        vec![matching(Action::Allow, "link/x")],
+        vec![matching(Action::Allow, ".vscode/x")],
+    ] {
+        let shown = format!("{rules:?}");
+        let (mut bench, tool) = bench(user_only.clone());
+        bench.rules = Rules::new(rules);
+        let replies = one_write("link/x").into_iter().chain(one_write("link/x"));
+        let model = ScriptedModel::replies(replies);
+        let mut conversation = bench.runner(model).start(local());
+        for runs in [0, 1] {
+            let asked = waiting(ask(&mut conversation, "write").await);
+            let request = &asked[0].request;
+            assert_eq!(&*request.reason, "a secret gets a binding", "{shown}");
+            assert_eq!((tool.runs(), &request.pattern), (runs, &None), "{shown}");
+            finished(answer(&mut conversation, in_session("*")).await);
+        }
+        let grants = bench.store.grants(conversation.session(), "/work").await;
+        assert_eq!(grants.unwrap(), [], "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_rule_that_denies_a_guarded_path_denies_what_leads_there() {
     let (mut bench, tool) = bench(guarded());
     bench.rules = Rules::new(vec![matching(Action::Deny, ".vscode/*")]);

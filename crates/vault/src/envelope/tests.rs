@@ -3,7 +3,7 @@
 use super::*;
 use crate::manifest::SecretKind;
 use lango_core::Timestamp;
-use lango_secrets::SecretName;
+use lango_secrets::{Binding, SecretName};
 use proptest::prelude::*;
 
 fn vault() -> VaultIdentity {
@@ -21,7 +21,7 @@ fn entry() -> Entry {
         created: Timestamp(10),
         updated: Timestamp(20),
         expires: Some(Timestamp(30)),
-        bindings: [0; DIGEST_BYTES],
+        bindings: Vec::new(),
         digest: [0; DIGEST_BYTES],
     }
 }
@@ -50,7 +50,7 @@ fn an_envelope_opens_as_no_other_record_even_if_the_manifest_names_its_digest() 
         |entry| entry.updated = Timestamp(21),
         |entry| entry.expires = None,
         |entry| entry.expires = Some(Timestamp(31)),
-        |entry| entry.bindings = [1; DIGEST_BYTES],
+        |entry| entry.bindings = vec![Binding::field("tool", "field", None).unwrap()],
     ];
     for (number, edit) in edits.iter().enumerate() {
         let mut other = own.clone();

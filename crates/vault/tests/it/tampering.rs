@@ -1,17 +1,19 @@
 //! Rows that were changed outside lango are refused, whichever byte or row it is.
 
+use crate::bindings::github;
 use crate::raw_store::{RawStore, envelope};
 use crate::{key_file, name, set, value, vault_of};
 use lango_core::{RecordSelection, VaultRecord, VaultSnapshot};
 use lango_vault::{OpenVault, Vault, VaultError};
 use std::sync::Arc;
 
-/// A vault with two secrets, over rows that can be edited.
+/// A vault with two secrets, one of them bound, over rows that can be edited.
 async fn two_secrets(owner: &str, store: &Arc<RawStore>) -> (Vault, OpenVault) {
     let (vault, _) = vault_of(owner, Arc::clone(store) as _);
     let open = vault.create(vec![key_file(1), key_file(2)]).await.unwrap();
     set(&open, "A", "value of a").await;
     set(&open, "B", "value of b").await;
+    open.bind(&name("A"), &github()).await.unwrap();
     (vault, open)
 }
 

@@ -1,0 +1,249 @@
+//! The secrets of the users of this process: opens each user's vault when it is first needed, and keeps it open.
+
+use super::{Asking, Opening, VaultAccess};
+use crate::exit::Failure;
+use lango_core::{BoxFuture, RecordSelection, UserId};
+use lango_secrets::{
+    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretValue,
+};
+use lango_vault::{OpenVault, SealedVault, VaultError};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Interval within which the audit log has one entry for equal uses. A single push makes dozens of requests.
+const USE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Maximum number of uses to remember.
+const MOST_USES: usize = 1_000;
+
+/// The vaults of all users of this process.
+pub struct UserVaults {
+    access: VaultAccess,
+    masks: Masks,
+    /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
+    open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
+    uses: Mutex<BTreeMap<(UserId, SecretName, Binding), Instant>>,
+}
+
+impl UserVaults {
+    /// Creates the vaults over the unlock methods of `access`. Opens none yet.
+    pub fn new(access: VaultAccess, masks: Masks) -> Self {
+        Self {
+            access,
+            masks,
+            open: tokio::sync::Mutex::default(),
+            uses: Mutex::default(),
+        }
+    }
+
+    /// Reads a user's vault without unlocking it; `None` if there is none.
+    pub async fn sealed(
+        &self,
+        user: &UserId,
+        records: RecordSelection,
+    ) -> Result<Option<SealedVault>, SecretError> {
+        let access = self.access.for_user(user.clone());
+        access.read(records).await.map_err(|error| failed(&error))
+    }
+
+    /// Returns a user's vault, opened by the methods of this machine. Fails if there is none, or if it needs a prompt.
+    pub async fn opened(&self, user: &UserId) -> Result<Arc<OpenVault>, SecretError> {
+        let mut open = self.open.lock().await;
+        if let Some(vault) = open.get(user) {
+            return Ok(Arc::clone(vault));
+        }
+        let access = self.access.for_user(user.clone());
+        if !matches!(access.read(RecordSelection::None).await, Ok(Some(_))) {
+            return Err(absent());
+        }
+        let opening = access.try_open(Asking::Never).await;
+        match opening.map_err(|error| failed(&error))? {
+            Opening::Open(vault) => {
+                let vault = Arc::new(vault);
+                open.insert(user.clone(), Arc::clone(&vault));
+                Ok(vault)
+            }
+            Opening::Locked(problems) => Err(locked(&problems)),
+        }
+    }
+
+    /// Closes a user's vault after its master key was replaced elsewhere.
+    async fn close(&self, user: &UserId) {
+        self.open.lock().await.remove(user);
+    }
+
+    /// Runs an operation on a user's vault; once more if the master key was replaced meanwhile.
+    pub async fn with_open<T, F>(
+        &self,
+        user: &UserId,
+        operation: impl Fn(Arc<OpenVault>) -> F,
+    ) -> Result<T, UseError>
+    where
+        F: Future<Output = Result<T, VaultError>>,
+    {
+        let vault = self.opened(user).await.map_err(UseError::Secret)?;
+        match operation(vault).await {
+            Err(VaultError::KeyOutdated | VaultError::Absent) => {
+                self.close(user).await;
+                let vault = self.opened(user).await.map_err(UseError::Secret)?;
+                operation(vault).await.map_err(UseError::Vault)
+            }
+            result => result.map_err(UseError::Vault),
+        }
+    }
+
+    /// Returns whether the same use was recorded within [`USE_INTERVAL`].
+    fn is_recorded(&self, user: &UserId, secret: &BoundSecret) -> bool {
+        let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = uses.get(&use_key(user, secret));
+        at.is_some_and(|at| at.elapsed() < USE_INTERVAL)
+    }
+
+    fn remember_use(&self, user: &UserId, secret: &BoundSecret) {
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        if uses.len() >= MOST_USES {
+            uses.retain(|_, at| at.elapsed() < USE_INTERVAL);
+        }
+        if uses.len() < MOST_USES {
+            uses.insert(use_key(user, secret), Instant::now());
+        }
+    }
+
+    async fn find(&self, user: &UserId, tool: &str) -> Result<Vec<BoundSecret>, SecretError> {
+        let is_bound = |entry: &&lango_vault::Entry| {
+            let mut tools = entry.bindings.iter().map(|binding| &*binding.tool);
+            tools.any(|own| own == tool)
+        };
+        let sealed = self.sealed(user, RecordSelection::None).await?;
+        // What nothing claims to be bound to needs no unlocking.
+        if !sealed.is_some_and(|sealed| sealed.entries().any(|entry| is_bound(&entry))) {
+            return Ok(Vec::new());
+        }
+        let entries = self.with_open(user, async |vault| vault.entries().await);
+        let entries = entries.await.map_err(UseError::into_secret_error)?;
+        let bound = entries.iter().flat_map(|entry| {
+            let own = entry.bindings.iter().filter(|own| *own.tool == *tool);
+            own.map(|binding| BoundSecret {
+                name: entry.name.clone(),
+                binding: binding.clone(),
+            })
+        });
+        Ok(bound.collect())
+    }
+
+    async fn value(
+        &self,
+        user: &UserId,
+        secret: &BoundSecret,
+    ) -> Result<Arc<SecretValue>, SecretError> {
+        let BoundSecret { name, binding } = secret;
+        let is_recorded = self.is_recorded(user, secret);
+        let value = self.with_open(user, async |vault| {
+            let value = vault.bound_value(name, binding).await?;
+            if !is_recorded {
+                vault.log_use(name, binding).await?;
+            }
+            Ok(value)
+        });
+        let value = value.await.map_err(|error| error.about(name))?;
+        if !is_recorded {
+            self.remember_use(user, secret);
+        }
+        self.masks.add(name.as_str(), &value);
+        Ok(Arc::new(value))
+    }
+}
+
+impl SecretSource for UserVaults {
+    fn bound<'a>(
+        &'a self,
+        user: &'a UserId,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>> {
+        Box::pin(self.find(user, tool))
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        user: &'a UserId,
+        secret: &'a BoundSecret,
+    ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
+        Box::pin(self.value(user, secret))
+    }
+}
+
+/// A failed operation on a user's vault.
+#[derive(Debug)]
+pub enum UseError {
+    /// The vault cannot be opened.
+    Secret(SecretError),
+    /// The operation failed.
+    Vault(VaultError),
+}
+
+impl UseError {
+    fn into_secret_error(self) -> SecretError {
+        match self {
+            Self::Secret(error) => error,
+            Self::Vault(error) => SecretError::Unavailable {
+                detail: error.to_string(),
+            },
+        }
+    }
+
+    fn about(self, name: &SecretName) -> SecretError {
+        let name = name.clone();
+        match self {
+            Self::Vault(VaultError::NotBound { .. }) => SecretError::NotBound { name },
+            Self::Vault(
+                error @ (VaultError::NotFound { .. }
+                | VaultError::Expired { .. }
+                | VaultError::RolledBack { .. }
+                | VaultError::RecordChanged { .. }
+                | VaultError::RecordMissing { .. }),
+            ) => SecretError::Unusable {
+                name,
+                detail: error.to_string(),
+            },
+            error => error.into_secret_error(),
+        }
+    }
+}
+
+fn use_key(user: &UserId, secret: &BoundSecret) -> (UserId, SecretName, Binding) {
+    (user.clone(), secret.name.clone(), secret.binding.clone())
+}
+
+fn absent() -> SecretError {
+    let detail = "there is no vault yet; the user can make it with `lango secrets init`";
+    SecretError::Unavailable {
+        detail: detail.to_owned(),
+    }
+}
+
+fn locked(problems: &[String]) -> SecretError {
+    let mut detail = "the vault is locked".to_owned();
+    for problem in problems {
+        detail.push_str(&format!("; {problem}"));
+    }
+    detail.push_str(
+        "; the user can unlock it with `lango secrets unlock` (servers: LANGO_VAULT_PASSPHRASE or vault.keyFile)",
+    );
+    SecretError::Unavailable { detail }
+}
+
+fn failed(error: &Failure) -> SecretError {
+    let detail = error.to_string().replace("\n  next: ", "; ");
+    SecretError::Unavailable { detail }
+}
+
+impl fmt::Debug for UserVaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserVaults").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

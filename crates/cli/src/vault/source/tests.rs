@@ -1,0 +1,186 @@
+//! Bound secrets over a real vault in memory.
+
+use super::*;
+use crate::config::StoreLocation;
+use crate::vault::OsKeyring;
+use lango_engine::SystemClock;
+use lango_secrets::Origin;
+use lango_store::MemoryStore;
+use lango_vault::{NewSecret, UnlockSecret, Vault, VaultParts, key_file};
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+/// The vaults of a process that unlocks by a key file.
+struct Fixture {
+    folder: TempDir,
+    vaults: UserVaults,
+    masks: Masks,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (database, key) = (folder.path().join("database"), folder.path().join("key"));
+        std::fs::write(&database, "any").unwrap();
+        key_file::create(&key).unwrap();
+        let access = VaultAccess {
+            vault: Vault::new(VaultParts {
+                store: Arc::new(MemoryStore::new()),
+                clock: Arc::new(SystemClock),
+                owner: UserId::from("nobody"),
+                actor: "a test".into(),
+            }),
+            place: StoreLocation::Sqlite(database),
+            passphrase: None,
+            key_file: Some(key),
+            keyring: OsKeyring::new(&BTreeMap::new()),
+        };
+        let masks = Masks::default();
+        Self {
+            folder,
+            vaults: UserVaults::new(access, masks.clone()),
+            masks,
+        }
+    }
+
+    async fn create(&self, user: &str, unlock: &[&str]) -> OpenVault {
+        let read = |name: &&str| {
+            let path = self.folder.path().join(name);
+            let key = key_file::read(&path).or_else(|_| key_file::create(&path));
+            UnlockSecret::KeyFile(key.unwrap())
+        };
+        let vault = self.vaults.access.for_user(UserId::from(user)).vault;
+        vault
+            .create(unlock.iter().map(read).collect())
+            .await
+            .unwrap()
+    }
+
+    async fn uses(&self, user: &str) -> usize {
+        let vault = self.vaults.access.for_user(UserId::from(user)).vault;
+        let events = vault.events(1000).await.unwrap();
+        events
+            .iter()
+            .filter(|event| &*event.action == "used")
+            .count()
+    }
+}
+
+fn binding(tool: &str) -> Binding {
+    let origin = Origin::parse("github.com").unwrap();
+    Binding::header(tool, origin, "authorization", "GH_TOKEN").unwrap()
+}
+
+fn bound(binding: Binding) -> BoundSecret {
+    BoundSecret {
+        name: SecretName::new("TOKEN").unwrap(),
+        binding,
+    }
+}
+
+async fn store(vault: &OpenVault, value: &str) {
+    let name = SecretName::new("TOKEN").unwrap();
+    let secret = NewSecret::new(SecretValue::new(value));
+    vault.set(&name, secret).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_user_has_the_secrets_of_their_own_vault_and_no_others() {
+    let fixture = Fixture::new();
+    let (ann, bob) = (UserId::from("ann"), UserId::from("bob"));
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "value-of-ann").await;
+    own.bind(&bound(binding("exec")).name, &binding("exec"))
+        .await
+        .unwrap();
+    let vaults = &fixture.vaults;
+    assert_eq!(
+        vaults.bound(&ann, "exec").await.unwrap(),
+        [bound(binding("exec"))]
+    );
+    assert!(vaults.bound(&ann, "mcp:x").await.unwrap().is_empty());
+    assert!(vaults.bound(&bob, "exec").await.unwrap().is_empty());
+    let value = vaults.resolve(&ann, &bound(binding("exec"))).await.unwrap();
+    assert_eq!(value.expose(), b"value-of-ann");
+    let refused = vaults.resolve(&bob, &bound(binding("exec"))).await;
+    assert!(matches!(refused, Err(SecretError::Unavailable { .. })));
+    assert_eq!(
+        fixture.masks.mask_text("is value-of-ann"),
+        "is [secret TOKEN]"
+    );
+}
+
+#[tokio::test]
+async fn a_binding_that_was_removed_ends_at_once() {
+    let fixture = Fixture::new();
+    let ann = UserId::from("ann");
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "value-of-ann").await;
+    let secret = bound(binding("exec"));
+    let refused = fixture.vaults.resolve(&ann, &secret).await;
+    assert_eq!(
+        refused.unwrap_err(),
+        SecretError::NotBound {
+            name: secret.name.clone()
+        }
+    );
+    own.bind(&secret.name, &secret.binding).await.unwrap();
+    fixture.vaults.resolve(&ann, &secret).await.unwrap();
+    let elsewhere = bound(binding("mcp:x"));
+    let refused = fixture.vaults.resolve(&ann, &elsewhere).await;
+    assert!(matches!(refused, Err(SecretError::NotBound { .. })));
+    own.unbind(&secret.name, &secret.binding).await.unwrap();
+    let refused = fixture.vaults.resolve(&ann, &secret).await;
+    assert!(matches!(refused, Err(SecretError::NotBound { .. })));
+}
+
+#[tokio::test]
+async fn equal_uses_are_recorded_once_a_minute() {
+    let fixture = Fixture::new();
+    let ann = UserId::from("ann");
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "value-of-ann").await;
+    for tool in ["exec", "mcp:x"] {
+        let secret = bound(binding(tool));
+        own.bind(&secret.name, &secret.binding).await.unwrap();
+        for _ in 0..50 {
+            fixture.vaults.resolve(&ann, &secret).await.unwrap();
+        }
+    }
+    assert_eq!(fixture.uses("ann").await, 2);
+}
+
+#[tokio::test]
+async fn a_vault_that_nothing_unlocks_here_says_how_to_unlock_it() {
+    let fixture = Fixture::new();
+    let ann = UserId::from("ann");
+    let own = fixture.create("ann", &["elsewhere"]).await;
+    store(&own, "value-of-ann").await;
+    // Without a binding nobody needs to unlock it.
+    assert!(fixture.vaults.bound(&ann, "exec").await.unwrap().is_empty());
+    let secret = bound(binding("exec"));
+    own.bind(&secret.name, &secret.binding).await.unwrap();
+    for refused in [
+        fixture.vaults.bound(&ann, "exec").await.err(),
+        fixture.vaults.resolve(&ann, &secret).await.err(),
+    ] {
+        let text = refused.unwrap().to_string();
+        assert!(text.contains("`lango secrets unlock`"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_master_key_is_found_without_a_restart() {
+    let fixture = Fixture::new();
+    let ann = UserId::from("ann");
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "value-of-ann").await;
+    let secret = bound(binding("exec"));
+    own.bind(&secret.name, &secret.binding).await.unwrap();
+    fixture.vaults.resolve(&ann, &secret).await.unwrap();
+    let key = key_file::read(&fixture.folder.path().join("key")).unwrap();
+    own.rotate_master(vec![UnlockSecret::KeyFile(key)], &[])
+        .await
+        .unwrap();
+    fixture.vaults.resolve(&ann, &secret).await.unwrap();
+}

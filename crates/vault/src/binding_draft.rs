@@ -1,0 +1,231 @@
+//! A binding as people and models write it, with what they leave out filled in.
+
+use lango_secrets::{Binding, BindingError, Origin, SecretName};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::net::IpAddr;
+
+/// The parts of a binding. A host alone means the `authorization` header of commands' requests to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BindingDraft {
+    /// What uses the secret: `exec` for commands (the default), `mcp:ID` for the program of an MCP server, or with `field`
+    /// the name of a tool.
+    #[serde(default)]
+    pub tool: Option<String>,
+    /// The only host that receives the value, such as `api.example.com`.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The header that carries the value to the host; `authorization` by default.
+    #[serde(default)]
+    pub header: Option<String>,
+    /// The environment variable that programs find the placeholder in; by default the name of the secret.
+    #[serde(default)]
+    pub variable: Option<String>,
+    /// A program that must see the value itself in the variable, such as `aws`. Prefer `host`.
+    #[serde(default)]
+    pub program: Option<String>,
+    /// The argument of the tool that may be `secret:NAME`.
+    #[serde(default)]
+    pub field: Option<String>,
+}
+
+/// A reason why a draft is no binding.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DraftError {
+    /// A part is not valid.
+    #[error(transparent)]
+    Part(#[from] BindingError),
+    /// The parts do not fit together.
+    #[error("{0}")]
+    Parts(String),
+}
+
+impl BindingDraft {
+    /// Builds the binding for a secret.
+    pub fn build(&self, name: &SecretName) -> Result<Binding, DraftError> {
+        let parts = |text: &str| Err(DraftError::Parts(text.to_owned()));
+        match (&self.field, &self.program, &self.host) {
+            (Some(field), None, host) => self.field(field, host.as_deref()),
+            (None, Some(program), None) => {
+                if self.header.is_some() {
+                    return parts("a program sees the value itself; a header goes with a host");
+                }
+                let tool = self.program_tool()?;
+                Ok(Binding::program(tool, program, &self.variable(name))?)
+            }
+            (None, None, Some(host)) => {
+                let header = self.header.as_deref().unwrap_or("authorization");
+                let tool = self.program_tool()?;
+                let origin = origin(host)?;
+                Ok(Binding::header(tool, origin, header, &self.variable(name))?)
+            }
+            (None, None, None) => {
+                parts("name the host, the program or the field that gets the value")
+            }
+            _ => parts("a binding has one place: a host, a program, or a field of a tool"),
+        }
+    }
+
+    fn field(&self, field: &str, host: Option<&str>) -> Result<Binding, DraftError> {
+        if self.header.is_some() || self.variable.is_some() {
+            let text = "a field has neither a header nor an environment variable";
+            return Err(DraftError::Parts(text.to_owned()));
+        }
+        match self.tool.as_deref() {
+            None => Err(DraftError::Parts(format!(
+                "name the tool of the field `{field}`"
+            ))),
+            Some(tool) if tool == Binding::COMMANDS || tool.contains(':') => {
+                Err(DraftError::Parts(format!(
+                    "`{tool}` runs programs, which have no fields; bind to a host instead"
+                )))
+            }
+            Some(tool) => Ok(Binding::field(tool, field, host.map(origin).transpose()?)?),
+        }
+    }
+
+    /// Returns the tool that runs programs.
+    fn program_tool(&self) -> Result<&str, DraftError> {
+        let tool = self.tool.as_deref().unwrap_or(Binding::COMMANDS);
+        if tool == Binding::COMMANDS || tool.starts_with("mcp:") {
+            Ok(tool)
+        } else {
+            Err(DraftError::Parts(format!(
+                "`{tool}` runs no programs; use `exec` or `mcp:ID`, or name the field of the tool"
+            )))
+        }
+    }
+
+    fn variable(&self, name: &SecretName) -> String {
+        let given = self.variable.clone();
+        given.unwrap_or_else(|| {
+            let name = name.as_str().to_ascii_uppercase().replace(['-', '.'], "_");
+            match name.starts_with(|first: char| first.is_ascii_digit()) {
+                true => format!("SECRET_{name}"),
+                false => name,
+            }
+        })
+    }
+}
+
+/// Parses an origin. Only a server of this machine may get a value unencrypted.
+fn origin(host: &str) -> Result<Origin, DraftError> {
+    let origin = Origin::parse(host)?;
+    let bare = origin.host().trim_matches(['[', ']']);
+    let is_local = bare == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    if origin.is_https() || is_local {
+        Ok(origin)
+    } else {
+        Err(DraftError::Parts(format!(
+            "the value would travel unencrypted to {origin}; use https"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> Option<String> {
+        Some(value.to_owned())
+    }
+
+    fn built(draft: &BindingDraft) -> Result<String, String> {
+        let name = SecretName::new("github-token").unwrap();
+        let built = draft.build(&name);
+        built
+            .map(|binding| binding.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_left_out_is_filled_in() {
+        let draft = BindingDraft {
+            host: text("github.com"),
+            ..BindingDraft::default()
+        };
+        assert_eq!(
+            built(&draft).unwrap(),
+            "exec: header `authorization` to https://github.com, placeholder in GITHUB_TOKEN"
+        );
+        let draft = BindingDraft {
+            program: text("aws"),
+            variable: text("AWS_KEY"),
+            ..BindingDraft::default()
+        };
+        assert_eq!(
+            built(&draft).unwrap(),
+            "exec: `aws` sees the value in AWS_KEY"
+        );
+        let draft = BindingDraft {
+            tool: text("browser_act"),
+            field: text("text"),
+            host: text("example.com"),
+            ..BindingDraft::default()
+        };
+        assert_eq!(
+            built(&draft).unwrap(),
+            "browser_act: argument `text`, sent to https://example.com"
+        );
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_together_are_refused() {
+        let base = BindingDraft::default;
+        let host = || text("github.com");
+        for draft in [
+            base(),
+            BindingDraft {
+                host: host(),
+                program: text("git"),
+                ..base()
+            },
+            BindingDraft {
+                host: host(),
+                tool: text("fs_write"),
+                ..base()
+            },
+            BindingDraft {
+                program: text("git"),
+                header: text("a"),
+                ..base()
+            },
+            BindingDraft {
+                field: text("text"),
+                ..base()
+            },
+            BindingDraft {
+                field: text("text"),
+                tool: text("exec"),
+                ..base()
+            },
+            BindingDraft {
+                field: text("text"),
+                tool: text("mcp:a"),
+                ..base()
+            },
+            BindingDraft {
+                field: text("text"),
+                tool: text("a"),
+                variable: text("B"),
+                ..base()
+            },
+            BindingDraft {
+                host: text("http://github.com"),
+                ..base()
+            },
+            BindingDraft {
+                host: text("*"),
+                ..base()
+            },
+        ] {
+            assert!(built(&draft).is_err(), "{draft:?}");
+        }
+        let local = BindingDraft {
+            host: text("http://127.0.0.1:4873"),
+            ..base()
+        };
+        assert!(built(&local).is_ok());
+    }
+}

@@ -1,0 +1,176 @@
+//! The tools of the vault agent: which secrets there are and where they may go (`secrets_*`), and operations with keys that
+//! lango created (`crypto_*`). No tool returns a value or a key.
+
+mod bind;
+mod keys;
+mod list;
+mod request;
+mod texts;
+
+use crate::error::VaultError;
+use crate::head::SealedVault;
+use crate::open_vault::OpenVault;
+use lango_core::{
+    BoxFuture, Caller, Declaration, Effect, Inspection, Risk, Subject, Text, Tool, ToolError,
+    UserId,
+};
+use lango_secrets::{SecretError, SecretName, SecretValue};
+use std::sync::Arc;
+
+/// Maximum length of a text that a tool hashes, signs or encrypts, in bytes.
+const MOST_TEXT_BYTES: usize = 64 << 10;
+
+/// Opens the vaults of users for tools.
+pub trait VaultProvider: Send + Sync {
+    /// Reads the user's vault without unlocking it; `None` if there is none.
+    fn sealed<'a>(
+        &'a self,
+        user: &'a UserId,
+    ) -> BoxFuture<'a, Result<Option<SealedVault>, SecretError>>;
+
+    /// Returns the user's vault. Fails with the next step if there is none, or if nothing but a prompt unlocks it.
+    fn open<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<Arc<OpenVault>, SecretError>>;
+
+    /// Returns whether a person can type a passphrase or a value after allowing a call.
+    fn can_prompt(&self) -> bool;
+
+    /// Takes the value that the person typed after allowing the call with this key.
+    fn take_typed(&self, call: &str) -> Option<SecretValue>;
+
+    /// Lists the tools and arguments that take `secret:NAME`, for errors and descriptions.
+    fn fields(&self) -> Vec<SecretField>;
+}
+
+/// An argument of a tool that can be bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretField {
+    /// The name of the tool.
+    pub tool: Text,
+    /// The name of the argument; `None` if every text argument of the tool can be bound.
+    pub field: Option<Text>,
+    /// Whether the tool contacts sites, so that a binding must name the one that receives the value.
+    pub has_site: bool,
+}
+
+impl SecretField {
+    /// Fails if the binding of an argument would let its value go to a place that no tool has.
+    pub fn check(
+        fields: &[Self],
+        tool: &str,
+        argument: &str,
+        has_origin: bool,
+    ) -> Result<(), String> {
+        let own = fields.iter().find(|own| *own.tool == *tool);
+        let Some(own) = own else {
+            let tools: Vec<&str> = fields.iter().map(|own| &*own.tool).collect();
+            let tools = match tools.as_slice() {
+                [] => "no tool here takes secrets as arguments".to_owned(),
+                tools => format!("tools that do: {}", tools.join(", ")),
+            };
+            return Err(format!(
+                "the tool `{tool}` takes no secrets as arguments; {tools}"
+            ));
+        };
+        match &own.field {
+            Some(field) if **field != *argument => Err(format!(
+                "the argument `{argument}` of `{tool}` takes no secret; `{field}` does"
+            )),
+            _ if own.has_site && !has_origin => Err(format!(
+                "`{tool}` contacts sites; name the one host that may receive the value"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the tools over the vaults of `provider`.
+pub fn vault_tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
+    let mut tools = list::tools(provider);
+    tools.push(request::tool(provider));
+    tools.extend(bind::tools(provider));
+    tools.extend(texts::tools(provider));
+    tools.extend(keys::tools(provider));
+    tools
+}
+
+fn declaration(
+    name: &'static str,
+    description: &'static str,
+    (effect, risk): (Effect, Risk),
+) -> Declaration {
+    Declaration {
+        name,
+        description,
+        effect,
+        risk,
+        subject: Subject::Arguments,
+    }
+}
+
+/// What a call needs of the vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// The vault must exist.
+    Existing,
+    /// The vault may be created.
+    Creatable,
+}
+
+/// Returns why the user must be asked: a vault that is locked, or that has to be created first. Where no person can type a
+/// passphrase the call is not asked for on this account; it then fails with the next step.
+async fn unlock_reason(
+    provider: &Arc<dyn VaultProvider>,
+    caller: &Caller,
+    need: Need,
+) -> Option<Text> {
+    if !provider.can_prompt() {
+        return None;
+    }
+    match provider.sealed(&caller.user).await {
+        Ok(Some(_)) => match provider.open(&caller.user).await {
+            Ok(_) => None,
+            Err(_) => Some("the vault is locked; you will be asked for its passphrase".into()),
+        },
+        Ok(None) if need == Need::Creatable => {
+            Some("there is no vault yet; you will be asked for its new passphrase".into())
+        }
+        _ => None,
+    }
+}
+
+/// Returns what a call that needs the vault touches.
+async fn inspect_vault(provider: Arc<dyn VaultProvider>, caller: Caller, need: Need) -> Inspection {
+    Inspection {
+        user_only: unlock_reason(&provider, &caller, need).await,
+        ..Inspection::default()
+    }
+}
+
+async fn opened(
+    provider: &Arc<dyn VaultProvider>,
+    caller: &Caller,
+) -> Result<Arc<OpenVault>, ToolError> {
+    let open = provider.open(&caller.user).await;
+    open.map_err(|error| ToolError::trusted(error.to_string()))
+}
+
+fn name(text: &str) -> Result<SecretName, ToolError> {
+    SecretName::new(text).map_err(|error| ToolError::trusted(error.to_string()))
+}
+
+fn failed(error: VaultError) -> ToolError {
+    ToolError::trusted(match &error {
+        VaultError::NotFound { .. } => format!("{error}; `secrets_list` shows all"),
+        _ => error.to_string(),
+    })
+}
+
+fn check_length(text: &str) -> Result<(), ToolError> {
+    if text.len() <= MOST_TEXT_BYTES {
+        return Ok(());
+    }
+    Err(ToolError::trusted(format!(
+        "the text has {} bytes; at most {MOST_TEXT_BYTES} are taken",
+        text.len()
+    )))
+}

@@ -1,0 +1,200 @@
+//! `secrets_bind` and `secrets_revoke`: changes of where a value may go. The user is asked each time.
+
+use super::{SecretField, VaultProvider, declaration, failed, name, opened};
+use crate::binding_draft::BindingDraft;
+use crate::error::VaultError;
+use lango_core::{Caller, Effect, Inspection, Risk, Text, Tool, ToolError, ToolOutput};
+use lango_secrets::{Binding, BindingTarget, SecretName};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize, JsonSchema)]
+struct BindArguments {
+    /// The name of the secret.
+    name: String,
+    /// Where its value may go.
+    binding: BindingDraft,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct RevokeArguments {
+    /// The name of the secret.
+    name: String,
+    /// The number of the binding, as secrets_describe shows it.
+    binding: usize,
+}
+
+pub(super) fn tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
+    vec![bind(provider), revoke(provider)]
+}
+
+fn bind(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
+    let declaration = declaration(
+        "secrets_bind",
+        "Proposes a place where the value of a stored secret may be used: one header of requests to one host, one program, \
+         or one argument of a tool. The user is asked each time. Neither you nor a command sees the value: commands find a \
+         placeholder in the environment variable, and lango puts the value in its place on the way to the host.",
+        (Effect::Idempotent, Risk::Dangerous),
+    );
+    let (own, seen, shown) = (
+        Arc::clone(provider),
+        Arc::clone(provider),
+        Arc::clone(provider),
+    );
+    declaration.with_parts(
+        move |caller: Caller, arguments: BindArguments| {
+            let provider = Arc::clone(&own);
+            async move {
+                let (name, binding) = parse(&provider, &arguments)?;
+                check_asked(&caller, &bind_reason(&name, &binding))?;
+                let open = opened(&provider, &caller).await?;
+                match open.bind(&name, &binding).await {
+                    // The call may run again after a crash.
+                    Ok(_) | Err(VaultError::AlreadyBound { .. }) => {}
+                    Err(error) => return Err(failed(error)),
+                }
+                Ok(ToolOutput::trusted(format!("bound {name}: {binding}")))
+            }
+        },
+        Some(Box::new(move |arguments: BindArguments, _| {
+            let provider = Arc::clone(&shown);
+            Box::pin(async move {
+                let (name, binding) = parse(&provider, &arguments)?;
+                Ok(describe(&name, &binding))
+            })
+        })),
+        Some(Box::new(move |_, arguments: BindArguments| {
+            let provider = Arc::clone(&seen);
+            Box::pin(async move {
+                let parsed = parse(&provider, &arguments).ok();
+                asked(parsed.map(|(name, binding)| bind_reason(&name, &binding)))
+            })
+        })),
+    )
+}
+
+fn revoke(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
+    let declaration = declaration(
+        "secrets_revoke",
+        "Removes a binding of a secret, so that its value is no longer used there. The user is asked each time. The secret \
+         itself stays.",
+        (Effect::Idempotent, Risk::Dangerous),
+    );
+    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    declaration.with_parts(
+        move |caller: Caller, arguments: RevokeArguments| {
+            let provider = Arc::clone(&own);
+            async move {
+                let open = opened(&provider, &caller).await?;
+                let name = name(&arguments.name)?;
+                let entries = open.entries().await.map_err(failed)?;
+                let entry = entries.iter().find(|entry| entry.name == name);
+                let binding = entry.and_then(|entry| numbered(&entry.bindings, arguments.binding));
+                let binding = binding.ok_or_else(|| no_binding(&name, arguments.binding))?;
+                check_asked(&caller, &revoke_reason(&name, binding))?;
+                open.unbind(&name, binding).await.map_err(failed)?;
+                Ok(ToolOutput::trusted(format!(
+                    "removed from {name}: {binding}"
+                )))
+            }
+        },
+        None,
+        Some(Box::new(move |caller, arguments: RevokeArguments| {
+            let provider = Arc::clone(&seen);
+            Box::pin(async move {
+                let sealed = provider.sealed(&caller.user).await.ok().flatten();
+                let name = SecretName::new(&arguments.name).ok();
+                let reason = sealed.zip(name).and_then(|(sealed, name)| {
+                    let entry = sealed.entries().find(|entry| entry.name == name)?;
+                    let binding = numbered(&entry.bindings, arguments.binding)?;
+                    Some(revoke_reason(&name, binding))
+                });
+                asked(reason)
+            })
+        })),
+    )
+}
+
+fn parse(
+    provider: &Arc<dyn VaultProvider>,
+    arguments: &BindArguments,
+) -> Result<(SecretName, Binding), ToolError> {
+    let name = name(&arguments.name)?;
+    let binding = build(provider, &name, &arguments.binding)?;
+    Ok((name, binding))
+}
+
+/// Builds a binding, and checks that a tool takes a secret in the field.
+pub(super) fn build(
+    provider: &Arc<dyn VaultProvider>,
+    name: &SecretName,
+    draft: &BindingDraft,
+) -> Result<Binding, ToolError> {
+    let binding = draft.build(name);
+    let binding = binding.map_err(|error| ToolError::trusted(error.to_string()))?;
+    if let BindingTarget::Field { field, origin } = &binding.target {
+        let fields = provider.fields();
+        SecretField::check(&fields, &binding.tool, field, origin.is_some())
+            .map_err(ToolError::trusted)?;
+    }
+    Ok(binding)
+}
+
+/// Describes a binding for the user who is asked, a line for each part.
+pub(super) fn describe(name: &SecretName, binding: &Binding) -> String {
+    let tool = &binding.tool;
+    match &binding.target {
+        BindingTarget::Header {
+            origin,
+            header,
+            variable,
+        } => format!(
+            "secret: {name}\nused by: {tool}\nsent to: {origin}\nin the header: {header}\nplaceholder in: {variable}\n"
+        ),
+        BindingTarget::Program { program, variable } => format!(
+            "secret: {name}\nused by: {tool}\nSEEN by the program: {program}\nin the variable: {variable}\n"
+        ),
+        BindingTarget::Field { field, origin } => {
+            let origin = origin.as_ref().map(|origin| format!("sent to: {origin}\n"));
+            let origin = origin.unwrap_or_else(|| "SEEN by: the tool\n".to_owned());
+            format!("secret: {name}\nused by: {tool}\nin the argument: {field}\n{origin}")
+        }
+    }
+}
+
+fn bind_reason(name: &SecretName, binding: &Binding) -> Text {
+    format!("the value of {name} could be used there ({binding})").into()
+}
+
+fn revoke_reason(name: &SecretName, binding: &Binding) -> Text {
+    format!("{name} could no longer be used there ({binding})").into()
+}
+
+fn asked(reason: Option<Text>) -> Inspection {
+    Inspection {
+        user_only: reason,
+        ..Inspection::default()
+    }
+}
+
+/// Fails unless the user allowed exactly this.
+fn check_asked(caller: &Caller, reason: &Text) -> Result<(), ToolError> {
+    if caller.inspection.user_only.as_ref() == Some(reason) {
+        Ok(())
+    } else {
+        Err(ToolError::trusted(
+            "the user was not asked about this change; call the tool again",
+        ))
+    }
+}
+
+fn numbered(bindings: &[Binding], number: usize) -> Option<&Binding> {
+    bindings.get(number.checked_sub(1)?)
+}
+
+fn no_binding(name: &SecretName, number: usize) -> ToolError {
+    ToolError::trusted(format!(
+        "there is no binding {number} of `{name}`; `secrets_describe` shows them"
+    ))
+}

@@ -6,6 +6,7 @@
 //! everything that a model or a sandboxed program is shown.
 
 mod binding;
+mod credential;
 mod mask;
 mod name;
 mod placeholder;
@@ -13,7 +14,8 @@ mod source;
 mod value;
 
 pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin};
-pub use mask::{LEAST_MASKED_BYTES, MaskStream, Masks};
+pub use credential::{Credential, CredentialSource, is_plain_encoding};
+pub use mask::{LEAST_MASKED_BYTES, MaskStream, MaskText, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;
 pub use source::{BoundSecret, SecretError, SecretSource};

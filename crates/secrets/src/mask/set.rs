@@ -53,16 +53,14 @@ impl MaskSet {
         self.values.len()
     }
 
-    pub fn contains(&self, value: &SecretValue) -> bool {
-        self.values
-            .iter()
-            .any(|known| known.expose() == value.expose())
+    pub fn contains(&self, value: &[u8]) -> bool {
+        self.values.iter().any(|known| known.expose() == value)
     }
 
-    pub fn insert(&mut self, name: &str, value: &SecretValue) {
-        self.values.push(Arc::new(SecretValue::new(value.expose())));
+    pub fn insert(&mut self, name: &str, value: &[u8]) {
+        self.values.push(Arc::new(SecretValue::new(value)));
         let replacement = format!("[secret {name}]").into();
-        for pattern in Pattern::all(value.expose(), &replacement) {
+        for pattern in Pattern::all(value, &replacement) {
             self.firsts[usize::from(pattern.units[0])] = true;
             self.starts.insert(&pattern, 0);
             self.follows.insert(&pattern, 1);

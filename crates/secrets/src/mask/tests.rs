@@ -168,6 +168,33 @@ fn binary_values_are_masked() {
 }
 
 #[test]
+fn json_stays_json() {
+    let masks = masks("123456789");
+    let text = r#"{"id": 123456789, "a-123456789": ["x 123456789"], "b": true}"#;
+    let masked = masks.mask_json_text(text).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&masked).unwrap();
+    assert_eq!(value["id"], 123_456_789);
+    assert_eq!(value["a-[secret KEY]"][0], "x [secret KEY]");
+    assert_eq!(masks.mask_json_text(r#"{"id": 1}"#), None);
+    let broken = masks.mask_json_text("{ 123456789").unwrap();
+    assert_eq!(broken, "{ [secret KEY]");
+}
+
+#[test]
+fn text_in_pieces_stays_text() {
+    let masks = Masks::default();
+    masks.add("KEY", &SecretValue::new([0xa9, 1, 2, 3, 4, 5, 6]));
+    masks.add("WORD", &SecretValue::new("geheim-é-wort"));
+    let mut stream = masks.text_stream();
+    let mut all = String::new();
+    for piece in ["é", "ü geh", "eim-", "é-wo", "rt é"] {
+        all += &stream.push(piece);
+    }
+    all += &stream.finish();
+    assert_eq!(all, "éü [secret WORD] é");
+}
+
+#[test]
 fn a_long_value_is_masked_in_pieces_without_being_held() {
     let value: String = (0..1600).map(|line| format!("{line:08x}/\n")).collect();
     let masks = masks(&value);

@@ -2,6 +2,7 @@
 
 use lango_core::AgentName;
 use lango_sandbox::{Limits, Policy};
+use lango_secrets::Credential;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::PathBuf;
@@ -101,8 +102,8 @@ pub struct ClientSettings {
 pub struct Token {
     /// The variable.
     pub variable: String,
-    /// Its value; none if it is not set.
-    pub value: Option<Secret>,
+    /// Its value, which is looked up for each request; none if it is not set.
+    pub value: Option<Credential>,
 }
 
 /// A text that is not shown by accident.

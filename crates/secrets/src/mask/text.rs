@@ -2,6 +2,7 @@
 
 use super::{MaskStream, Masks};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Masks text that arrives in pieces.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl Masks {
 
     /// Replaces echoes in a text. Returns whether there were any.
     pub fn mask_string(&self, text: &mut String) -> bool {
-        let std::borrow::Cow::Owned(masked) = self.mask_text(text) else {
+        let Cow::Owned(masked) = self.mask_text(text) else {
             return false;
         };
         *text = masked;
@@ -59,8 +60,7 @@ impl Masks {
                 masked.fold(false, |any, one| any | one)
             }
             Value::Object(fields) => {
-                let is_echo =
-                    |name: &String| matches!(self.mask_text(name), std::borrow::Cow::Owned(_));
+                let is_echo = |name: &String| matches!(self.mask_text(name), Cow::Owned(_));
                 let mut any = false;
                 if fields.keys().any(is_echo) {
                     any = true;
@@ -76,9 +76,24 @@ impl Masks {
         }
     }
 
+    /// Replaces echoes in the bytes of a JSON message. What is not JSON becomes empty if it has an echo.
+    pub fn mask_json_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let Cow::Owned(_) = self.mask_bytes(bytes) else {
+            return Cow::Borrowed(bytes);
+        };
+        let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else {
+            return Cow::Owned(Vec::new());
+        };
+        if self.mask_json(&mut value) {
+            Cow::Owned(value.to_string().into_bytes())
+        } else {
+            Cow::Borrowed(bytes)
+        }
+    }
+
     /// Replaces echoes in a text that is JSON in most cases. Numbers stay as they are, so that JSON stays JSON.
     pub fn mask_json_text(&self, text: &str) -> Option<String> {
-        if let std::borrow::Cow::Borrowed(_) = self.mask_text(text) {
+        if let Cow::Borrowed(_) = self.mask_text(text) {
             return None;
         }
         match serde_json::from_str::<Value>(text) {

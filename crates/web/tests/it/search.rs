@@ -3,6 +3,7 @@
 use crate::support::{Reply, Site, TestClock, caller, session};
 use lango_core::{ToolError, Trust};
 use lango_net::{Budgets, EgressLimits, SeenLinks};
+use lango_secrets::{Credential, Masks, SecretValue};
 use lango_web::{ProviderKind, Providers, SearchParts, SearchProvider, search_tool};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,7 +15,9 @@ fn provider(name: &str, kind: ProviderKind, site: &Site) -> SearchProvider {
         name: name.to_owned(),
         kind,
         url: site.url("/"),
-        key_variable: kind.default_key_variable().map(str::to_owned),
+        key: kind
+            .default_key_variable()
+            .map(|variable| Credential::fixed(variable, SecretValue::new(KEY), &Masks::default())),
     }
 }
 
@@ -30,10 +33,11 @@ async fn search_within(
     arguments: Value,
     budgets: &Budgets,
 ) -> (Result<String, ToolError>, SeenLinks) {
-    let secrets = Arc::new(|name: &str| (name != "MISSING").then(|| KEY.to_owned()));
+    let masks = Masks::default();
+    masks.add("KEY", &SecretValue::new(KEY));
     let links = SeenLinks::default();
     let tool = search_tool(SearchParts {
-        providers: Providers::new(providers, secrets),
+        providers: Providers::new(providers, &masks),
         links: links.clone(),
         budgets: budgets.clone(),
         clock: Arc::new(TestClock::default()),
@@ -236,7 +240,8 @@ async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
         provider("gone", ProviderKind::SearXng, &site)
     };
     let mut keyless = provider("keyless", ProviderKind::Brave, &good);
-    keyless.key_variable = Some("MISSING".to_owned());
+    let empty = Credential::fixed("MISSING", SecretValue::new(""), &Masks::default());
+    keyless.key = Some(empty);
     let providers = vec![
         gone,
         keyless,
@@ -247,7 +252,7 @@ async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
     let text = text.unwrap();
     for reason in [
         "`gone` gave nothing: no connection",
-        "`keyless` gave nothing: the environment has no `MISSING`",
+        "`keyless` gave nothing: `MISSING` has characters that no key has, or none at all",
         "`silent` gave nothing: no answer within 12 s",
         "by `good` (kagi)",
     ] {

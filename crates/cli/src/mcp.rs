@@ -8,6 +8,7 @@ use crate::app::Keeping;
 use crate::config::{Loaded, McpServer};
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use crate::vault::Credentials;
 use capability::ReservedWords;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
@@ -35,6 +36,8 @@ pub struct Surrounding<'a> {
     pub loaded: &'a Loaded,
     /// lango's own environment.
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// The tokens.
+    pub credentials: &'a Arc<Credentials>,
     /// What commands may touch.
     pub policy: &'a Policy,
     /// What starts commands.
@@ -72,6 +75,7 @@ impl Mcp {
             pins: here.loaded.paths.mcp_pins(),
             grants: here.loaded.paths.mcp_grants(),
             grants_seal: here.grants_seal.clone(),
+            masks: here.credentials.masks().clone(),
             attachments: here.loaded.paths.attachments(),
             patience: settings.start_timeout,
             pauses: Pauses::default(),
@@ -207,7 +211,7 @@ fn server_settings(
     }
     let reach = match (server.command.0.is_empty(), &server.url) {
         (false, None) => Reach::Program(Box::new(program::program(id, server, here))),
-        (true, Some(url)) => Reach::Address(address(url, server, here.env).map_err(wrong)?),
+        (true, Some(url)) => Reach::Address(address(url, server, here.credentials).map_err(wrong)?),
         (true, None) => {
             return Err(wrong("it needs `command`, or `url`".to_owned()));
         }
@@ -235,7 +239,7 @@ fn server_settings(
 fn address(
     url: &str,
     server: &McpServer,
-    env: &BTreeMap<OsString, OsString>,
+    credentials: &Arc<Credentials>,
 ) -> Result<Address, String> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(format!(
@@ -247,7 +251,7 @@ fn address(
     }
     let held = |name: &String| Token {
         variable: name.clone(),
-        value: variable(env, name),
+        value: credentials.find(name),
     };
     let token = server.token_env.as_ref().map(held);
     let client = server.client_id.as_ref().map(|id| ClientSettings {

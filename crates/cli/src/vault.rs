@@ -2,12 +2,14 @@
 //! terminal, and caches the unlock.
 
 mod cache;
+mod credentials;
 mod grants;
 mod keyring;
 mod prompt;
 mod references;
 mod source;
 
+pub use credentials::{CredentialParts, Credentials};
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use prompt::{can_ask, read_confirmed, read_hidden, read_piped};

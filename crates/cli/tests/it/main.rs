@@ -47,6 +47,7 @@ mod responses_api;
 mod run;
 mod secrets;
 mod secrets_canary;
+mod secrets_echo;
 mod secrets_races;
 mod secrets_terminal;
 mod secrets_use;

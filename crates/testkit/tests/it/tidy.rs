@@ -7,24 +7,25 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 18] = [
-    ("a2a", &["core", "documents", "net"]),
+const GRAPH: [(&str, &[&str]); 19] = [
+    ("a2a", &["core", "documents", "net", "secrets"]),
     ("browser", &["core", "documents", "net", "sandbox", "tools"]),
     ("core", &[]),
     ("documents", &["core"]),
-    ("engine", &["core", "frontmatter"]),
+    ("engine", &["core", "frontmatter", "secrets"]),
     ("frontmatter", &[]),
     ("knowledge", &["core", "documents", "store"]),
-    ("mcp", &["core", "sandbox"]),
-    ("models", &["core"]),
+    ("mcp", &["core", "sandbox", "secrets"]),
+    ("models", &["core", "secrets"]),
     ("net", &["core"]),
     ("sandbox", &[]),
+    ("secrets", &["core"]),
     ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
     ("testkit", &["core"]),
     ("tools", &["core", "frontmatter", "net", "sandbox"]),
-    ("vault", &["core"]),
-    ("web", &["core", "documents", "net"]),
+    ("vault", &["core", "secrets"]),
+    ("web", &["core", "documents", "net", "secrets"]),
     (
         "cli",
         &[
@@ -38,6 +39,7 @@ const GRAPH: [(&str, &[&str]); 18] = [
             "models",
             "net",
             "sandbox",
+            "secrets",
             "server",
             "store",
             "tools",

@@ -337,3 +337,28 @@ async fn the_answer_of_a_search_service_counts_in_the_bytes_of_the_turn() {
     }
     assert_eq!(site.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn results_with_the_key_are_masked_and_compressed_ones_refused() {
+    let told = lango_testkit::encodings::echo(KEY);
+    // Snippets are cut; a value must not be cut in half.
+    for before in [0, 200, 280, 290, 295, 490] {
+        let snippet = format!("{}{told}", "x ".repeat(before / 2));
+        let reply = json!({ "results": [
+            { "url": format!("https://example.com/?q={KEY}"), "title": told, "content": snippet }
+        ] });
+        let site = Site::serve(move |_| Reply::json(&reply)).await;
+        let providers = vec![provider("one", ProviderKind::Tavily, &site)];
+        let (text, _) = search(providers, json!({ "query": "wings" })).await;
+        let text = text.unwrap();
+        assert!(text.contains("[secret KEY]"), "{text}");
+        let shown = lango_testkit::encodings::shown_in(text.as_bytes(), KEY);
+        assert_eq!(shown, None, "{text}");
+        assert!(!text.contains("sk-very"), "{text}");
+    }
+    let site = Site::serve(|_| Reply::json(&searxng()).with("Content-Encoding", "gzip")).await;
+    let providers = vec![provider("one", ProviderKind::Tavily, &site)];
+    let (error, _) = search(providers, json!({ "query": "wings" })).await;
+    let error = error.unwrap_err().message;
+    assert!(error.contains("compressed"), "{error}");
+}

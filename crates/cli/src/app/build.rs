@@ -16,9 +16,9 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::Kept;
-use crate::vault::{Asking, UserVaults, VaultAccess};
+use crate::vault::{Asking, CredentialParts, Credentials, UserVaults, VaultAccess};
 use crate::web;
-use lango_core::{AgentName, Model, Trust};
+use lango_core::{AgentName, Model, Tool, Trust};
 use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
@@ -39,7 +39,7 @@ impl App {
         keeping: Keeping,
         start: Start,
     ) -> Result<Self, Failure> {
-        let mut surroundings = Surroundings::from_process(flags)?;
+        let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
         let root = roster
@@ -68,7 +68,7 @@ impl App {
             Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
             _ => (ListStorage::Stored, Asking::Allowed),
         };
-        let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
+        let vault = VaultAccess::new(&loaded, &surroundings, &kept);
         let masks = Masks::default();
         let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
         let egress = egress::guard(&loaded.settings.egress);
@@ -90,13 +90,21 @@ impl App {
         }
         tools.extend(skills.tools(&commands));
         let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
+        let credentials = Credentials::open(CredentialParts {
+            settings: &loaded.settings,
+            env: &surroundings.env,
+            vaults: Arc::clone(&vaults),
+            masks: masks.clone(),
+            asking,
+        })
+        .await?;
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
             Keeping::Everything => {
                 let providers = ModelChoice {
                     settings: &loaded.settings,
-                    env: &surroundings.env,
+                    credentials: &credentials,
                     lists: &model_lists,
                 };
                 let observer = observer(&providers).await;
@@ -115,7 +123,7 @@ impl App {
         let links = SeenLinks::default();
         tools.extend(web::tools(web::Parts {
             settings: &loaded.settings.search,
-            env: &surroundings.env,
+            credentials: &credentials,
             egress: &egress,
             links: &links,
             cache: kept.web_cache(keeping),
@@ -141,6 +149,7 @@ impl App {
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
+            credentials: &credentials,
             policy: workspace.policy(),
             launcher: &launcher,
             strength: &held.strength,
@@ -175,6 +184,7 @@ impl App {
             kept,
             vault,
             vaults,
+            credentials,
             knowledge,
             egress,
             browser,

@@ -88,6 +88,9 @@ pub enum Command {
     },
     /// Store secrets that no model sees: API keys, tokens, passwords
     Secrets {
+        /// Those of `server.user`, which callers of `lango serve` use, instead of your own.
+        #[arg(long, global = true)]
+        server: bool,
         /// What to do with them.
         #[command(subcommand)]
         command: SecretsCommand,

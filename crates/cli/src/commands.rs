@@ -48,7 +48,14 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Knowledge { command }) => knowledge::knowledge(config, command).await,
         Some(Command::Mcp { command }) => mcp::mcp(config, command).await,
         Some(Command::Skills { json }) => skills::skills(config, json).await,
-        Some(Command::Secrets { command }) => secrets::secrets(config, command).await,
+        Some(Command::Secrets { server, command }) => {
+            let owner = if server {
+                secrets::VaultOwner::Server
+            } else {
+                secrets::VaultOwner::User
+            };
+            secrets::secrets(config, owner, command).await
+        }
         Some(Command::Trash { command }) => trash::trash(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,
         Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,

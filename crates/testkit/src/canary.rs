@@ -60,8 +60,9 @@ pub const ENCODINGS: [Encoding; 15] = [
 
 /// Looks for canaries in bytes.
 pub struct CanaryScanner {
+    /// The start of a gzip stream, then the forms of the canaries.
     patterns: AhoCorasick,
-    /// The canary and the encoding of each pattern.
+    /// The canary and the encoding of each form.
     meanings: Vec<(usize, &'static str)>,
 }
 
@@ -79,12 +80,12 @@ pub struct Sighting {
 impl CanaryScanner {
     /// Prepares to look for these values.
     pub fn new(values: &[String]) -> Self {
-        let mut patterns: Vec<String> = Vec::new();
+        let mut patterns = vec![GZIP.to_vec()];
         let mut meanings = Vec::new();
         for (canary, value) in values.iter().enumerate() {
             for (encoding, text) in forms(value) {
-                if !patterns.contains(&text) {
-                    patterns.push(text);
+                if !patterns.contains(&text.clone().into_bytes()) {
+                    patterns.push(text.into_bytes());
                     meanings.push((canary, encoding));
                 }
             }
@@ -104,32 +105,36 @@ impl CanaryScanner {
 
     fn scan_layer(&self, bytes: &[u8], layer: usize, sightings: &mut Vec<Sighting>) {
         for found in self.patterns.find_iter(bytes) {
-            let (canary, encoding) = self.meanings[found.pattern().as_usize()];
-            sightings.push(Sighting {
-                canary,
-                encoding,
-                offset: found.start(),
-            });
-        }
-        if layer == MOST_LAYERS {
-            return;
-        }
-        for (offset, _) in bytes
-            .windows(GZIP.len())
-            .enumerate()
-            .filter(|(_, start)| *start == GZIP)
-        {
-            let mut decoded = Vec::new();
-            let reader = MultiGzDecoder::new(&bytes[offset..]);
-            // A stream that breaks off has a readable beginning.
-            let _ = reader.take(MOST_DECODED).read_to_end(&mut decoded);
-            let before = sightings.len();
-            self.scan_layer(&decoded, layer + 1, sightings);
-            for sighting in &mut sightings[before..] {
-                sighting.offset = offset;
+            let offset = found.start();
+            match found.pattern().as_usize().checked_sub(1) {
+                Some(form) => {
+                    let (canary, encoding) = self.meanings[form];
+                    sightings.push(Sighting {
+                        canary,
+                        encoding,
+                        offset,
+                    });
+                }
+                None if layer < MOST_LAYERS => {
+                    let before = sightings.len();
+                    self.scan_layer(&decode(&bytes[offset..]), layer + 1, sightings);
+                    for sighting in &mut sightings[before..] {
+                        sighting.offset = offset;
+                    }
+                }
+                None => {}
             }
         }
     }
+}
+
+/// Decodes a gzip stream; of one that breaks off, the beginning.
+fn decode(bytes: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::new();
+    let _ = MultiGzDecoder::new(bytes)
+        .take(MOST_DECODED)
+        .read_to_end(&mut decoded);
+    decoded
 }
 
 /// The texts that are in every occurrence of a value: of base64 only what does not depend on its neighbours.

@@ -7,12 +7,15 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Maximum number of bytes that are read of one mapping.
 const MOST_MAPPING: usize = 64 << 20;
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// Time after which a process is looked into again.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// What was found in processes below lango.
 #[derive(Debug, Default)]
@@ -35,9 +38,14 @@ impl Watch {
         let stop = Arc::clone(&is_over);
         let thread = thread::spawn(move || {
             let mut watched = Watched::default();
+            let mut looks: BTreeMap<u32, Instant> = BTreeMap::new();
             while !stop.load(Ordering::Relaxed) {
                 for process in below(lango).into_iter().filter(|id| is_sandboxed(*id)) {
-                    look_into(process, &scanner, &mut watched);
+                    let last = looks.get(&process);
+                    if last.is_none_or(|last| last.elapsed() > AGAIN_AFTER) {
+                        look_into(process, &scanner, &mut watched);
+                        looks.insert(process, Instant::now());
+                    }
                 }
                 thread::sleep(PAUSE);
             }

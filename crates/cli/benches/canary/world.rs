@@ -71,7 +71,13 @@ impl World {
         fs::write(home.join("lango.toml"), configuration).unwrap();
         self.run(&["secrets", "init", "--key-file", &key_file]);
         for (index, value) in plan.values.iter().enumerate() {
-            let mut command = self.lango(&["secrets", "set", &Plan::name(index)]);
+            let name = Plan::name(index);
+            // Commands run for the caller of the server, the rest of lango for its owner.
+            let owner: &[&str] = match plan.uses[index] {
+                Use::Git(_) | Use::Curl(_) => &["secrets", "--server"],
+                _ => &["secrets"],
+            };
+            let mut command = self.lango(&[owner, &["set", &name]].concat());
             let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
             child
                 .stdin
@@ -87,11 +93,10 @@ impl World {
                 Use::Program(_) => "mcp:program",
                 Use::McpHttp(_) | Use::RemoteAgent(_) | Use::Model(_) => continue,
             };
-            let name = Plan::name(index);
             let words = [
-                "secrets", "bind", &name, "--tool", tool, "--host", &host, "--env", &name,
+                "bind", &name, "--tool", tool, "--host", &host, "--env", &name,
             ];
-            self.run(&words);
+            self.run(&[owner, &words].concat());
         }
     }
 

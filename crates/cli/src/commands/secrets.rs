@@ -19,6 +19,15 @@ use lango_vault::{MethodKind, NewSecret, OpenVault, SecretName, SecretValue, Unl
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
+/// Whose vault the commands work with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VaultOwner {
+    /// `session.user`.
+    User,
+    /// `server.user`.
+    Server,
+}
+
 /// What the commands work with.
 struct Secrets {
     loaded: Loaded,
@@ -27,7 +36,7 @@ struct Secrets {
 }
 
 impl Secrets {
-    fn load(flags: Vec<String>) -> Result<Self, Failure> {
+    fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
@@ -35,6 +44,10 @@ impl Secrets {
         let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let kept = Kept::of(&loaded.settings.session, AgentName::from(root))?;
         let access = VaultAccess::new(&loaded, &surroundings, &kept);
+        let access = match owner {
+            VaultOwner::User => access,
+            VaultOwner::Server => access.for_user(loaded.settings.server.user.clone()),
+        };
         Ok(Self {
             loaded,
             surroundings,
@@ -52,8 +65,12 @@ impl Secrets {
 }
 
 /// Runs the command.
-pub async fn secrets(config: Vec<String>, command: SecretsCommand) -> Result<Exit, Failure> {
-    let secrets = Secrets::load(config)?;
+pub async fn secrets(
+    config: Vec<String>,
+    owner: VaultOwner,
+    command: SecretsCommand,
+) -> Result<Exit, Failure> {
+    let secrets = Secrets::load(config, owner)?;
     match command {
         SecretsCommand::Init(arguments) => methods::init(&secrets, &arguments).await?,
         SecretsCommand::Set {

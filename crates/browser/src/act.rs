@@ -9,7 +9,7 @@ mod step;
 mod target;
 mod text;
 
-pub(crate) use site::site_of;
+pub(crate) use site::{origin_of, site_of};
 pub use step::{Action, Button, Step};
 
 use crate::dialogs::DialogAnswer;

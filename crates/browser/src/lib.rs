@@ -41,7 +41,7 @@ pub use page::{Frame, Page};
 pub use sessions::{BrowserSetup, Sessions};
 pub use settle::Settled;
 pub use tabs::{ContextKind, TabId};
-pub use tools::browser_tools;
+pub use tools::{TYPING_FIELD, TYPING_TOOL, browser_tools};
 
 /// A tab in a list of tabs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use crate::launch::{BrowserLauncher, OwnSandbox, StartedBrowser};
 use crate::{Browser, BrowserError};
 use lango_core::{Caller, SessionId};
 use lango_net::SeenLinks;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use lango_secrets::SecretSource;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
@@ -41,6 +42,9 @@ struct Shared {
     /// Determined with the first browser.
     own_sandbox: OnceCell<OwnSandbox>,
     entries: Mutex<HashMap<SessionId, Entry>>,
+    secrets: OnceLock<Arc<dyn SecretSource>>,
+    /// The sessions whose pages may show a secret that was typed.
+    typed_secrets: Mutex<HashSet<SessionId>>,
 }
 
 #[derive(Debug)]
@@ -78,8 +82,34 @@ impl Sessions {
                 setup,
                 own_sandbox: OnceCell::new(),
                 entries: Mutex::default(),
+                secrets: OnceLock::new(),
+                typed_secrets: Mutex::default(),
             }),
         }
+    }
+
+    /// Lets pages be typed secrets of this source. Later calls change nothing.
+    pub fn set_secrets(&self, source: Arc<dyn SecretSource>) {
+        // Only the first source counts.
+        let _ = self.shared.secrets.set(source);
+    }
+
+    pub(crate) fn secrets(&self) -> Option<&Arc<dyn SecretSource>> {
+        self.shared.secrets.get()
+    }
+
+    /// Refuses pictures from now on: a page can show a password that was typed.
+    pub(crate) fn note_typed_secret(&self, session: &SessionId) {
+        let typed = &self.shared.typed_secrets;
+        let mut typed = typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.insert(session.clone());
+    }
+
+    /// Returns whether a secret was typed into a page of this session.
+    pub(crate) fn has_typed_secret(&self, session: &SessionId) -> bool {
+        let typed = &self.shared.typed_secrets;
+        let typed = typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.contains(session)
     }
 
     pub(crate) fn setup(&self) -> &BrowserSetup {

@@ -8,7 +8,10 @@ mod navigate;
 mod observe;
 mod screenshot;
 mod search;
+mod secret;
 mod tabs;
+
+pub use secret::{TYPING_FIELD, TYPING_TOOL};
 
 use crate::sessions::{Need, Visit};
 use crate::{BrowserError, Page, Sessions};

@@ -9,6 +9,7 @@ use lango_browser::{
 use lango_core::Tool;
 use lango_net::{Egress, SeenLinks, Url};
 use lango_sandbox::{LaunchError, Launcher, Strength};
+use lango_secrets::SecretSource;
 use lango_tools::Workspace;
 use lango_web::ProviderKind;
 use std::ffi::OsStr;
@@ -32,6 +33,13 @@ pub enum BrowserStatus {
     Absent(String),
 }
 
+impl BrowserStatus {
+    /// Returns whether agents have one.
+    pub fn is_available(&self) -> bool {
+        matches!(self, Self::Ready(_))
+    }
+}
+
 /// What the browser's tools are made of.
 pub struct Parts<'a> {
     /// The keys under `browser`.
@@ -52,6 +60,8 @@ pub struct Parts<'a> {
     pub links: &'a SeenLinks,
     /// The files of the agents.
     pub workspace: &'a Workspace,
+    /// The secrets that may be typed into pages.
+    pub secrets: Arc<dyn SecretSource>,
 }
 
 /// Finds the browser and makes its tools; starts nothing. Removes what browsers of killed processes left behind.
@@ -84,6 +94,7 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
         idle_time: settings.idle_time,
         search_url,
     });
+    sessions.set_secrets(Arc::clone(&parts.secrets));
     Ok((browser_tools(&sessions), BrowserStatus::Ready(program)))
 }
 

@@ -6,6 +6,7 @@
 //! everything that a model or a sandboxed program is shown.
 
 mod binding;
+mod field;
 mod mask;
 mod name;
 mod placeholder;
@@ -13,6 +14,7 @@ mod source;
 mod value;
 
 pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin};
+pub use field::{FieldTool, field_binding, not_bound, secret_handle};
 pub use mask::{LEAST_MASKED_BYTES, MaskStream, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;

@@ -20,6 +20,9 @@ use std::sync::Arc;
 /// Maximum length of a text that a tool hashes, signs or encrypts, in bytes.
 const MOST_TEXT_BYTES: usize = 64 << 10;
 
+/// Maximum number of tools that an error names.
+const MOST_NAMED: usize = 10;
+
 /// Opens the vaults of users for tools.
 pub trait VaultProvider: Send + Sync {
     /// Reads the user's vault without unlocking it; `None` if there is none.
@@ -64,7 +67,10 @@ impl SecretField {
         let Some(own) = own else {
             let tools: Vec<&str> = fields.iter().map(|own| &*own.tool).collect();
             let tools = match tools.as_slice() {
-                [] => "no tool here takes secrets as arguments".to_owned(),
+                [] => "no tool here does".to_owned(),
+                tools if tools.len() > MOST_NAMED => {
+                    format!("tools that do: {}, …", tools[..MOST_NAMED].join(", "))
+                }
                 tools => format!("tools that do: {}", tools.join(", ")),
             };
             return Err(format!(
@@ -74,6 +80,9 @@ impl SecretField {
         match &own.field {
             Some(field) if **field != *argument => Err(format!(
                 "the argument `{argument}` of `{tool}` takes no secret; `{field}` does"
+            )),
+            _ if !own.has_site && has_origin => Err(format!(
+                "lango does not see which hosts `{tool}` contacts; leave the host out"
             )),
             _ if own.has_site && !has_origin => Err(format!(
                 "`{tool}` contacts sites; name the one host that may receive the value"

@@ -57,6 +57,12 @@ struct Choice {
 }
 
 impl Page {
+    /// Returns whether an element is a field that hides what is typed.
+    pub(crate) async fn is_password_field(&self, element: &Element) -> Result<bool, BrowserError> {
+        let field: Field = self.call_on(element, "field", json!([])).await?;
+        Ok(field.kind == "text" && field.is_password)
+    }
+
     /// Types a text into a field, and returns a note if the field then contains something else.
     pub(super) async fn type_into(
         &self,

@@ -109,6 +109,15 @@ async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
     focused
 }
 
+/// Returns the origin of the element's frame, such as `https://example.com`.
+pub(crate) async fn origin_of(page: &Page, step: &Step) -> Option<String> {
+    let element = element_of(page, step.handle.as_deref())?;
+    let frames = page.frames().await.ok()?;
+    let frame = frames.iter().find(|frame| frame.id == element.frame)?;
+    let origin = page.evaluate(&frame.session, &frame.id, "self.origin");
+    Some(origin.await.ok()?.as_str()?.to_owned())
+}
+
 /// Returns the host of a frame's origin; a frame without its own URL inherits it from its parent or opener.
 async fn host_of_frame(page: &Page, frames: &[Frame], id: &Arc<str>) -> Option<String> {
     let mut current = frames.iter().find(|frame| frame.id == *id);

@@ -2,6 +2,7 @@
 
 use super::navigate::expect_inspected;
 use super::observe::look;
+use super::secret::{self, Typing};
 use super::site_tool;
 use crate::act::site_of;
 use crate::sessions::{Need, Visit};
@@ -100,6 +101,8 @@ async fn run(
     }
     let host = site.map(|site| site.host.to_string());
     let call = ActCall {
+        sessions: &sessions,
+        caller: &caller,
         visit: &visit,
         page: &page,
         host: host.as_deref(),
@@ -111,6 +114,8 @@ async fn run(
 
 /// An approved call.
 struct ActCall<'a> {
+    sessions: &'a Sessions,
+    caller: &'a Caller,
     visit: &'a Visit,
     page: &'a Page,
     /// The approved host.
@@ -194,7 +199,17 @@ impl ActCall<'_> {
             });
         }
         let files = self.stage(step).await?;
-        let line = page.act(step, &files, host).await?;
+        let line = match secret::resolve(self.sessions, self.caller, page, step).await? {
+            Typing::Text => page.act(step, &files, host).await?,
+            Typing::Literal(remark) => {
+                let line = page.act(step, &files, host).await?;
+                format!("{line}\n[{remark}]")
+            }
+            Typing::Secret(value) => {
+                self.sessions.note_typed_secret(&self.caller.session);
+                secret::type_secret(page, step, &value, host).await?
+            }
+        };
         // The step had its effect; an error of the page is reported by the next step or observation.
         if let Ok(settled) = page.settle_within(STEP_TIME).await
             && settled.pending.is_some()

@@ -91,6 +91,11 @@ async fn run(
     caller: Caller,
     arguments: ScreenshotArguments,
 ) -> Result<ToolOutput, ToolError> {
+    if sessions.has_typed_secret(&caller.session) {
+        return Err(ToolError::trusted(
+            "a secret was typed in this session, and a picture could show it; use browser_observe, which masks it",
+        ));
+    }
     let visit = sessions.visit(&caller, Need::Open).await?;
     let shot = shoot(&visit, &arguments).await;
     let (text, file) = match shot {

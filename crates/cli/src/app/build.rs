@@ -1,7 +1,7 @@
 //! Builds the application from the configuration.
 
 use crate::agent_tree::build_tree;
-use crate::browser::{self};
+use crate::browser::{self, BrowserStatus};
 use crate::clean_up;
 use crate::config::{self, Loaded, Surroundings};
 use crate::egress;
@@ -17,17 +17,17 @@ use crate::roster::Roster;
 use crate::sessions::Kept;
 use crate::vault::{Asking, UserVaults, VaultAccess};
 use crate::web;
-use lango_core::{AgentName, Model, Trust};
+use lango_core::{AgentName, Model, Tool, Trust};
 use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
-use lango_secrets::Masks;
+use lango_secrets::{FieldTool, Masks, SecretSource};
 use lango_tools::{
     CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
     skill_library_tools,
 };
-use lango_vault::VaultProvider;
+use lango_vault::{SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,9 +72,10 @@ impl App {
         let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
         let masks = Masks::default();
         let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
+        let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
         let egress = egress::guard(&loaded.settings.egress);
         let network = &loaded.settings.tools.exec.network;
-        let secrets = egress::secret_access(vaults.clone(), masks.clone());
+        let secrets = egress::secret_access(Arc::clone(&source), masks.clone());
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
@@ -133,6 +134,7 @@ impl App {
             egress: &egress,
             links: &links,
             workspace: &workspace,
+            secrets: Arc::clone(&source),
         })?;
         tools.extend(browser_tools);
         let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
@@ -150,7 +152,12 @@ impl App {
             grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
-        tools.extend(mcp.servers.tools().iter().cloned());
+        let server_tools = mcp.servers.tools().iter();
+        vaults.set_fields(secret_fields(&browser, mcp.servers.tools()));
+        tools.extend(server_tools.map(|tool| {
+            let tool = FieldTool::new(Arc::clone(tool), Arc::clone(&source));
+            Arc::new(tool) as Arc<dyn Tool>
+        }));
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
@@ -180,6 +187,26 @@ impl App {
             tools,
         })
     }
+}
+
+/// Returns the arguments of tools that take secrets: any of an MCP server's tool, and what the browser types.
+fn secret_fields(browser: &BrowserStatus, servers: &[Arc<dyn Tool>]) -> Vec<SecretField> {
+    let mut fields: Vec<SecretField> = servers
+        .iter()
+        .map(|tool| SecretField {
+            tool: tool.spec().name.as_str().into(),
+            field: None,
+            has_site: false,
+        })
+        .collect();
+    if browser.is_available() {
+        fields.push(SecretField {
+            tool: lango_browser::TYPING_TOOL.into(),
+            field: Some(lango_browser::TYPING_FIELD.into()),
+            has_site: true,
+        });
+    }
+    fields
 }
 
 /// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.

@@ -86,6 +86,7 @@ fn t15_files_are_agents_in_their_place_with_the_tools_they_name() {
     let tree = agents(&lango, &[]);
     let expected = [
         "operator",
+        "vault",
         "librarian",
         "planner",
         "chronicler",

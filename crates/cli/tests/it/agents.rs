@@ -74,7 +74,7 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
     assert_eq!(tree["topology"], "specialists");
     let root = json!({ "name": "lango-orchestrator", "tools": [], "settings": {} });
     assert_eq!(tree["root"], root);
-    let agents = ["operator", "librarian", "planner", "chronicler"];
+    let agents = ["operator", "vault", "librarian", "planner", "chronicler"];
     assert_eq!(names(&tree["agents"]), agents);
     let operator = &tree["agents"][0];
     assert_eq!(
@@ -94,7 +94,7 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
     );
     assert!(!absent.contains("exec"), "{absent}");
     assert_eq!(operator["remote"], false);
-    assert_eq!(names(&tree["skipped"]), ["navigator", "vault"]);
+    assert_eq!(names(&tree["skipped"]), ["navigator"]);
     assert_eq!(tree["skipped"][0]["reason"], "no tools");
     assert_eq!(tree["unmatched"], json!([]));
 }
@@ -160,10 +160,11 @@ lango-orchestrator (specialists topology)
 ├─ operator  Works on this machine with shell commands, files and skills. Can do: command execution, file operations.
 │    tools: {TOOLS}
 │    from: built-in
-├─ librarian  "
+├─ vault  "
     );
     assert!(shown.starts_with(&expected), "{shown}");
-    let missing = "not here: navigator, vault (no tools)\ntools not here: browser_* (`browser.enabled` is false";
+    let missing =
+        "not here: navigator (no tools)\ntools not here: browser_* (`browser.enabled` is false";
     assert!(shown.contains(missing), "{shown}");
     lango.file("tools.json", SIX);
     let shown = lango.run(&["agents", "--tools", "tools.json"]).ok().stdout;
@@ -205,10 +206,10 @@ fn every_agent_has_an_instruction_and_the_root_too() {
 
 #[test]
 fn the_instruction_of_an_unknown_agent_is_refused_with_the_valid_names() {
-    let ran = Lango::new().run(&["agents", "--instruction", "vault"]);
+    let ran = Lango::new().run(&["agents", "--instruction", "navigator"]);
     let names = [
-        "`vault`",
-        "lango-orchestrator, operator, librarian, planner, chronicler",
+        "`navigator`",
+        "lango-orchestrator, operator, vault, librarian, planner, chronicler",
     ];
     ran.refused(2, &names);
 }

@@ -31,7 +31,7 @@ fn the_banner_says_where_we_are_who_answers_and_that_it_is_no_ai_model() {
         lango.workspace().to_str().unwrap(),
         " · session s_",
         "model   offline/rules - built-in rules, not an AI model\r\n",
-        "agents  operator · librarian · planner · chronicler   (without tools: navigator, vault)",
+        "agents  operator · vault · librarian · planner · chronicler   (without tools: navigator)",
         "/help · ctrl-c stops · ctrl-d leaves",
     ] {
         assert!(banner.contains(part), "no `{part}` in {banner}");

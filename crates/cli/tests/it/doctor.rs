@@ -21,7 +21,7 @@ fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
         "limits: processes by ",
         "✓ reach          read: nothing more; write: nothing more; network: closed\n",
         "✓ model          offline/rules (built-in rules, not an AI model)\n",
-        "✓ agents         operator, librarian, planner, chronicler; not here: navigator, vault (no tools)\n",
+        "✓ agents         operator, vault, librarian, planner, chronicler; not here: navigator (no tools)\n",
         "– browser        none: `browser.enabled` is false; set it to \"auto\" to have one\n",
         "– web search     none; search_web needs a search service",
         "lango.toml (none, not needed)\n",
@@ -156,7 +156,7 @@ fn a_check_says_that_all_is_well_or_what_is_not() {
     let keys = plain_keys();
     assert_eq!(
         ran.stdout,
-        format!("ok: {keys} keys, 5 agents, offline/rules\n")
+        format!("ok: {keys} keys, 6 agents, offline/rules\n")
     );
     let ran = lango.run(&["-c", "agent.topology=nix", "config", "check"]);
     ran.refused(3, &["`nix`", "specialists, classic"]);

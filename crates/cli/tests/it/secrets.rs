@@ -66,7 +66,7 @@ fn actions(lango: &Lango) -> Vec<String> {
 #[test]
 fn the_first_set_makes_the_vault_and_later_ones_make_versions() {
     let lango = Lango::new();
-    let ran = set(&lango, "API_KEY", "first\n").ok();
+    let ran = set(&lango, "API_KEY", "first value\n").ok();
     assert_eq!(ran.stdout, "stored API_KEY\n");
     assert_eq!(ran.stderr, "made the vault; its passphrase unlocks it\n");
     set(&lango, "API_KEY", "second").ok();

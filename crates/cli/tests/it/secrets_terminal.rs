@@ -91,3 +91,28 @@ fn the_echo_is_back_after_an_interrupt() {
     let has = |word: &str| shown.split_whitespace().any(|shown| shown == word);
     assert!(has("echo") && has("icanon") && has("isig"), "{shown}");
 }
+
+#[test]
+fn a_short_passphrase_is_refused_before_it_is_typed_again() {
+    let lango = Lango::new();
+    let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
+    terminal.wait_for("or more): ");
+    terminal.press("short\r");
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(2), "{last}");
+    assert!(
+        last.contains("at least 8 characters") && !last.contains("the same again"),
+        "{last}"
+    );
+}
+
+#[test]
+fn leaving_a_prompt_says_what_to_do_next() {
+    let lango = Lango::new();
+    let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
+    terminal.wait_for("or more): ");
+    terminal.press("\u{4}");
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(130), "{last}");
+    assert!(last.contains("next: run the command again"), "{last}");
+}

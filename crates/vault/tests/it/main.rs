@@ -9,6 +9,7 @@ mod races;
 mod raw_store;
 mod secrets;
 mod tampering;
+mod tools;
 
 use lango_core::{Timestamp, UserId, VaultStore};
 use lango_testkit::ambient::SetClock;

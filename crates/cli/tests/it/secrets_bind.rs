@@ -1,0 +1,193 @@
+//! `lango secrets bind`, `unbind` and `describe` through the real binary.
+
+use crate::lango::{Lango, text};
+use crate::secrets::{run, set, with_passphrase};
+use serde_json::{Value, json};
+
+fn bindings(lango: &Lango, name: &str) -> Vec<Value> {
+    let rows = run(lango, &["secrets", "list", "--json"]).ok().json();
+    let mut rows = rows.as_array().unwrap().iter();
+    let row = rows.find(|row| text(&row["name"]) == name).unwrap();
+    row["bindings"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_secret_is_bound_shown_and_unbound() {
+    let lango = Lango::new();
+    set(&lango, "GITHUB_TOKEN", "a long value").ok();
+    let words = [
+        "secrets",
+        "bind",
+        "GITHUB_TOKEN",
+        "--host",
+        "api.example.com",
+        "--env",
+        "GH",
+    ];
+    let ran = run(&lango, &words).ok();
+    let binding = "exec: header `authorization` to https://api.example.com, placeholder in GH";
+    assert_eq!(ran.stdout, format!("bound GITHUB_TOKEN: {binding}\n"));
+    let said = "commands have no network: set tools.exec.network = [\"api.example.com\"] in ";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
+    let listed = [
+        &["-c", "tools.exec.network=[\"*.example.com\"]"][..],
+        &[
+            "secrets",
+            "bind",
+            "GITHUB_TOKEN",
+            "--host",
+            "b.example.com",
+            "--env",
+            "GH",
+        ],
+    ];
+    assert_eq!(run(&lango, &listed.concat()).ok().stderr, "");
+    let expected = json!({
+        "tool": "exec",
+        "origin": "https://api.example.com",
+        "header": "authorization",
+        "variable": "GH",
+    });
+    assert_eq!(bindings(&lango, "GITHUB_TOKEN")[0], expected);
+    let again = run(&lango, &words).ok().stdout;
+    assert!(again.contains("has this binding already"), "{again}");
+    let shown = run(&lango, &["secrets", "describe", "GITHUB_TOKEN"])
+        .ok()
+        .stdout;
+    assert!(shown.contains(&format!("  1. {binding}\n  2. ")), "{shown}");
+    let locked = lango.run(&["secrets", "describe", "GITHUB_TOKEN"]).ok();
+    assert!(locked.stdout.contains(binding) && locked.stderr.contains("not checked"));
+    // A new value keeps them.
+    with_passphrase(
+        &lango,
+        crate::secrets::PASSPHRASE,
+        &["secrets", "rotate", "GITHUB_TOKEN"],
+        b"another value",
+    )
+    .ok();
+    assert_eq!(bindings(&lango, "GITHUB_TOKEN").len(), 2);
+    run(&lango, &["secrets", "unbind", "GITHUB_TOKEN", "3"]).refused(2, &["has no binding 3"]);
+    run(&lango, &["secrets", "unbind", "GITHUB_TOKEN", "1"]).ok();
+    assert_eq!(bindings(&lango, "GITHUB_TOKEN").len(), 1);
+    run(&lango, &["secrets", "unbind", "GITHUB_TOKEN"]).ok();
+    assert!(bindings(&lango, "GITHUB_TOKEN").is_empty());
+    let log = lango.run(&["secrets", "log"]).ok().stdout;
+    assert!(
+        log.contains(&format!("unbound                 GITHUB_TOKEN ({binding})")),
+        "{log}"
+    );
+}
+
+#[test]
+fn well_known_services_programs_and_fields_can_be_bound() {
+    let lango = Lango::new();
+    set(&lango, "TOKEN", "a long value").ok();
+    for service in ["github", "gitlab", "npm"] {
+        let ran = run(&lango, &["secrets", "bind", "TOKEN", "--for", service]).ok();
+        assert!(ran.stdout.contains("bound TOKEN: exec: header"), "{ran:#?}");
+    }
+    let origins: Vec<Value> = bindings(&lango, "TOKEN")
+        .iter()
+        .map(|binding| binding["origin"].clone())
+        .collect();
+    assert!(
+        origins.contains(&json!("https://api.github.com")),
+        "{origins:?}"
+    );
+    let unknown = run(&lango, &["secrets", "bind", "TOKEN", "--for", "mars"]);
+    unknown.refused(2, &["github, gitlab, npm"]);
+    set(&lango, "AWS", "a long value").ok();
+    run(
+        &lango,
+        &[
+            "secrets",
+            "bind",
+            "AWS",
+            "--program",
+            "aws",
+            "--env",
+            "AWS_SECRET",
+        ],
+    )
+    .ok();
+    run(
+        &lango,
+        &[
+            "secrets",
+            "bind",
+            "AWS",
+            "--tool",
+            "shop_login",
+            "--field",
+            "password",
+        ],
+    )
+    .ok();
+    assert_eq!(
+        bindings(&lango, "AWS"),
+        [
+            json!({ "tool": "exec", "program": "aws", "variable": "AWS_SECRET" }),
+            json!({ "tool": "shop_login", "field": "password", "origin": null }),
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_binding_is_refused_with_the_next_step() {
+    let lango = Lango::new();
+    run(&lango, &["secrets", "bind", "A", "--host", "a.example"])
+        .refused(3, &["there is no vault yet"]);
+    set(&lango, "A", "a long value").ok();
+    set(&lango, "B", "a long value").ok();
+    for (words, said) in [
+        (&["A"][..], "name the host, the program or the field"),
+        (&["A", "--host", "*.example"], "is not a host"),
+        (&["A", "--host", "http://a.example"], "unencrypted"),
+        (
+            &["A", "--host", "a.example", "--header", "host"],
+            "is not the name of a header",
+        ),
+        (
+            &["A", "--host", "a.example", "--env", "1A"],
+            "is not the name of an environment variable",
+        ),
+        (
+            &["A", "--host", "a.example", "--tool", "fs_write"],
+            "runs no programs",
+        ),
+        (&["C", "--host", "a.example"], "there is no secret `C`"),
+        (
+            &["A", "--program", "aws", "--host", "a.example"],
+            "cannot be used with",
+        ),
+        (&["A", "--field", "b"], "--tool"),
+    ] {
+        let words = [&["secrets", "bind"][..], words].concat();
+        let ran = run(&lango, &words);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said} is not in {ran:#?}");
+    }
+    run(
+        &lango,
+        &["secrets", "bind", "A", "--host", "a.example", "--env", "X"],
+    )
+    .ok();
+    let taken = run(
+        &lango,
+        &["secrets", "bind", "B", "--host", "a.example", "--env", "X"],
+    );
+    taken.refused(2, &["`X` of `exec` has the secret `A` already"]);
+}
+
+#[test]
+fn a_short_value_is_stored_with_a_warning() {
+    let lango = Lango::new();
+    let ran = set(&lango, "PIN", "1234").ok();
+    assert!(ran.stderr.contains("lango cannot mask it"), "{ran:#?}");
+}
+
+#[test]
+fn rotating_without_a_vault_says_so_and_not_that_the_input_is_empty() {
+    let ran = Lango::new().run(&["secrets", "rotate", "KEY"]);
+    ran.refused(3, &["there is no vault yet"]);
+}

@@ -1,0 +1,279 @@
+//! The tools over a real vault: what each gives, and what no tool gives.
+
+use crate::{key_file, name, set, vault_of};
+use lango_core::{BoxFuture, Caller, Inspection, RecordSelection, Tool, Trust, UserId};
+use lango_secrets::{SecretError, SecretValue};
+use lango_store::MemoryStore;
+use lango_vault::{
+    NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider, vault_tools,
+};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+/// A vault that is open, and a user who typed a value if asked.
+struct Provider {
+    vault: Vault,
+    open: Arc<OpenVault>,
+    typed: Mutex<Option<SecretValue>>,
+    can_prompt: bool,
+}
+
+impl VaultProvider for Provider {
+    fn sealed<'a>(
+        &'a self,
+        _: &'a UserId,
+    ) -> BoxFuture<'a, Result<Option<SealedVault>, SecretError>> {
+        Box::pin(async { Ok(self.vault.read(RecordSelection::None).await.unwrap()) })
+    }
+
+    fn open<'a>(&'a self, _: &'a UserId) -> BoxFuture<'a, Result<Arc<OpenVault>, SecretError>> {
+        Box::pin(async { Ok(Arc::clone(&self.open)) })
+    }
+
+    fn can_prompt(&self) -> bool {
+        self.can_prompt
+    }
+
+    fn take_typed(&self, _: &str) -> Option<SecretValue> {
+        self.typed.lock().unwrap().take()
+    }
+
+    fn fields(&self) -> Vec<SecretField> {
+        let field = |tool: &str, field: Option<&str>, has_site| SecretField {
+            tool: tool.into(),
+            field: field.map(Into::into),
+            has_site,
+        };
+        vec![
+            field("shop_login", None, false),
+            field("browser_act", Some("text"), true),
+        ]
+    }
+}
+
+/// The tools over a vault with the secret `TOKEN`.
+struct Fixture {
+    provider: Arc<Provider>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Fixture {
+    async fn new(typed: Option<&str>) -> Self {
+        let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+        let open = vault.create(vec![key_file(1)]).await.unwrap();
+        set(&open, "TOKEN", "canary-value").await;
+        let provider = Arc::new(Provider {
+            vault,
+            open: Arc::new(open),
+            typed: Mutex::new(typed.map(SecretValue::new)),
+            can_prompt: typed.is_some(),
+        });
+        let tools = vault_tools(&(Arc::clone(&provider) as Arc<dyn VaultProvider>));
+        Self { provider, tools }
+    }
+
+    fn tool(&self, tool: &str) -> &Arc<dyn Tool> {
+        let mut tools = self.tools.iter();
+        tools.find(|own| own.spec().name.as_str() == tool).unwrap()
+    }
+
+    /// Runs a call as the gate would after it was allowed.
+    async fn run(&self, tool: &str, arguments: Value) -> Result<String, String> {
+        let tool = self.tool(tool);
+        let arguments = Arc::new(arguments);
+        let mut caller = caller();
+        caller.inspection = tool.inspect(&caller, Arc::clone(&arguments)).await;
+        let result = tool.run(&caller, arguments).await;
+        let text = result
+            .map(|output| output.text)
+            .map_err(|error| error.message);
+        let shown = format!("{text:?}");
+        assert!(!shown.contains("canary"), "{shown}");
+        text
+    }
+
+    async fn ok(&self, tool: &str, arguments: Value) -> String {
+        self.run(tool, arguments).await.unwrap()
+    }
+}
+
+fn caller() -> Caller {
+    Caller {
+        user: UserId::from("ann"),
+        session: "s".into(),
+        turn: "t".into(),
+        agent: "vault".into(),
+        call: "c".into(),
+        trust: Trust::Trusted,
+        inspection: Inspection::default(),
+    }
+}
+
+#[tokio::test]
+async fn signatures_are_verified_by_the_public_key_that_is_shown() {
+    let fixture = Fixture::new(None).await;
+    for kind in ["ed25519", "secp256k1"] {
+        let created = fixture
+            .ok("crypto_create_key", json!({ "name": kind, "kind": kind }))
+            .await;
+        let public = created.rsplit(' ').next().unwrap().to_owned();
+        assert!(fixture.ok("crypto_keys", json!({})).await.contains(&public));
+        let again = fixture
+            .ok("crypto_create_key", json!({ "name": kind, "kind": kind }))
+            .await;
+        assert!(
+            again.contains("exists already") && again.contains(&public),
+            "{again}"
+        );
+        let message = json!({ "key": kind, "type": "release", "message": "v1" });
+        let signed = fixture.ok("crypto_sign", message).await;
+        let signature = signed.lines().next().unwrap().replace("signature: ", "");
+        let verify = |purpose: &str| json!({ "public_key": public, "type": purpose, "message": "v1", "signature": signature });
+        assert_eq!(
+            fixture.ok("crypto_verify", verify("release")).await,
+            "valid"
+        );
+        assert_eq!(
+            fixture.ok("crypto_verify", verify("invoice")).await,
+            "not valid"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_encrypted_and_decrypted_and_a_code_is_the_same_each_time() {
+    let fixture = Fixture::new(None).await;
+    for (name, kind) in [("BOX", "symmetric"), ("CODE", "hmac")] {
+        fixture
+            .ok("crypto_create_key", json!({ "name": name, "kind": kind }))
+            .await;
+    }
+    let plain = json!({ "key": "BOX", "text": "dear diary", "context": "2026" });
+    let sealed = fixture.ok("crypto_encrypt", plain).await;
+    let encrypted =
+        |context: &str| json!({ "key": "BOX", "encrypted": sealed, "context": context });
+    assert_eq!(
+        fixture.ok("crypto_decrypt", encrypted("2026")).await,
+        "dear diary"
+    );
+    fixture
+        .run("crypto_decrypt", encrypted("2027"))
+        .await
+        .unwrap_err();
+    let code = json!({ "key": "CODE", "text": "a" });
+    let first = fixture.ok("crypto_hmac", code.clone()).await;
+    assert_eq!(first.len(), 64);
+    assert_eq!(first, fixture.ok("crypto_hmac", code).await);
+}
+
+#[tokio::test]
+async fn no_crypto_tool_uses_a_secret_or_the_key_of_a_wallet() {
+    let fixture = Fixture::new(None).await;
+    let wallet = NewSecret {
+        kind: Some(SecretKind::PaymentKey),
+        ..NewSecret::new(SecretValue::new([7; 32]))
+    };
+    fixture
+        .provider
+        .open
+        .set(&name("WALLET"), wallet)
+        .await
+        .unwrap();
+    for secret in ["TOKEN", "WALLET"] {
+        for (tool, arguments) in [
+            ("crypto_hmac", json!({ "key": secret, "text": "a" })),
+            ("crypto_encrypt", json!({ "key": secret, "text": "a" })),
+            (
+                "crypto_decrypt",
+                json!({ "key": secret, "encrypted": "AAAA" }),
+            ),
+            (
+                "crypto_sign",
+                json!({ "key": secret, "type": "a", "message": "b" }),
+            ),
+        ] {
+            let refused = fixture.run(tool, arguments).await.unwrap_err();
+            assert!(refused.contains("of the kind"), "{refused}");
+        }
+        for kind in ["symmetric", "hmac", "ed25519", "secp256k1"] {
+            let taken = json!({ "name": secret, "kind": kind });
+            fixture.run("crypto_create_key", taken).await.unwrap_err();
+        }
+    }
+    assert!(
+        !fixture
+            .ok("crypto_keys", json!({}))
+            .await
+            .contains("WALLET")
+    );
+}
+
+#[tokio::test]
+async fn bindings_are_changed_only_as_the_user_was_asked() {
+    let fixture = Fixture::new(None).await;
+    let bind = |host: &str| Arc::new(json!({ "name": "TOKEN", "binding": { "host": host } }));
+    let tool = fixture.tool("secrets_bind");
+    // Not asked at all, and asked about another host.
+    let refused = tool.run(&caller(), bind("a.example")).await.unwrap_err();
+    assert!(refused.message.contains("was not asked"), "{refused}");
+    let mut asked = caller();
+    asked.inspection = tool.inspect(&asked, bind("a.example")).await;
+    assert!(asked.inspection.user_only.is_some());
+    tool.run(&asked, bind("b.example")).await.unwrap_err();
+    tool.run(&asked, bind("a.example")).await.unwrap();
+    // It may run again after a crash.
+    tool.run(&asked, bind("a.example")).await.unwrap();
+    let shown = fixture
+        .ok("secrets_describe", json!({ "name": "TOKEN" }))
+        .await;
+    assert!(shown.contains("binding 1: exec: header `authorization` to https://a.example"));
+    let revoke = Arc::new(json!({ "name": "TOKEN", "binding": 1 }));
+    let tool = fixture.tool("secrets_revoke");
+    tool.run(&caller(), Arc::clone(&revoke)).await.unwrap_err();
+    let mut asked = caller();
+    asked.inspection = tool.inspect(&asked, Arc::clone(&revoke)).await;
+    tool.run(&asked, Arc::clone(&revoke)).await.unwrap();
+    tool.run(&asked, revoke).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
+    let fixture = Fixture::new(None).await;
+    let bind = |binding: Value| json!({ "name": "TOKEN", "binding": binding });
+    let field = |tool: &str, field: &str| json!({ "tool": tool, "field": field });
+    fixture
+        .ok("secrets_bind", bind(field("shop_login", "password")))
+        .await;
+    let page = json!({ "tool": "browser_act", "field": "text", "host": "shop.example" });
+    fixture.ok("secrets_bind", bind(page)).await;
+    for wrong in [
+        field("crypto_encrypt", "text"),
+        field("fs_write", "content"),
+        field("browser_act", "text"),
+        json!({ "tool": "browser_act", "field": "handle", "host": "shop.example" }),
+        json!({ "tool": "shop_login", "field": "password", "host": "shop.example" }),
+    ] {
+        let refused = fixture.run("secrets_bind", bind(wrong.clone())).await;
+        assert!(refused.is_err(), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_stores_what_was_typed_and_nothing_else() {
+    let request = |name: &str| json!({ "name": name, "purpose": "to push", "binding": { "host": "a.example" } });
+    let fixture = Fixture::new(Some("typed value")).await;
+    let refused = fixture.run("secrets_request", request("TOKEN")).await;
+    assert!(refused.is_err() || refused.unwrap().contains("nobody"));
+    let fixture = Fixture::new(Some("typed value")).await;
+    let stored = fixture.ok("secrets_request", request("NEW")).await;
+    assert!(
+        stored.contains("the user stored NEW and bound it"),
+        "{stored}"
+    );
+    let value = fixture.provider.open.value(&name("NEW")).await.unwrap();
+    assert_eq!(value.expose(), b"typed value");
+    let fixture = Fixture::new(None).await;
+    let told = fixture.ok("secrets_request", request("NEW")).await;
+    assert!(told.contains("lango secrets set NEW"), "{told}");
+    assert!(fixture.provider.open.value(&name("NEW")).await.is_err());
+}

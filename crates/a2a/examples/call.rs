@@ -11,6 +11,7 @@
 use futures_util::StreamExt;
 use lango_a2a::client::{A2aAgent, Patience, RemoteSettings, connect};
 use lango_core::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteEvent, RemoteThread};
+use lango_secrets::{Credential, Masks, SecretValue};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -31,10 +32,15 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let token_env = arguments.token_env.as_deref();
+    let masks = Masks::default();
     let settings = RemoteSettings {
         name: "remote".into(),
         card_url: arguments.card_url.clone(),
-        token: token_env.and_then(|name| std::env::var(name).ok()),
+        token: token_env.and_then(|name| {
+            let value = SecretValue::new(std::env::var(name).ok()?);
+            Some(Credential::fixed(name, value, &masks))
+        }),
+        masks,
         token_source: match token_env {
             Some(name) => format!("environment variable `{name}`"),
             None => "`--token-env`".to_owned(),

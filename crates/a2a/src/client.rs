@@ -18,6 +18,7 @@ mod fetch;
 mod files;
 mod follow;
 mod http;
+mod masking;
 mod names;
 mod origin;
 mod read;

@@ -15,7 +15,7 @@ use crate::model_choice::{Choice, ModelChoice};
 use crate::model_lists::ModelLists;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
-use crate::vault::{UserVaults, VaultAccess};
+use crate::vault::{Credentials, UserVaults, VaultAccess};
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
     ToolSpec, UserId,
@@ -58,6 +58,8 @@ pub struct App {
     pub(crate) vault: VaultAccess,
     /// The secrets of all users whose turns run here.
     pub(crate) vaults: Arc<UserVaults>,
+    /// The keys and tokens of the configuration.
+    pub(crate) credentials: Arc<Credentials>,
     /// What is known and remembered; nothing where nothing is to be kept.
     pub knowledge: Option<Knowledge>,
     /// What decides which hosts may be contacted.
@@ -100,7 +102,8 @@ impl App {
     pub async fn connect(&mut self) -> Result<(), Failure> {
         if self.roster.topology.is_some() {
             self.elsewhere =
-                Elsewhere::connect(&self.loaded.settings.a2a, &self.env, &self.egress).await;
+                Elsewhere::connect(&self.loaded.settings.a2a, &self.credentials, &self.egress)
+                    .await;
             self.build_tree_anew()?;
         }
         Ok(())
@@ -219,7 +222,7 @@ impl App {
     pub fn model_choice(&self) -> ModelChoice<'_> {
         ModelChoice {
             settings: &self.loaded.settings,
-            env: &self.env,
+            credentials: &self.credentials,
             lists: &self.model_lists,
         }
     }
@@ -267,6 +270,7 @@ impl App {
     /// The gate over the tools.
     pub fn gate(&self) -> Result<Gate, Failure> {
         Gate::new(&self.tree, self.tools.clone())
+            .map(|gate| gate.with_masks(self.credentials.masks().clone()))
             .map_err(|error| Failure::new(Exit::Config, error.to_string()))
     }
 

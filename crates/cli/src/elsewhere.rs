@@ -1,12 +1,11 @@
 //! Agents that run elsewhere: whose cards are read before the agent tree is built, and tried again while a process lives.
 
 use crate::config::{A2aSettings, RemoteAgentConfig};
+use crate::vault::{Credentials, secret_of};
 use lango_a2a::client::{Patience, RemoteSettings, Remotes};
 use lango_core::{AgentName, RemoteAgent};
 use lango_engine::RemoteCard;
 use lango_net::Egress;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 
 /// The remote agents of a process.
@@ -21,14 +20,15 @@ impl Elsewhere {
     /// Reads the cards of all that are configured, at once and within a short time.
     pub async fn connect(
         settings: &A2aSettings,
-        env: &BTreeMap<OsString, OsString>,
+        credentials: &Arc<Credentials>,
         egress: &Egress,
     ) -> Self {
         let agents = &settings.remote_agents.0;
         if !settings.enabled || agents.is_empty() {
             return Self::default();
         }
-        let agents = agents.iter().map(|agent| remote_settings(agent, env));
+        let agents = agents.iter();
+        let agents = agents.map(|agent| remote_settings(agent, credentials));
         let remotes = Remotes::connect(agents.collect(), Patience::default(), egress.clone()).await;
         Self {
             remotes: Some(remotes),
@@ -75,20 +75,18 @@ impl Elsewhere {
     }
 }
 
-fn remote_settings(
-    agent: &RemoteAgentConfig,
-    env: &BTreeMap<OsString, OsString>,
-) -> RemoteSettings {
-    let token = agent.token_env.as_ref();
-    let token = token.and_then(|name| env.get(&OsString::from(name))?.to_str());
+fn remote_settings(agent: &RemoteAgentConfig, credentials: &Arc<Credentials>) -> RemoteSettings {
+    let token = agent.token_env.as_deref();
     let source = match &agent.token_env {
+        Some(name) if secret_of(name).is_some() => format!("`{name}` of the vault"),
         Some(name) => format!("the environment variable `{name}`"),
         None => format!("`tokenEnv` of `{}` in a2a.remoteAgents", agent.name),
     };
     RemoteSettings {
         name: AgentName::from(agent.name.as_str()),
         card_url: agent.agent_card_url.clone(),
-        token: token.filter(|token| !token.is_empty()).map(str::to_owned),
+        token: token.and_then(|setting| credentials.find(setting)),
+        masks: credentials.masks().clone(),
         token_source: source,
     }
 }

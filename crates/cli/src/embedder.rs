@@ -59,6 +59,7 @@ fn over_http(
         kind,
         base_url: provider.base_url,
         api_key: provider.api_key,
+        masks: provider.masks,
         key_source: provider.key_source,
         model,
         dimensions: dimensions.map_err(|_| "embedding.dimensions is too large".to_owned())?,

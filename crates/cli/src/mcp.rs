@@ -8,6 +8,7 @@ use crate::app::Keeping;
 use crate::config::{Loaded, McpServer};
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use crate::vault::Credentials;
 use capability::ReservedWords;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
@@ -36,6 +37,8 @@ pub struct Surrounding<'a> {
     pub loaded: &'a Loaded,
     /// lango's own environment.
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// The tokens.
+    pub credentials: &'a Arc<Credentials>,
     /// What commands may touch.
     pub policy: &'a Policy,
     /// What starts commands.
@@ -77,6 +80,7 @@ impl Mcp {
             pins: here.loaded.paths.mcp_pins(),
             grants: here.loaded.paths.mcp_grants(),
             grants_seal: here.grants_seal.clone(),
+            masks: here.credentials.masks().clone(),
             attachments: here.loaded.paths.attachments(),
             patience: settings.start_timeout,
             pauses: Pauses::default(),
@@ -215,7 +219,7 @@ fn server_settings(
             let program = program::program(id, server, here).map_err(wrong)?;
             Reach::Program(Box::new(program))
         }
-        (true, Some(url)) => Reach::Address(address(url, server, here.env).map_err(wrong)?),
+        (true, Some(url)) => Reach::Address(address(url, server, here.credentials).map_err(wrong)?),
         (true, None) => {
             return Err(wrong("it needs `command`, or `url`".to_owned()));
         }
@@ -243,7 +247,7 @@ fn server_settings(
 fn address(
     url: &str,
     server: &McpServer,
-    env: &BTreeMap<OsString, OsString>,
+    credentials: &Arc<Credentials>,
 ) -> Result<Address, String> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(format!(
@@ -255,7 +259,7 @@ fn address(
     }
     let held = |name: &String| Token {
         variable: name.clone(),
-        value: variable(env, name),
+        value: credentials.find(name),
     };
     let token = server.token_env.as_ref().map(held);
     let client = server.client_id.as_ref().map(|id| ClientSettings {

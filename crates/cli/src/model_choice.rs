@@ -8,13 +8,13 @@ use crate::config::{ProviderConfig, Settings};
 use crate::exit::{Exit, Failure};
 use crate::model_lists::{ListKey, ModelList, ModelLists};
 use crate::screen;
-use crate::vault::secret_of;
+use crate::vault::{Credentials, secret_of};
 use lango_core::Model;
 use lango_models::{
-    Kind, KnownProvider, Offline, Patience, Provider, ProviderSettings, Resilient, known_providers,
+    Kind, KnownProvider, MaskedModel, Offline, Patience, Provider, ProviderSettings, Resilient,
+    known_providers,
 };
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use lango_secrets::Credential;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -56,8 +56,8 @@ impl Choice {
 pub struct ModelChoice<'a> {
     /// The configuration.
     pub settings: &'a Settings,
-    /// The environment, which holds the keys.
-    pub env: &'a BTreeMap<OsString, OsString>,
+    /// The keys.
+    pub credentials: &'a Arc<Credentials>,
     /// What providers offer.
     pub lists: &'a ModelLists,
 }
@@ -74,6 +74,9 @@ impl ModelChoice<'_> {
             },
             None => self.find().await?,
         };
+        if agent.fallback.is_empty() {
+            self.check_key(first.model.name()).await?;
+        }
         let fallback: Vec<Arc<dyn Model>> = agent
             .fallback
             .iter()
@@ -108,10 +111,13 @@ impl ModelChoice<'_> {
             );
         }
         let is_offline = first.name() == Offline::NAME;
-        Ok(match is_offline && fallback.is_empty() {
-            true => first,
-            false => Arc::new(Resilient::new(first, fallback)),
-        })
+        let model: Arc<dyn Model> = if is_offline && fallback.is_empty() {
+            first
+        } else {
+            Arc::new(Resilient::new(first, fallback))
+        };
+        let masks = self.credentials.masks().clone();
+        Ok(Arc::new(MaskedModel::new(model, masks)))
     }
 
     /// The model of this name, such as `openai/gpt-6.1-sol`.
@@ -168,6 +174,7 @@ impl ModelChoice<'_> {
             api: config.api,
             base_url,
             api_key,
+            masks: self.credentials.masks().clone(),
             key_source,
             stream: config.stream,
             context_tokens: config.context_tokens,
@@ -275,7 +282,7 @@ impl ModelChoice<'_> {
         let own = config.and_then(|config| config.api_key_env.as_ref());
         let variables = own.map_or(known.keys.as_slice(), std::slice::from_ref);
         let mut variables = variables.iter().map(String::as_str);
-        variables.find(|variable| self.variable(variable).is_some())
+        variables.find(|variable| self.credentials.has(variable))
     }
 
     fn key(
@@ -283,7 +290,7 @@ impl ModelChoice<'_> {
         id: &str,
         config: &ProviderConfig,
         known: Option<&KnownProvider>,
-    ) -> Result<(Option<String>, String), Failure> {
+    ) -> Result<(Option<Credential>, String), Failure> {
         let variables: Vec<&str> = match (&config.api_key_env, known) {
             (Some(variable), _) => vec![variable],
             // Another address under a known name is somebody's own server; it gets no key it was not given.
@@ -294,7 +301,7 @@ impl ModelChoice<'_> {
         };
         if let Some((variable, key)) = variables
             .iter()
-            .find_map(|name| Some((name, self.variable(name)?)))
+            .find_map(|name| Some((name, self.credentials.find(name)?)))
         {
             return Ok((Some(key), format!("from {variable}")));
         }
@@ -307,10 +314,8 @@ impl ModelChoice<'_> {
         let first = variables[0];
         let (state, give) = match secret_of(first) {
             Some(secret) => (
-                "the vault is locked, or has no such secret that is valid",
-                format!(
-                    "lango secrets unlock, or lango secrets set {secret} if `lango secrets list` does not show it"
-                ),
+                "the vault has no such secret",
+                format!("lango secrets set {secret}"),
             ),
             None => ("not set", format!("export {first}=…")),
         };
@@ -322,9 +327,20 @@ impl ModelChoice<'_> {
             .next(format!("{give}, or use -c agent.model=offline")))
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        let value = self.env.get(&OsString::from(name))?.to_str()?.trim();
-        (!value.is_empty()).then(|| value.to_owned())
+    /// Looks up the key of a model before the first call, so that a locked vault is told at the start.
+    async fn check_key(&self, model: &str) -> Result<(), Failure> {
+        let id = model.split('/').next().unwrap_or_default();
+        if model == Offline::NAME {
+            return Ok(());
+        }
+        let Some(key) = self.provider_settings(id)?.api_key else {
+            return Ok(());
+        };
+        let checked = self.credentials.check(key.setting()).await;
+        checked.map_err(|error| {
+            Failure::new(Exit::Config, format!("`{id}` has no key: {error}"))
+                .next("or use -c agent.model=offline")
+        })
     }
 
     fn unknown_provider(&self, id: &str, is_named: bool) -> Failure {

@@ -2,6 +2,7 @@
 //! terminal, and caches the unlock.
 
 mod cache;
+mod credentials;
 mod grants;
 mod keyring;
 mod prompt;
@@ -9,6 +10,7 @@ mod prompts;
 mod references;
 mod source;
 
+pub use credentials::{CredentialParts, Credentials};
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use prompt::{can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};

@@ -2,15 +2,13 @@
 
 use crate::config::{SearchProviderConfig, SearchSettings};
 use crate::exit::{Exit, Failure};
+use crate::vault::Credentials;
 use lango_core::{Tool, WebCache};
 use lango_engine::SystemClock;
 use lango_net::{Egress, SeenLinks, Url};
 use lango_web::{
-    FetchParts, ProviderKind, Providers, SearchParts, SearchProvider, Secrets, fetch_tool,
-    search_tool,
+    FetchParts, ProviderKind, Providers, SearchParts, SearchProvider, fetch_tool, search_tool,
 };
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// How to get a search service.
@@ -22,8 +20,8 @@ pub const NO_PROVIDER: &str = "search_web needs a search service, for example \
 pub struct Parts<'a> {
     /// The search services.
     pub settings: &'a SearchSettings,
-    /// The environment, for keys.
-    pub env: &'a BTreeMap<OsString, OsString>,
+    /// The keys.
+    pub credentials: &'a Arc<Credentials>,
     /// The guard.
     pub egress: &'a Egress,
     /// The addresses that sessions know.
@@ -36,7 +34,7 @@ pub struct Parts<'a> {
 pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let Parts {
         settings,
-        env,
+        credentials,
         egress,
         links,
         cache,
@@ -47,15 +45,15 @@ pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
         cache,
         clock: Arc::new(SystemClock),
     })];
-    let providers = providers(settings)?;
-    if !providers.is_empty() {
-        let env = env.clone();
-        let secrets: Secrets = Arc::new(move |name| {
-            let value = env.get(OsStr::new(name))?;
-            Some(value.to_str()?.to_owned())
-        });
+    let services = providers(settings)?;
+    if !services.is_empty() {
+        let with_key = |(provider, key): (SearchProvider, Option<String>)| SearchProvider {
+            key: key.map(|setting| credentials.handle(&setting)),
+            ..provider
+        };
+        let services = services.into_iter().map(with_key).collect();
         tools.push(search_tool(SearchParts {
-            providers: Providers::new(providers, secrets),
+            providers: Providers::new(services, credentials.masks()),
             links: links.clone(),
             budgets: egress.budgets().clone(),
             clock: Arc::new(SystemClock),
@@ -76,7 +74,7 @@ pub fn describe(settings: &SearchSettings) -> String {
         Ok(providers) => {
             let names = providers.iter();
             let names: Vec<String> = names
-                .map(|provider| format!("{} ({})", provider.name, provider.kind))
+                .map(|(provider, _)| format!("{} ({})", provider.name, provider.kind))
                 .collect();
             names.join(", ")
         }
@@ -85,32 +83,36 @@ pub fn describe(settings: &SearchSettings) -> String {
 }
 
 /// The services in the order in which they are asked. Without `search.order`: instances of SearXNG first, since they are the
-/// user's own, then the others, each by name.
-fn providers(settings: &SearchSettings) -> Result<Vec<SearchProvider>, Failure> {
+/// user's own, then the others, each by name; with the settings of their keys.
+fn providers(settings: &SearchSettings) -> Result<Vec<(SearchProvider, Option<String>)>, Failure> {
     let mut all = Vec::new();
     for (name, config) in &settings.providers {
         all.push(provider(name, config)?);
     }
     if settings.order.is_empty() {
-        all.sort_by_key(|provider| provider.kind != ProviderKind::SearXng);
+        all.sort_by_key(|(provider, _)| provider.kind != ProviderKind::SearXng);
         return Ok(all);
     }
-    let mut ordered: Vec<SearchProvider> = Vec::new();
+    let mut ordered: Vec<(SearchProvider, Option<String>)> = Vec::new();
     for name in &settings.order {
-        let found = all.iter().find(|provider| provider.name == *name);
+        let is_named = |(provider, _): &&(SearchProvider, _)| provider.name == *name;
+        let found = all.iter().find(is_named);
         let found = found.ok_or_else(|| {
             wrong(format!(
                 "`search.order` names `{name}`, but there is no `search.providers.{name}`"
             ))
         })?;
-        if !ordered.contains(found) {
+        if !ordered.iter().any(|one| is_named(&one)) {
             ordered.push(found.clone());
         }
     }
     Ok(ordered)
 }
 
-fn provider(name: &str, config: &SearchProviderConfig) -> Result<SearchProvider, Failure> {
+fn provider(
+    name: &str,
+    config: &SearchProviderConfig,
+) -> Result<(SearchProvider, Option<String>), Failure> {
     let key = format!("search.providers.{name}");
     let kind = config.kind.or_else(|| name.parse().ok()).ok_or_else(|| {
         wrong(format!(
@@ -136,12 +138,13 @@ fn provider(name: &str, config: &SearchProviderConfig) -> Result<SearchProvider,
             "`{key}.url` would send a key without encryption; use `https://`"
         )));
     }
-    Ok(SearchProvider {
+    let provider = SearchProvider {
         name: name.to_owned(),
         kind,
         url,
-        key_variable,
-    })
+        key: None,
+    };
+    Ok((provider, key_variable))
 }
 
 fn is_here(url: &Url) -> bool {

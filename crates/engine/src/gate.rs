@@ -20,9 +20,11 @@ use lango_core::{
     AgentName, ApprovalRequest, AttachedFile, Call, CallStatus, Caller, Effect, Extent, Fault,
     Inspection, Text, Tool, ToolName, ToolOutput, Trust,
 };
+use lango_secrets::Masks;
 pub use rules::{Action, Rule, Rules};
 pub(crate) use rules::{Decision, call_digest, digest, granted};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use std::time::Duration;
 /// Holds the tools' code and runs it for those who may.
 pub struct Gate {
     handles: HashMap<AgentName, HashMap<ToolName, Arc<dyn Tool>>>,
+    masks: Masks,
 }
 
 /// Why a gate cannot be made.
@@ -210,7 +213,16 @@ impl Gate {
             }
             handles.insert(agent.name.clone(), own);
         }
-        Ok(Self { handles })
+        Ok(Self {
+            handles,
+            masks: Masks::default(),
+        })
+    }
+
+    /// Masks these values in everything that tools return.
+    #[must_use]
+    pub fn with_masks(self, masks: Masks) -> Self {
+        Self { masks, ..self }
     }
 
     /// What a call that waits would change, in the words of its tool, for the person who is asked to allow it.
@@ -219,7 +231,8 @@ impl Gate {
         let preview = tool.preview(Arc::clone(&request.arguments), extent);
         let preview = AssertUnwindSafe(preview).catch_unwind();
         let preview = tokio::time::timeout(Self::PREVIEW_TIME, preview).await;
-        let text = preview.ok()?.ok()??;
+        let mut text = preview.ok()?.ok()??;
+        self.masks.mask_string(&mut text);
         Some(match extent {
             Extent::Short => cap_preview(text, Self::OUTPUT_BYTES),
             Extent::Whole => text,
@@ -243,7 +256,12 @@ impl Gate {
         let inspection = tool.inspect(caller, Arc::new(arguments));
         let inspection = AssertUnwindSafe(inspection).catch_unwind();
         let inspection = tokio::time::timeout(Self::PREVIEW_TIME, inspection).await;
-        inspection.ok()?.ok()
+        let mut inspection = inspection.ok()?.ok()?;
+        if let Some(site) = &mut inspection.site {
+            // It has words of the page.
+            site.summary = self.masks.mask_text(&site.summary).into();
+        }
+        Some(inspection)
     }
 
     /// Whether this agent can run anything at all.
@@ -273,13 +291,17 @@ impl Gate {
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
         };
         match tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await {
-            Ok(Ok(Ok(output))) => CallResult::of_output(output),
+            // Masked before it is cut: half of a value would not be found.
+            Ok(Ok(Ok(output))) => CallResult::of_output(self.mask_output(output)),
             Ok(Ok(Err(error))) if error.message.trim().is_empty() => {
                 CallResult::own(CallStatus::Error, "it failed and said nothing".to_owned())
             }
             Ok(Ok(Err(error))) => CallResult {
                 status: CallStatus::Error,
-                output: cap(error.message, Self::OUTPUT_BYTES),
+                output: cap(
+                    self.masks.mask_text(&error.message).into_owned(),
+                    Self::OUTPUT_BYTES,
+                ),
                 trust: error.trust,
                 files: Vec::new(),
             },
@@ -292,6 +314,24 @@ impl Gate {
                 format!("stopped after {} s: {advice}", time.as_secs_f32()),
             ),
         }
+    }
+}
+
+impl Gate {
+    fn mask_output(&self, mut output: ToolOutput) -> ToolOutput {
+        self.masks.mask_string(&mut output.text);
+        for file in &mut output.files {
+            mask_file(&self.masks, file);
+        }
+        output
+    }
+}
+
+/// Masks the name of a file and its content. An image with an echo in its metadata may no longer show.
+fn mask_file(masks: &Masks, file: &mut AttachedFile) {
+    masks.mask_string(&mut file.name);
+    if let Cow::Owned(masked) = masks.mask_bytes(&file.bytes) {
+        file.bytes = masked.into();
     }
 }
 

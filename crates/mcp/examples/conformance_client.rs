@@ -8,9 +8,10 @@
 
 use lango_core::Caller;
 use lango_mcp::{
-    Address, ClientSettings, Pauses, Reach, Secret, ServerSettings, Servers, Setup, Start, Token,
+    Address, ClientSettings, Pauses, Reach, ServerSettings, Servers, Setup, Start, Token,
 };
 use lango_sandbox::{Helper, Launcher, Strength};
+use lango_secrets::{Credential, Masks, SecretValue};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -84,6 +85,7 @@ fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> Setup {
         pins: folder.join("pins.json"),
         grants: folder.join("grants.json"),
         grants_seal: None,
+        masks: Masks::default(),
         attachments: folder.join("attachments"),
         patience: Duration::from_secs(20),
         pauses: Pauses::default(),
@@ -107,7 +109,11 @@ fn registered_client(scenario: &str) -> Option<ClientSettings> {
         id: context["client_id"].as_str()?.to_owned(),
         secret: secret.map(|secret| Token {
             variable: "MCP_CONFORMANCE_CONTEXT".to_owned(),
-            value: Some(Secret::new(secret)),
+            value: Some(Credential::fixed(
+                "MCP_CONFORMANCE_CONTEXT",
+                SecretValue::new(secret),
+                &Masks::default(),
+            )),
         }),
     })
 }

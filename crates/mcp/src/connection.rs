@@ -14,6 +14,7 @@ use crate::settings::{Program, ServerSettings};
 use crate::traffic::Traffic;
 use lango_core::{Caller, error_chain};
 use lango_sandbox::{Launcher, Strength};
+use lango_secrets::Masks;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
     PaginatedRequestParams, ProtocolVersion, RequestMetaObject,
@@ -95,6 +96,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) patience: Duration,
     pub(crate) trusted: &'a TrustedFiles,
     pub(crate) new_files: &'a Arc<NewFiles>,
+    pub(crate) masks: &'a Masks,
 }
 
 /// What is on this side of a connection.
@@ -121,7 +123,7 @@ impl Opening<'_> {
                 let prepared = command.prepare(self.trusted)?;
                 let (process, stdin, stdout) =
                     Process::start(self.launcher, command, prepared, self.new_files).await?;
-                let frames = Frames::new(stdout, stdin, Arc::clone(&traffic));
+                let frames = Frames::new(stdout, stdin, Arc::clone(&traffic), self.masks.clone());
                 let ends = Ends {
                     traffic,
                     process: Some(process),

@@ -4,6 +4,7 @@
 
 use crate::names::line;
 use crate::traffic::{Traffic, Verdict};
+use lango_secrets::Masks;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -31,6 +32,7 @@ pub(crate) struct Frames<R> {
     looked: usize,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     traffic: Arc<Traffic>,
+    masks: Masks,
 }
 
 impl<R: AsyncRead + Unpin + Send> Frames<R> {
@@ -39,6 +41,7 @@ impl<R: AsyncRead + Unpin + Send> Frames<R> {
         input: R,
         output: impl AsyncWrite + Unpin + Send + 'static,
         traffic: Arc<Traffic>,
+        masks: Masks,
     ) -> Self {
         let (outgoing, waiting) = mpsc::channel(WAITING);
         tokio::spawn(write(output, waiting));
@@ -49,6 +52,7 @@ impl<R: AsyncRead + Unpin + Send> Frames<R> {
             looked: 0,
             outgoing: Some(outgoing),
             traffic,
+            masks,
         }
     }
 
@@ -121,7 +125,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for Frames<R> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             let line = self.line().await?;
-            match read(self.buffer[line].trim_ascii(), &self.traffic) {
+            let line = self.masks.mask_json_bytes(self.buffer[line].trim_ascii());
+            match read(&line, &self.traffic) {
                 Read::Message(message) => return Some(*message),
                 Read::Nothing => {}
                 Read::End => return None,

@@ -9,7 +9,10 @@ use crate::place::is_this_machine;
 use crate::traffic::{Traffic, Verdict};
 use futures_util::{StreamExt, TryStreamExt};
 use lango_core::BoxStream;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use lango_secrets::{Masks, is_plain_encoding};
+use reqwest::header::{
+    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
@@ -25,6 +28,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -53,25 +57,26 @@ pub(crate) fn transport(
     pauses.max_times = Some(RECONNECTS);
     pauses.max_delay = Some(LONGEST_PAUSE);
     config.retry_config = Arc::new(pauses);
-    if let Some(token) = &address.token {
-        let value = token.value.as_ref().ok_or_else(|| ConnectError::Unset {
+    if let Some(token) = &address.token
+        && token.value.is_none()
+    {
+        return Err(ConnectError::Unset {
             server: server.to_owned(),
             name: token.variable.clone(),
-        })?;
-        if HeaderValue::from_str(value.reveal()).is_err() {
-            let variable = &token.variable;
-            return Err(not_started(format!(
-                "the token in `{variable}` holds characters that no token has"
-            )));
-        }
+        });
     }
     let client = BoundedClient {
         client,
         bearer,
         traffic: Arc::clone(&traffic),
     };
+    let masks = client.bearer.masks.clone();
     let inner = StreamableHttpClientTransport::with_client(client, config);
-    Ok(Watched { inner, traffic })
+    Ok(Watched {
+        inner,
+        traffic,
+        masks,
+    })
 }
 
 /// An HTTP client for an address. It follows nobody's directions: what is shown to one address is not shown to others.
@@ -93,6 +98,7 @@ pub(crate) fn client(url: &str) -> reqwest::Result<Client> {
 pub(crate) struct Watched<T> {
     inner: T,
     traffic: Arc<Traffic>,
+    masks: Masks,
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
@@ -121,6 +127,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
                 message = self.inner.receive() => message?,
                 () = self.traffic.cut_off() => return None,
             };
+            let Some(message) = masked(&self.masks, message) else {
+                self.traffic
+                    .cut("it sent a secret where none can be masked".to_owned());
+                return None;
+            };
             let verdict = match &message {
                 JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => return Some(message),
                 JsonRpcMessage::Request(_) => match self.traffic.asked() {
@@ -147,6 +158,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     }
 }
 
+/// Masks a message. Returns `None` if it is no message afterwards.
+fn masked(masks: &Masks, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+    if masks.is_empty() {
+        return Some(message);
+    }
+    let bytes = serde_json::to_vec(&message).ok()?;
+    match masks.mask_json_bytes(&bytes) {
+        Cow::Borrowed(_) => Some(message),
+        Cow::Owned(masked) => serde_json::from_slice(&masked).ok(),
+    }
+}
+
 /// An HTTP client that reads no answer without end.
 #[derive(Clone)]
 pub(crate) struct BoundedClient {
@@ -164,7 +187,7 @@ impl BoundedClient {
         session: Option<Arc<str>>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Faulty> {
-        let token = self.bearer.token().await;
+        let token = self.token().await?;
         let has_session = session.is_some();
         let mut request = self
             .client
@@ -177,7 +200,7 @@ impl BoundedClient {
             request = request.header(SESSION, &*session);
         }
         let again = request.try_clone();
-        let mut response = sent(request, token.as_deref()).await?;
+        let mut response = sent(request, token.as_ref().map(|token| token.as_str())).await?;
         if let (StatusCode::UNAUTHORIZED, Some(refused), Some(again)) =
             (response.status(), token, again)
             && let Some(token) = self.bearer.renewed(&refused).await
@@ -187,12 +210,23 @@ impl BoundedClient {
         self.answered(response, message, has_session).await
     }
 
+    /// What is shown with a request.
+    async fn token(&self) -> Result<Option<Zeroizing<String>>, Faulty> {
+        let token = self.bearer.token().await;
+        token.map_err(|error| Faulty::UnexpectedServerResponse(error.to_string().into()))
+    }
+
     async fn answered(
         &self,
         response: Response,
         message: &ClientJsonRpcMessage,
         has_session: bool,
     ) -> Result<StreamableHttpPostResponse, Faulty> {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if !is_plain_encoding(encoding.map(HeaderValue::as_bytes)) {
+            let problem = "its answer is compressed, which was not asked for";
+            return Err(Faulty::UnexpectedServerResponse(problem.into()));
+        }
         let status = response.status();
         let is_question = matches!(message, JsonRpcMessage::Request(_));
         let given = header(&response, SESSION);
@@ -223,18 +257,30 @@ impl BoundedClient {
                     _ if status.is_success() && !is_question => {
                         Ok(StreamableHttpPostResponse::Accepted)
                     }
-                    _ => Err(unexpected(status, &body)),
+                    _ => Err(self.unexpected(status, &body)),
                 }
             }
             _ if status.is_success() && !is_question => Ok(StreamableHttpPostResponse::Accepted),
-            _ => Err(unexpected(status, &self.body(response).await?)),
+            _ => {
+                let body = self.body(response).await?;
+                Err(self.unexpected(status, &body))
+            }
         }
     }
 
     /// Remembers what the server said when it refused.
-    fn refused(&self, challenge: String) -> Faulty {
+    fn refused(&self, mut challenge: String) -> Faulty {
+        self.bearer.masks.mask_string(&mut challenge);
         self.bearer.note(Challenge::read(&challenge));
         Faulty::AuthRequired(AuthRequiredError::new(challenge))
+    }
+
+    fn unexpected(&self, status: StatusCode, body: &[u8]) -> Faulty {
+        // Masked before it is cut: half of a value would not be found.
+        let body = self.bearer.masks.mask_bytes(body);
+        let beginning = String::from_utf8_lossy(&body[..body.len().min(800)]);
+        let text = format!("{}: {}", status.as_u16(), line(&beginning, 200));
+        Faulty::UnexpectedServerResponse(text.into())
     }
 
     /// The body of an answer, up to the longest message.
@@ -287,7 +333,7 @@ impl StreamableHttpClient for BoundedClient {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), Faulty> {
-        let token = self.bearer.token().await;
+        let token = self.token().await?.map(|token| token.to_string());
         self.client
             .delete_session(uri, session_id, token, custom_headers)
             .await
@@ -301,7 +347,7 @@ impl StreamableHttpClient for BoundedClient {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<Events, Faulty> {
-        let token = self.bearer.token().await;
+        let token = self.token().await?.map(|token| token.to_string());
         self.client
             .get_stream_with_max_sse_event_size(
                 uri,
@@ -326,12 +372,6 @@ async fn sent(request: RequestBuilder, token: Option<&str>) -> Result<Response, 
 fn header(response: &Response, name: &str) -> Option<String> {
     let value = response.headers().get(name)?;
     value.to_str().ok().map(str::to_owned)
-}
-
-fn unexpected(status: StatusCode, body: &[u8]) -> Faulty {
-    let beginning = String::from_utf8_lossy(&body[..body.len().min(800)]);
-    let text = format!("{}: {}", status.as_u16(), line(&beginning, 200));
-    Faulty::UnexpectedServerResponse(text.into())
 }
 
 fn too_long() -> String {

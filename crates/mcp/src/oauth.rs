@@ -23,8 +23,11 @@ pub(crate) use token::Grant;
 
 use crate::names::line;
 use crate::settings::Address;
+use lango_secrets::{Masks, SecretError, SecretValue};
+use reqwest::Url;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
 
 /// Why somebody is not logged in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +76,7 @@ pub(crate) struct Bearer {
     server: String,
     pub(crate) address: Address,
     grants: Grants,
+    pub(crate) masks: Masks,
     state: Mutex<State>,
     /// One request renews, the others wait for what comes of it.
     turnstile: Semaphore,
@@ -92,26 +96,43 @@ struct Unkept {
 }
 
 impl Bearer {
-    pub(crate) fn new(server: &str, address: &Address, grants: Grants) -> Arc<Self> {
+    pub(crate) fn new(server: &str, address: &Address, grants: Grants, masks: Masks) -> Arc<Self> {
+        let mut address = address.clone();
+        if let (Some(token), Ok(url)) = (&mut address.token, Url::parse(&address.url)) {
+            let value = token.value.take();
+            token.value = value.map(|value| value.bound_to(&url));
+        }
         Arc::new(Self {
             server: server.to_owned(),
-            address: address.clone(),
+            address,
             grants,
+            masks,
             state: Mutex::default(),
             turnstile: Semaphore::new(1),
         })
     }
 
     /// What to show now: the token of the configuration, or what was granted, renewed if it is over.
-    pub(crate) async fn token(&self) -> Option<String> {
+    pub(crate) async fn token(&self) -> Result<Option<Zeroizing<String>>, SecretError> {
         if let Some(token) = &self.address.token {
-            return token.value.as_ref().map(|value| value.reveal().to_owned());
+            let (Some(value), Ok(url)) = (&token.value, Url::parse(&self.address.url)) else {
+                return Ok(None);
+            };
+            return value.text_for(&url).await.map(Some);
         }
-        let grant = self.grant()?;
-        match grant.is_over() {
+        let Some(grant) = self.grant() else {
+            return Ok(None);
+        };
+        let token = match grant.is_over() {
             false => Some(grant.access_token().to_owned()),
             true => self.renewed(grant.access_token()).await,
+        };
+        let token = token.map(Zeroizing::new);
+        if let Some(token) = &token {
+            let name = format!("login of {}", self.server);
+            self.masks.add(&name, &SecretValue::new(token.as_bytes()));
         }
+        Ok(token)
     }
 
     /// What to show after this was refused; nothing if there is nothing else. What somebody else was granted meanwhile, in

@@ -18,6 +18,7 @@ use crate::process::NewFiles;
 use crate::settings::{Reach, ServerSettings};
 use lango_core::{Caller, ToolError};
 use lango_sandbox::{Launcher, Strength, Watch};
+use lango_secrets::Masks;
 use rmcp::model::{CallToolResult, JsonObject};
 use standing::Down;
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub(crate) struct Surroundings {
     pub(crate) pins: Pins,
     pub(crate) attachments: Attachments,
     pub(crate) grants: Grants,
+    pub(crate) masks: Masks,
     /// How long a handshake may take, and a list of tools.
     pub(crate) patience: Duration,
     pub(crate) pauses: Pauses,
@@ -75,7 +77,8 @@ impl Server {
             Reach::Program(program) => Way::Program(program.clone()),
             Reach::Address(address) => {
                 let grants = surroundings.grants.clone();
-                Way::Address(Bearer::new(&settings.id, address, grants))
+                let masks = surroundings.masks.clone();
+                Way::Address(Bearer::new(&settings.id, address, grants, masks))
             }
         };
         Self {
@@ -273,6 +276,7 @@ impl Server {
             patience: *patience,
             trusted: &trusted,
             new_files: &self.new_files,
+            masks: &self.surroundings.masks,
         };
         let opened = opening.open().await;
         let connection = opened.map_err(|failure| self.with_hint(failure))?;

@@ -18,6 +18,7 @@ use crate::settings::ServerSettings;
 use futures_util::future::join_all;
 use lango_core::Tool;
 use lango_sandbox::{Launcher, Strength};
+use lango_secrets::Masks;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Setup {
     pub grants: PathBuf,
     /// What encrypts that file, if something does.
     pub grants_seal: Option<Arc<dyn FileSeal>>,
+    /// The values that are masked in what servers say.
+    pub masks: Masks,
     /// The folder for what is returned and is no text.
     pub attachments: PathBuf,
     /// How long a handshake may take.
@@ -80,6 +83,7 @@ impl Servers {
             pins: pins.clone(),
             attachments: attachments.clone(),
             grants: grants.clone(),
+            masks: setup.masks,
             patience: setup.patience,
             pauses: setup.pauses,
         };

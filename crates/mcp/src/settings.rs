@@ -3,6 +3,7 @@
 use crate::program_proxy::{ProgramProxy, SecretVariable};
 use lango_core::AgentName;
 use lango_sandbox::{Limits, Policy};
+use lango_secrets::Credential;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::PathBuf;
@@ -105,8 +106,8 @@ pub struct ClientSettings {
 pub struct Token {
     /// The variable.
     pub variable: String,
-    /// Its value; none if it is not set.
-    pub value: Option<Secret>,
+    /// Its value, which is looked up for each request; none if it is not set.
+    pub value: Option<Credential>,
 }
 
 /// A text that is not shown by accident.

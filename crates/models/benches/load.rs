@@ -169,6 +169,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         api: None,
         base_url: format!("http://{address}/v1"),
         api_key: None,
+        masks: lango_secrets::Masks::default(),
         key_source: String::new(),
         stream: true,
         context_tokens: None,

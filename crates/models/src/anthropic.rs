@@ -4,17 +4,19 @@ mod reply;
 mod request;
 mod settings;
 
+use crate::http::Headers;
 use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 pub(crate) struct Anthropic;
 
 pub(crate) const KIND: &str = "anthropic";
 
-pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
-    let version = ("anthropic-version", "2023-06-01".to_owned());
-    key.map(|key| ("x-api-key", key.to_owned()))
+pub(crate) fn headers(key: Option<&str>) -> Headers {
+    let version = ("anthropic-version", Zeroizing::new("2023-06-01".to_owned()));
+    key.map(|key| ("x-api-key", Zeroizing::new(key.to_owned())))
         .into_iter()
         .chain([version])
         .collect()

@@ -1,8 +1,10 @@
 //! The two APIs that providers of OpenAI's kind have, and which of them an address speaks when the configuration does not
 //! say. Azure is OpenAI's kind too, with a path and a header of its own.
 
+use crate::http::Headers;
 use crate::openai;
 use reqwest::Url;
+use zeroize::Zeroizing;
 
 /// An API of OpenAI's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,10 +71,10 @@ pub(crate) fn version(base_url: &str) -> &'static str {
 
 /// The headers with a key for an address of OpenAI's kind. Azure takes its keys in a header of their own, and the tokens
 /// of its directory, which are JSON web tokens, as everybody else.
-pub(crate) fn headers(base_url: &str, key: Option<&str>) -> Vec<(&'static str, String)> {
+pub(crate) fn headers(base_url: &str, key: Option<&str>) -> Headers {
     match key {
         Some(key) if is_at_azure(base_url) && !key.starts_with("eyJ") => {
-            vec![("api-key", key.to_owned())]
+            vec![("api-key", Zeroizing::new(key.to_owned()))]
         }
         key => openai::headers(key),
     }
@@ -111,11 +113,12 @@ mod tests {
     #[test]
     fn azure_takes_a_key_in_its_own_header_and_a_token_as_everybody() {
         let azure = "https://mine.openai.azure.com/openai/v1";
-        assert_eq!(headers(azure, Some("abc")), [("api-key", "abc".to_owned())]);
+        let key = |text: &str| Zeroizing::new(text.to_owned());
+        assert_eq!(headers(azure, Some("abc")), [("api-key", key("abc"))]);
         let token = headers(azure, Some("eyJhbGciOi.J9.x"));
         assert_eq!(token[0].0, "authorization");
         let openai = headers("https://api.openai.com/v1", Some("abc"));
-        assert_eq!(openai, [("authorization", "Bearer abc".to_owned())]);
+        assert_eq!(openai, [("authorization", key("Bearer abc"))]);
         assert!(headers(azure, None).is_empty());
     }
 }

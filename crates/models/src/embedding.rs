@@ -7,13 +7,13 @@
 
 mod wire;
 
-use crate::fault;
-use crate::http::{Endpoint, Patience};
+use crate::http::{Endpoint, EndpointParts, Patience};
 use crate::resilient::{PAUSE, worth_waiting};
 use crate::wire::WireRequest;
 use lango_core::{
     BoxFuture, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose, ModelFault, Text,
 };
+use lango_secrets::{Credential, Masks};
 use serde::Deserialize;
 use std::sync::Arc;
 use wire::{Trouble, Wire};
@@ -53,8 +53,10 @@ pub struct EmbeddingSettings {
     pub kind: EmbeddingKind,
     /// Where it is. An address without a path gets the version that the kind has.
     pub base_url: String,
-    /// The key, if it wants one.
-    pub api_key: Option<String>,
+    /// The key, if it wants one. It is sent to the origin of `base_url` only.
+    pub api_key: Option<Credential>,
+    /// The values that are masked in what it says.
+    pub masks: Masks,
     /// Where the key was looked for, for error texts.
     pub key_source: String,
     /// The model.
@@ -167,25 +169,28 @@ struct Provider {
     id: Text,
     endpoint: Endpoint,
     wire: Wire,
-    api_key: Option<String>,
     key_source: String,
 }
 
 impl Provider {
     fn new(settings: EmbeddingSettings) -> Self {
-        let api_key = settings.api_key.filter(|key| !key.is_empty());
         let wire = Wire {
             kind: settings.kind,
             model: settings.model,
             dimensions: settings.dimensions,
         };
         let base_url = wire.base_url(&settings.base_url);
-        let headers = wire.headers(api_key.as_deref());
+        let kind = wire.kind;
         Self {
             id: settings.id.as_str().into(),
-            endpoint: Endpoint::new(&base_url, headers, settings.patience),
+            endpoint: Endpoint::new(EndpointParts {
+                base_url,
+                key: settings.api_key,
+                headers: Box::new(move |key| Wire::headers(kind, key)),
+                masks: settings.masks,
+                patience: settings.patience,
+            }),
             wire,
-            api_key,
             key_source: settings.key_source,
         }
     }
@@ -247,9 +252,7 @@ impl Provider {
 
     /// The error as it is told. Some providers repeat the key that they refuse; it must go no further.
     fn error(&self, mut detail: String, is_passing: bool) -> EmbedError {
-        if let Some(key) = &self.api_key {
-            fault::conceal(&mut detail, key);
-        }
+        self.endpoint.masks.mask_string(&mut detail);
         EmbedError {
             provider: self.id.clone(),
             detail,

@@ -28,20 +28,6 @@ pub(crate) fn inside(error: &Value) -> ModelFault {
     read(status, None, error, detail)
 }
 
-/// Takes a key out of what a provider said: the whole of it, and the beginning of one that stands where the text was cut.
-pub(crate) fn conceal(detail: &mut String, key: &str) {
-    const SHORTEST: usize = 6;
-    if key.is_empty() {
-        return;
-    }
-    *detail = detail.replace(key, "(the key)");
-    let begins = |end: &usize| key.is_char_boundary(*end) && detail.ends_with(&key[..*end]);
-    if let Some(length) = (SHORTEST..key.len()).rev().find(begins) {
-        detail.truncate(detail.len() - length);
-        detail.push_str("(the key)");
-    }
-}
-
 fn read(
     status: Option<u16>,
     retry_after_ms: Option<u64>,

@@ -4,16 +4,18 @@ mod reply;
 mod request;
 mod settings;
 
+use crate::http::Headers;
 use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 pub(crate) struct Gemini;
 
 pub(crate) const KIND: &str = "gemini";
 
-pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
-    key.map(|key| ("x-goog-api-key", key.to_owned()))
+pub(crate) fn headers(key: Option<&str>) -> Headers {
+    key.map(|key| ("x-goog-api-key", Zeroizing::new(key.to_owned())))
         .into_iter()
         .collect()
 }

@@ -4,11 +4,15 @@
 use crate::fault;
 use crate::wire::{WireRequest, beginning};
 use lango_core::ModelFault;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Response};
+use lango_secrets::{Credential, Masks, SecretError, is_plain_encoding};
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
+use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use std::sync::OnceLock;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// How long lango waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,24 +32,46 @@ impl Default for Patience {
     }
 }
 
+/// The headers of a request.
+pub(crate) type Headers = Vec<(&'static str, Zeroizing<String>)>;
+
 /// A provider's address.
 pub(crate) struct Endpoint {
     base_url: String,
-    headers: Vec<(&'static str, String)>,
+    key: Option<Credential>,
+    /// Builds the headers of a request with the key.
+    headers: Box<dyn Fn(Option<&str>) -> Headers + Send + Sync>,
+    pub masks: Masks,
     pub patience: Patience,
     client: OnceLock<Client>,
+}
+
+/// Who is asked, and with which key.
+pub(crate) struct EndpointParts {
+    pub base_url: String,
+    pub key: Option<Credential>,
+    pub headers: Box<dyn Fn(Option<&str>) -> Headers + Send + Sync>,
+    pub masks: Masks,
+    pub patience: Patience,
 }
 
 impl Endpoint {
     /// The longest body that is read of a reply that is not streamed.
     const BODY_BYTES: usize = 16 * 1024 * 1024;
 
-    pub fn new(base_url: &str, headers: Vec<(&'static str, String)>, patience: Patience) -> Self {
-        let base_url = base_url.trim_end_matches('/').to_owned();
+    pub fn new(parts: EndpointParts) -> Self {
+        let base_url = parts.base_url.trim_end_matches('/').to_owned();
+        let origin = Url::parse(&base_url).ok();
+        let key = parts.key.map(|key| match &origin {
+            Some(origin) => key.bound_to(origin),
+            None => key,
+        });
         Self {
             base_url,
-            headers,
-            patience,
+            key,
+            headers: parts.headers,
+            masks: parts.masks,
+            patience: parts.patience,
             client: OnceLock::new(),
         }
     }
@@ -62,22 +88,22 @@ impl Endpoint {
 
     /// Sends a request and waits for the head of its answer.
     pub async fn post(&self, request: &WireRequest) -> Result<Response, ModelFault> {
+        let url = self.url(&request.path)?;
+        let headers = self.header_map(&url).await?;
         let sending = self
             .client()?
-            .post(self.url(&request.path))
+            .post(url)
             .json_body(&request.body)
-            .headers(self.header_map()?)
+            .headers(headers)
             .send();
         self.answered(sending).await
     }
 
     /// Reads a JSON document.
     pub async fn get(&self, path: &str) -> Result<Value, ModelFault> {
-        let sending = self
-            .client()?
-            .get(self.url(path))
-            .headers(self.header_map()?)
-            .send();
+        let url = self.url(path)?;
+        let headers = self.header_map(&url).await?;
+        let sending = self.client()?.get(url).headers(headers).send();
         let body = self.body(self.answered(sending).await?).await?;
         crate::wire::parse(&body)
     }
@@ -100,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// The rest of an answer as text.
+    /// The rest of an answer as text, masked.
     pub async fn body(&self, mut response: Response) -> Result<String, ModelFault> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.chunk(&mut response).await? {
@@ -111,16 +137,26 @@ impl Endpoint {
             }
             bytes.extend(chunk);
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(self.masked(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Masks a text that is JSON in most cases.
+    pub fn masked(&self, text: String) -> String {
+        self.masks.mask_json_text(&text).unwrap_or(text)
     }
 
     /// The address of a path. A query of the base URL, such as Azure's `api-version`, goes with every request.
-    fn url(&self, path: &str) -> String {
-        let Some((base, query)) = self.base_url.split_once('?') else {
-            return format!("{}{path}", self.base_url);
+    fn url(&self, path: &str) -> Result<Url, ModelFault> {
+        let text = match self.base_url.split_once('?') {
+            None => format!("{}{path}", self.base_url),
+            Some((base, query)) => {
+                let mark = if path.contains('?') { '&' } else { '?' };
+                format!("{}{path}{mark}{query}", base.trim_end_matches('/'))
+            }
         };
-        let mark = if path.contains('?') { '&' } else { '?' };
-        format!("{}{path}{mark}{query}", base.trim_end_matches('/'))
+        Url::parse(&text).map_err(|error| ModelFault::Unreachable {
+            detail: format!("its address is not valid: {error}"),
+        })
     }
 
     async fn answered(
@@ -136,6 +172,12 @@ impl Endpoint {
             }
             Ok(Ok(response)) => response,
         };
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if !is_plain_encoding(encoding.map(HeaderValue::as_bytes)) {
+            return Err(ModelFault::Malformed {
+                detail: "its reply is compressed, which was not asked for".to_owned(),
+            });
+        }
         if response.status().is_success() {
             return Ok(response);
         }
@@ -145,7 +187,8 @@ impl Endpoint {
         let body = self.body(response).await.unwrap_or_default();
         // A key is for one address; it does not follow others' directions.
         if let Some(location) = location.filter(|_| status.is_redirection()) {
-            let location = beginning(&String::from_utf8_lossy(location.as_bytes()));
+            let location = self.masked(String::from_utf8_lossy(location.as_bytes()).into_owned());
+            let location = beginning(&location);
             return Err(ModelFault::UnknownModel {
                 detail: format!("{} it has moved to `{location}`", status.as_u16()),
             });
@@ -176,10 +219,18 @@ impl Endpoint {
         Ok(self.client.get_or_init(|| built))
     }
 
-    fn header_map(&self) -> Result<HeaderMap, ModelFault> {
+    /// The headers of a request, with the key as it is now.
+    async fn header_map(&self, url: &Url) -> Result<HeaderMap, ModelFault> {
+        let bad_key = |error: SecretError| ModelFault::BadKey {
+            detail: error.to_string(),
+        };
+        let key = match &self.key {
+            Some(key) => Some(key.text_for(url).await.map_err(bad_key)?),
+            None => None,
+        };
         let mut map = HeaderMap::new();
-        for (name, value) in &self.headers {
-            let mut value = HeaderValue::from_str(value).map_err(|_| ModelFault::BadKey {
+        for (name, value) in (self.headers)(key.as_ref().map(|key| key.as_str())) {
+            let mut value = HeaderValue::from_str(&value).map_err(|_| ModelFault::BadKey {
                 detail: "the key holds characters that no key has".to_owned(),
             })?;
             value.set_sensitive(true);

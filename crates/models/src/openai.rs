@@ -9,16 +9,18 @@ mod stop;
 mod think;
 mod usage;
 
+use crate::http::Headers;
 use crate::wire::{ReplyReader, Target, Wire, WireRequest};
 use lango_core::ModelRequest;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 pub(crate) struct OpenAi;
 
 pub(crate) const KIND: &str = "openai";
 
-pub(crate) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
-    key.map(|key| ("authorization", format!("Bearer {key}")))
+pub(crate) fn headers(key: Option<&str>) -> Headers {
+    key.map(|key| ("authorization", Zeroizing::new(format!("Bearer {key}"))))
         .into_iter()
         .collect()
 }

@@ -1,14 +1,14 @@
 //! A model of a provider: one wire over one address.
 
 use crate::api::{self, Api};
-use crate::fault;
-use crate::http::{Endpoint, Patience};
+use crate::http::{Endpoint, EndpointParts, Headers, Patience};
 use crate::sse::Frames;
 use crate::table::{ModelFacts, facts_of};
 use crate::wire::{ReplyReader, Target, Wire, beginning};
 use crate::{anthropic, gemini, openai, responses};
 use futures_util::{StreamExt, stream};
 use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
+use lango_secrets::{Credential, Masks};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
@@ -52,8 +52,10 @@ pub struct ProviderSettings {
     pub api: Option<Api>,
     /// Where it is.
     pub base_url: String,
-    /// The key, if it wants one.
-    pub api_key: Option<String>,
+    /// The key, if it wants one. It is sent to the origin of `base_url` only.
+    pub api_key: Option<Credential>,
+    /// The values that are masked in what it says.
+    pub masks: Masks,
     /// Where the key was looked for, for error texts.
     pub key_source: String,
     /// Whether replies are streamed.
@@ -77,7 +79,6 @@ struct Inner {
     wire: Box<dyn Wire>,
     stream: bool,
     id: String,
-    api_key: Option<String>,
     key_source: String,
     context_tokens: Option<u64>,
     default_context_tokens: Option<u64>,
@@ -86,25 +87,29 @@ struct Inner {
 impl Provider {
     /// Nothing is connected before the first call.
     pub fn new(settings: ProviderSettings) -> Self {
-        let key = settings.api_key.as_deref();
-        let address = &settings.base_url;
-        let (wire, headers): (Box<dyn Wire>, _) = match settings.kind {
-            Kind::OpenAi => (openai_wire(&settings), api::headers(address, key)),
-            Kind::Anthropic => (Box::new(anthropic::Anthropic), anthropic::headers(key)),
-            Kind::Gemini => (Box::new(gemini::Gemini), gemini::headers(key)),
+        let address = settings.base_url.clone();
+        let wire: Box<dyn Wire> = match settings.kind {
+            Kind::OpenAi => openai_wire(&settings),
+            Kind::Anthropic => Box::new(anthropic::Anthropic),
+            Kind::Gemini => Box::new(gemini::Gemini),
         };
         let version = match settings.kind {
-            Kind::OpenAi => api::version(address),
+            Kind::OpenAi => api::version(&address),
             Kind::Anthropic | Kind::Gemini => wire.version(),
         };
-        let base_url = with_version(address, version);
-        let endpoint = Endpoint::new(&base_url, headers, settings.patience);
+        let base_url = with_version(&address, version);
+        let endpoint = Endpoint::new(EndpointParts {
+            base_url,
+            key: settings.api_key,
+            headers: Box::new(move |key| headers(settings.kind, &address, key)),
+            masks: settings.masks,
+            patience: settings.patience,
+        });
         let inner = Inner {
             endpoint,
             wire,
             stream: settings.stream,
             id: settings.id,
-            api_key: settings.api_key.filter(|key| !key.is_empty()),
             key_source: settings.key_source,
             context_tokens: settings.context_tokens,
             default_context_tokens: settings.default_context_tokens,
@@ -137,8 +142,8 @@ impl Provider {
 
     /// The error as it is told and stored. Some providers repeat the key that they refuse; it must go no further.
     fn error(&self, model: &str, mut fault: ModelFault) -> ModelError {
-        if let (Some(key), Some(detail)) = (&self.inner.api_key, fault.detail_mut()) {
-            fault::conceal(detail, key);
+        if let Some(detail) = fault.detail_mut() {
+            self.inner.endpoint.masks.mask_string(detail);
         }
         if let ModelFault::BadKey { detail } = &mut fault {
             *detail = format!("{detail} (the key: {})", self.inner.key_source);
@@ -147,6 +152,15 @@ impl Provider {
             model: model.into(),
             fault,
         }
+    }
+}
+
+/// The headers of a request.
+fn headers(kind: Kind, address: &str, key: Option<&str>) -> Headers {
+    match kind {
+        Kind::OpenAi => api::headers(address, key),
+        Kind::Anthropic => anthropic::headers(key),
+        Kind::Gemini => gemini::headers(key),
     }
 }
 
@@ -325,6 +339,7 @@ impl Call<'_> {
         }
         let rest = inner.endpoint.body(response).await?;
         let body = format!("{}{rest}", String::from_utf8_lossy(&beginning_of_body));
+        let body = inner.endpoint.masked(body);
         if looks_whole(body.as_bytes()) {
             reader.whole(&body)?;
             return Ok(Some(ModelEvent::Reply(reader.finish()?)));
@@ -349,7 +364,7 @@ impl Call<'_> {
             while !reading.reader.is_whole()
                 && let Some(frame) = reading.frames.next()
             {
-                if let Some(event) = reading.reader.frame(&frame.data)? {
+                if let Some(event) = reading.reader.frame(&endpoint.masked(frame.data))? {
                     self.state = State::Streaming(reading);
                     return Ok(event);
                 }
@@ -366,9 +381,9 @@ impl Call<'_> {
             match endpoint.chunk_within(&mut reading.response, wait).await {
                 Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
                 // A stream that ends, well or badly, after its reply was whole has said all it had to say.
-                Ok(None) | Err(ModelFault::CutOff) => return reading.end(),
+                Ok(None) | Err(ModelFault::CutOff) => return reading.end(endpoint),
                 // So has one that falls silent after it.
-                Err(fault) => return reading.end().map_err(|_| fault),
+                Err(fault) => return reading.end(endpoint).map_err(|_| fault),
             }
         }
     }
@@ -376,10 +391,10 @@ impl Call<'_> {
 
 impl Reading {
     /// Reads what is left when nothing more comes.
-    fn end(mut self) -> Result<ModelEvent, ModelFault> {
+    fn end(mut self, endpoint: &Endpoint) -> Result<ModelEvent, ModelFault> {
         self.frames.finish();
         while let Some(frame) = self.frames.next() {
-            match self.reader.frame(&frame.data) {
+            match self.reader.frame(&endpoint.masked(frame.data)) {
                 // A frame that was cut in the middle is no frame.
                 Ok(_) | Err(ModelFault::Malformed { .. }) => {}
                 Err(fault) => return Err(fault),

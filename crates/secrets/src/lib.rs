@@ -6,6 +6,7 @@
 //! everything that a model or a sandboxed program is shown.
 
 mod binding;
+mod credential;
 mod field;
 mod mask;
 mod name;
@@ -14,8 +15,9 @@ mod source;
 mod value;
 
 pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin};
+pub use credential::{Credential, CredentialSource, is_plain_encoding};
 pub use field::{FieldTool, field_binding, not_bound, secret_handle};
-pub use mask::{LEAST_MASKED_BYTES, MaskStream, Masks};
+pub use mask::{LEAST_MASKED_BYTES, MaskStream, MaskText, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;
 pub use source::{BoundSecret, SecretError, SecretSource};

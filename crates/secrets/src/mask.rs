@@ -7,12 +7,14 @@
 mod pattern;
 mod reader;
 mod set;
+mod text;
 
 use crate::value::SecretValue;
 use set::{MaskSet, Match, Progress, Walk};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+pub use text::MaskText;
 
 /// Minimum length of a masked value in bytes. A shorter value would mask ordinary text.
 pub const LEAST_MASKED_BYTES: usize = pattern::LEAST_UNITS;
@@ -22,8 +24,10 @@ pub const LEAST_MASKED_BYTES: usize = pattern::LEAST_UNITS;
 pub struct Masks(Arc<RwLock<Arc<MaskSet>>>);
 
 impl Masks {
-    /// Masks a value from now on, as `[secret NAME]`. Values shorter than [`LEAST_MASKED_BYTES`] are not masked.
+    /// Masks a value from now on, as `[secret NAME]`. Values shorter than [`LEAST_MASKED_BYTES`] are not masked. White space
+    /// around a value does not count: it is not sent either.
     pub fn add(&self, name: &str, value: &SecretValue) {
+        let value = value.expose().trim_ascii();
         if value.len() < LEAST_MASKED_BYTES || self.current().contains(value) {
             return;
         }

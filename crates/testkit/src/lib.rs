@@ -3,6 +3,7 @@
 //! PostgreSQL, and contract suites that every implementation of a seam passes. A dev-dependency only.
 
 pub mod ambient;
+pub mod encodings;
 pub mod mcp_server;
 pub mod model;
 pub mod postgres;

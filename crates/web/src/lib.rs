@@ -13,5 +13,5 @@ mod search;
 mod show;
 
 pub use fetch::{FetchParts, fetch_tool};
-pub use provider::{ProviderKind, Providers, SearchProvider, Secrets};
+pub use provider::{ProviderKind, Providers, SearchProvider};
 pub use search::{SearchParts, search_tool};

@@ -15,6 +15,7 @@ mod wire;
 
 use http::Endpoint;
 use lango_net::Budget;
+use lango_secrets::{Credential, Masks};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl FromStr for ProviderKind {
 }
 
 /// A search service of the configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SearchProvider {
     /// Its name in the configuration.
     pub name: String,
@@ -89,12 +90,9 @@ pub struct SearchProvider {
     pub kind: ProviderKind,
     /// Its base URL, without the path of the API.
     pub url: String,
-    /// The environment variable that holds its key.
-    pub key_variable: Option<String>,
+    /// Its key, which is sent to the origin of its URL only.
+    pub key: Option<Credential>,
 }
-
-/// Reads an environment variable. Keys are read when they are used and stored nowhere.
-pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A search query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,19 +158,17 @@ pub(crate) enum Failure {
 #[derive(Clone)]
 pub struct Providers {
     all: Arc<[(SearchProvider, Endpoint)]>,
-    secrets: Secrets,
 }
 
 impl Providers {
-    /// Creates a list of services, to be tried in this order.
-    pub fn new(providers: Vec<SearchProvider>, secrets: Secrets) -> Self {
+    /// Creates a list of services, to be tried in this order. Values are masked in what they answer.
+    pub fn new(providers: Vec<SearchProvider>, masks: &Masks) -> Self {
         let with_endpoint = |provider: SearchProvider| {
-            let endpoint = Endpoint::new(&provider.url);
+            let endpoint = Endpoint::new(&provider, masks.clone());
             (provider, endpoint)
         };
         Self {
             all: providers.into_iter().map(with_endpoint).collect(),
-            secrets,
         }
     }
 
@@ -207,18 +203,8 @@ impl Providers {
         query: &Query,
         budget: &Budget,
     ) -> Result<Vec<SearchResult>, String> {
-        let key = match &provider.key_variable {
-            None => None,
-            Some(variable) => {
-                let key = (self.secrets)(variable).filter(|key| !key.trim().is_empty());
-                let key = key.ok_or_else(|| format!("the environment has no `{variable}`"))?;
-                Some(key)
-            }
-        };
         let request = wire::request(provider.kind, query);
-        let reply = endpoint
-            .send(provider, &request, key.as_deref(), budget)
-            .await?;
+        let reply = endpoint.send(provider, &request, budget).await?;
         wire::results(provider.kind, &reply, query)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::call::{Call, Failure};
 use super::card::{Binding, Card};
+use super::masking::EventMasks;
 use super::wire::{Ask, Wire};
 use a2a::{Message, Part, Role, SendMessageConfiguration, SendMessageRequest};
 use futures_util::{StreamExt, stream};
@@ -158,7 +159,7 @@ impl A2aAgent {
     fn error(&self, failure: Failure) -> RemoteError {
         RemoteError {
             agent: self.name.clone(),
-            detail: self.wire.token.conceal(failure.detail),
+            detail: self.wire.masks.mask_text(&failure.detail).into_owned(),
             is_unknown: failure.is_unknown,
         }
     }
@@ -200,7 +201,11 @@ impl RemoteAgent for A2aAgent {
             let event = heard.recv().await?;
             Some((event, heard))
         });
-        stream::select(heard, work).boxed()
+        let events = stream::select(heard, work);
+        let mut masking = EventMasks::new(self.wire.masks.clone());
+        events
+            .flat_map(move |event| stream::iter(masking.mask(event)))
+            .boxed()
     }
 
     fn cancel<'a>(&'a self, thread: &'a RemoteThread) -> BoxFuture<'a, ()> {

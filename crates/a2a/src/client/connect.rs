@@ -7,7 +7,7 @@ use super::fetch;
 use super::http::{Clients, Token};
 use super::origin;
 use super::settings::{Patience, RemoteSettings};
-use super::wire::Wire;
+use super::wire::{Wire, WireParts};
 use futures_util::future::join_all;
 use lango_net::Egress;
 use std::sync::Arc;
@@ -67,16 +67,13 @@ async fn agent(
     means: &Means,
 ) -> Result<A2aAgent, CardFault> {
     let home = fetch::card_url(&settings.card_url)?;
-    let has_token = settings.token.as_ref().is_some_and(|it| !it.is_empty());
-    if has_token && home.scheme() != "https" && !origin::is_this_machine(&home) {
+    if settings.token.is_some() && home.scheme() != "https" && !origin::is_this_machine(&home) {
         return Err(CardFault::OpenToken {
             url: origin::shown(&home),
             source_of_token: settings.token_source.clone(),
         });
     }
-    let token = Token::new(settings, home.clone()).map_err(|_| CardFault::BadToken {
-        source_of_token: settings.token_source.clone(),
-    })?;
+    let token = Token::new(settings, home.clone());
     let fetched = fetch::fetch(settings, &token, means, patience).await?;
     let card = Card::read(&fetched)?;
     let interface = &card.interface;
@@ -87,7 +84,13 @@ async fn agent(
     })?;
     let client = means.clients.for_route(&interface.url, &route, patience);
     let client = client.map_err(|detail| CardFault::NoClient { detail })?;
-    let wire = Wire::new(client, interface.clone(), token, *patience);
+    let wire = Wire::new(WireParts {
+        client,
+        interface: interface.clone(),
+        token,
+        masks: settings.masks.clone(),
+        patience: *patience,
+    });
     let doubt = Doubt::new(Arc::clone(&means.doubts));
     let name = settings.name.clone();
     Ok(A2aAgent::new(name, card, wire, doubt, means.egress.clone()))

@@ -25,8 +25,10 @@ pub enum CardFault {
         detail: String,
     },
     /// The token cannot be sent.
-    #[error("the token holds characters that no token has; it comes from {source_of_token}")]
+    #[error("its token cannot be used: {detail}; it comes from {source_of_token}")]
     BadToken {
+        /// The reason.
+        detail: String,
         /// Where the token comes from.
         source_of_token: String,
     },

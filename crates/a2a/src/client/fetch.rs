@@ -88,7 +88,8 @@ pub(crate) async fn fetch(
                 status: status.as_u16(),
             });
         }
-        let card = read(&url, &mut response).await?;
+        let mut card = read(&url, &mut response).await?;
+        settings.masks.mask_json(&mut card);
         return Ok(Fetched { card, url });
     }
     Err(CardFault::TooManyRedirects {
@@ -102,7 +103,12 @@ async fn ask(url: &Url, token: &Token, client: &Client) -> Result<Response, Card
         .get(url.clone())
         .header(ACCEPT, "application/json")
         .header(SVC_PARAM_VERSION, a2a::VERSION);
-    if let Some(header) = token.header_for(url) {
+    let header = token.header_for(url).await;
+    let header = header.map_err(|detail| CardFault::BadToken {
+        detail,
+        source_of_token: token.source().to_owned(),
+    })?;
+    if let Some(header) = header {
         request = request.header(AUTHORIZATION, header);
     }
     request

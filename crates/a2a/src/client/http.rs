@@ -3,10 +3,12 @@
 use super::names::Names;
 use super::origin::{self, Route};
 use super::settings::{Patience, RemoteSettings};
-use reqwest::header::HeaderValue;
+use lango_secrets::{Credential, is_plain_encoding};
+use reqwest::header::{CONTENT_ENCODING, HeaderValue};
 use reqwest::{Client, ClientBuilder, Response, Url};
 use std::sync::OnceLock;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// How long an unused connection is kept. Servers close theirs after five seconds or more; to write into one that is
 /// being closed would leave us not knowing whether the task arrived.
@@ -66,61 +68,57 @@ fn builder(patience: &Patience) -> ClientBuilder {
 
 /// A bearer token and the only origin that it is sent to.
 pub(crate) struct Token {
-    header: Option<HeaderValue>,
-    value: String,
+    credential: Option<Credential>,
     /// Where it belongs: the origin of the configured URL.
     home: Url,
     source: String,
 }
 
-/// A token that no header can hold.
-pub(crate) struct NoHeader;
-
 impl Token {
-    pub fn new(settings: &RemoteSettings, home: Url) -> Result<Self, NoHeader> {
-        let value = settings.token.clone().unwrap_or_default();
-        let header = if value.is_empty() {
-            None
-        } else {
-            let mut header =
-                HeaderValue::from_str(&format!("Bearer {value}")).map_err(|_| NoHeader)?;
-            header.set_sensitive(true);
-            Some(header)
-        };
-        Ok(Self {
-            header,
-            value,
+    pub fn new(settings: &RemoteSettings, home: Url) -> Self {
+        let credential = settings.token.clone();
+        Self {
+            credential: credential.map(|credential| credential.bound_to(&home)),
             home,
             source: settings.token_source.clone(),
-        })
+        }
     }
 
-    /// The header for a request to this URL, if the token goes there.
-    pub fn header_for(&self, url: &Url) -> Option<HeaderValue> {
-        self.header
-            .clone()
-            .filter(|_| origin::is_same(&self.home, url))
+    /// The header for a request to this URL, if the token goes there. Fails if there is a token that cannot be had now.
+    pub async fn header_for(&self, url: &Url) -> Result<Option<HeaderValue>, String> {
+        let Some(credential) = self.goes_to(url) else {
+            return Ok(None);
+        };
+        let text = credential.text_for(url).await;
+        let text = text.map_err(|error| error.to_string())?;
+        let header = Zeroizing::new(format!("Bearer {}", *text));
+        let mut header = HeaderValue::from_str(&header)
+            .map_err(|_| "the token holds characters that no token has".to_owned())?;
+        header.set_sensitive(true);
+        Ok(Some(header))
+    }
+
+    /// Where it comes from, for error texts.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn goes_to(&self, url: &Url) -> Option<&Credential> {
+        let credential = self.credential.as_ref()?;
+        credential.may_go_to(url).then_some(credential)
     }
 
     /// What to do about a refusal at this URL.
     pub fn next_step(&self, url: &Url) -> String {
         let source = &self.source;
-        if self.header.is_none() {
+        if self.credential.is_none() {
             format!("it wants a token; {source} gives it")
-        } else if self.header_for(url).is_none() {
+        } else if self.goes_to(url).is_none() {
             let home = self.home.origin().ascii_serialization();
             format!("the token is for `{home}`, and is not sent elsewhere")
         } else {
             format!("it does not accept the token, which comes from {source}")
         }
-    }
-
-    /// Takes the token out of a text. Some servers repeat what they refuse.
-    pub fn conceal(&self, text: String) -> String {
-        if self.value.is_empty() || !text.contains(&self.value) {
-            return text;
-        }
-        text.replace(&self.value, "[token]")
     }
 }
 
@@ -132,6 +130,10 @@ pub(crate) enum BodyFault {
 
 /// The rest of an answer, if it is not longer than this.
 pub(crate) async fn body(response: &mut Response, most_bytes: usize) -> Result<Vec<u8>, BodyFault> {
+    if !is_plain(response) {
+        let detail = "it is compressed, which was not asked for";
+        return Err(BodyFault::CutOff(detail.to_owned()));
+    }
     let mut bytes = Vec::new();
     loop {
         let chunk = response.chunk().await;
@@ -143,6 +145,12 @@ pub(crate) async fn body(response: &mut Response, most_bytes: usize) -> Result<V
         }
         bytes.extend_from_slice(&chunk);
     }
+}
+
+/// Whether a body is what was sent, and not compressed.
+pub(crate) fn is_plain(response: &Response) -> bool {
+    let encoding = response.headers().get(CONTENT_ENCODING);
+    is_plain_encoding(encoding.map(HeaderValue::as_bytes))
 }
 
 /// The innermost cause says most, and never holds the URL.

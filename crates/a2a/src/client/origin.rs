@@ -41,11 +41,6 @@ pub(crate) async fn admit(
     Ok(Route::Checked(addresses))
 }
 
-/// Whether two URLs have the scheme, the host and the port in common.
-pub(crate) fn is_same(one: &Url, other: &Url) -> bool {
-    one.origin() == other.origin()
-}
-
 /// The URL as it is shown: without a query, which may hold a key, and without a name or password.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();

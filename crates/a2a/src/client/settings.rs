@@ -1,11 +1,12 @@
 //! What is configured of a remote agent, and how long lango waits for one.
 
 use lango_core::AgentName;
+use lango_secrets::{Credential, Masks};
 use std::fmt;
 use std::time::Duration;
 
 /// A remote agent as it is configured.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct RemoteSettings {
     /// The name it is registered under here.
     pub name: AgentName,
@@ -13,7 +14,9 @@ pub struct RemoteSettings {
     /// `/.well-known/agent-card.json` is appended.
     pub card_url: String,
     /// The bearer token, if it wants one. It is sent to the origin of `card_url` and nowhere else.
-    pub token: Option<String>,
+    pub token: Option<Credential>,
+    /// The values that are masked in what it says.
+    pub masks: Masks,
     /// Where the token comes from or would come from, for error texts: ``environment variable `NAME` ``.
     pub token_source: String,
 }

@@ -5,6 +5,7 @@ use super::http::deepest;
 use super::refusal::{Kind, Refusal};
 use super::sse::Frames;
 use super::wire::unwrapped;
+use lango_secrets::Masks;
 use reqwest::Response;
 use serde_json::Value;
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub(crate) struct Events {
     frames: Frames,
     bytes: usize,
     is_over: bool,
+    masks: Masks,
 }
 
 /// Why a stream gives no more.
@@ -32,13 +34,14 @@ pub(crate) enum StreamEnd {
 }
 
 impl Events {
-    pub fn new(response: Response, binding: Binding) -> Self {
+    pub fn new(response: Response, binding: Binding, masks: Masks) -> Self {
         Self {
             response,
             binding,
             frames: Frames::default(),
             bytes: 0,
             is_over: false,
+            masks,
         }
     }
 
@@ -49,8 +52,9 @@ impl Events {
                 if data.trim().is_empty() {
                     continue;
                 }
-                let value: Value = serde_json::from_str(&data)
+                let mut value: Value = serde_json::from_str(&data)
                     .map_err(|_| StreamEnd::Cut("it sent an event that is not JSON".to_owned()))?;
+                self.masks.mask_json(&mut value);
                 let is_error = value["error"].is_object();
                 match unwrapped(self.binding, value) {
                     Ok(value) => return Ok(value),

@@ -7,6 +7,7 @@ use super::settings::Patience;
 use super::stream::Events;
 use super::words::one_line;
 use a2a::{SVC_PARAM_VERSION, SendMessageRequest, methods};
+use lango_secrets::Masks;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
@@ -41,17 +42,28 @@ pub(crate) enum Reply {
 pub(crate) struct Wire {
     client: Client,
     interface: Interface,
+    token: Token,
+    pub masks: Masks,
+    pub patience: Patience,
+}
+
+/// What a way is made of.
+pub(crate) struct WireParts {
+    pub client: Client,
+    pub interface: Interface,
     pub token: Token,
+    pub masks: Masks,
     pub patience: Patience,
 }
 
 impl Wire {
-    pub fn new(client: Client, interface: Interface, token: Token, patience: Patience) -> Self {
+    pub fn new(parts: WireParts) -> Self {
         Self {
-            client,
-            interface,
-            token,
-            patience,
+            client: parts.client,
+            interface: parts.interface,
+            token: parts.token,
+            masks: parts.masks,
+            patience: parts.patience,
         }
     }
 
@@ -78,7 +90,9 @@ impl Wire {
             Binding::HttpJson => self.rest(ask, form),
         };
         let mut request = request.header(SVC_PARAM_VERSION, a2a::VERSION);
-        if let Some(header) = self.token.header_for(&self.interface.url) {
+        let header = self.token.header_for(&self.interface.url).await;
+        let header = header.map_err(|detail| Refusal::new(Kind::NotSent, detail))?;
+        if let Some(header) = header {
             request = request.header(AUTHORIZATION, header);
         }
         let response = match tokio::time::timeout(patience, request.send()).await {
@@ -115,7 +129,10 @@ impl Wire {
         }
         let kind = response.headers().get(CONTENT_TYPE);
         if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
-            let events = Events::new(response, self.interface.binding);
+            if !http::is_plain(&response) {
+                return Err(Refusal::lost("its stream is compressed"));
+            }
+            let events = Events::new(response, self.interface.binding, self.masks.clone());
             return Ok(Reply::Stream(Box::new(events)));
         }
         let bytes = http::body(&mut response, BODY_BYTES).await;
@@ -127,8 +144,9 @@ impl Wire {
                 Refusal::lost(format!("the connection broke in its answer: {detail}"))
             }
         })?;
-        let value =
+        let mut value =
             serde_json::from_slice(&bytes).map_err(|_| Refusal::lost("its answer is not JSON"))?;
+        self.masks.mask_json(&mut value);
         unwrapped(self.interface.binding, value).map(Reply::Whole)
     }
 
@@ -138,12 +156,14 @@ impl Wire {
         if let Some(location) = response.headers().get(LOCATION)
             && response.status().is_redirection()
         {
-            let location = one_line(&String::from_utf8_lossy(location.as_bytes()), 200);
+            let location = self.masks.mask_bytes(location.as_bytes());
+            let location = one_line(&String::from_utf8_lossy(&location), 200);
             let detail = format!("it answered {status}: it has moved to `{location}`");
             return Refusal::new(Kind::Moved, detail);
         }
         let body = http::body(&mut response, ERROR_BYTES).await;
-        let mut refusal = refusal::of_status(status, wait, &body.unwrap_or_default());
+        let body = body.unwrap_or_default();
+        let mut refusal = refusal::of_status(status, wait, &self.masks.mask_bytes(&body));
         match refusal.kind {
             Kind::Unauthorised => {
                 let next_step = self.token.next_step(&self.interface.url);

@@ -4,6 +4,7 @@
 mod answers;
 mod calls;
 mod cards;
+mod echoes;
 mod faults;
 mod remotes;
 mod replies;

@@ -15,7 +15,7 @@ use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
 use crate::roster::Roster;
 use crate::sessions::Kept;
-use crate::vault::{Asking, UserVaults, VaultAccess};
+use crate::vault::{Asking, CredentialParts, Credentials, UserVaults, VaultAccess};
 use crate::web;
 use lango_core::{AgentName, Model, Tool, Trust};
 use lango_engine::Tree;
@@ -40,7 +40,7 @@ impl App {
         keeping: Keeping,
         start: Start,
     ) -> Result<Self, Failure> {
-        let mut surroundings = Surroundings::from_process(flags)?;
+        let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
         let root = roster
@@ -69,7 +69,7 @@ impl App {
             Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
             _ => (ListStorage::Stored, Asking::Allowed),
         };
-        let vault = VaultAccess::resolved(&loaded, &mut surroundings, &kept, asking).await?;
+        let vault = VaultAccess::new(&loaded, &surroundings, &kept);
         let masks = Masks::default();
         let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
         let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
@@ -91,13 +91,21 @@ impl App {
             Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
         }
         tools.extend(skills.tools(&commands));
+        let credentials = Credentials::open(CredentialParts {
+            settings: &loaded.settings,
+            env: &surroundings.env,
+            vaults: Arc::clone(&vaults),
+            masks: masks.clone(),
+            asking,
+        })
+        .await?;
         let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
         let knowledge = match keeping {
             Keeping::Nothing => None,
             Keeping::Everything => {
                 let providers = ModelChoice {
                     settings: &loaded.settings,
-                    env: &surroundings.env,
+                    credentials: &credentials,
                     lists: &model_lists,
                 };
                 let observer = observer(&providers).await;
@@ -116,7 +124,7 @@ impl App {
         let links = SeenLinks::default();
         tools.extend(web::tools(web::Parts {
             settings: &loaded.settings.search,
-            env: &surroundings.env,
+            credentials: &credentials,
             egress: &egress,
             links: &links,
             cache: kept.web_cache(keeping),
@@ -142,6 +150,7 @@ impl App {
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
+            credentials: &credentials,
             policy: workspace.policy(),
             launcher: &launcher,
             strength: &held.strength,
@@ -176,6 +185,7 @@ impl App {
             kept,
             vault,
             vaults,
+            credentials,
             knowledge,
             egress,
             browser,

@@ -1,7 +1,7 @@
 //! The file with the logins of MCP servers, encrypted with a key from the vault. lango renews these logins itself, so
 //! they stay in their own file; `lango secrets import-env` encrypts it.
 
-use super::{Asking, Opening, VaultAccess};
+use super::{Asking, VaultAccess};
 use crate::config::Paths;
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -34,8 +34,7 @@ impl FileSeal for VaultSeal {
 }
 
 impl VaultAccess {
-    /// Returns the key of an encrypted file with logins. If lango must not ask and the vault is locked, all logins
-    /// count as missing.
+    /// Returns the key of an encrypted file with logins. If the vault cannot be opened, all logins count as missing.
     pub async fn grants_seal(
         &self,
         paths: &Paths,
@@ -44,12 +43,13 @@ impl VaultAccess {
         if !is_sealed(&paths.mcp_grants()) {
             return Ok(None);
         }
-        let open = match asking {
-            Asking::Allowed => self.open(asking).await?,
-            Asking::Never => match self.try_open(asking).await? {
-                Opening::Open(open) => open,
-                Opening::Locked(_) => return Ok(None),
-            },
+        let open = match self.open(asking).await {
+            Ok(open) => open,
+            // The logins of servers are missing then, and nothing else.
+            Err(failure) => {
+                screen::say(&format!("logins of MCP servers are not used: {failure}"));
+                return Ok(None);
+            }
         };
         match open.use_value(&SecretName::new(KEY)?).await {
             Ok(key) => Ok(Some(Arc::new(VaultSeal(sealer(&key)?)))),

@@ -1,17 +1,10 @@
-//! Resolves `secret:NAME` in the configuration: a setting that names the environment variable of a key or token can
-//! name a secret of the vault instead.
-//!
-//! The values are added to lango's copy of the environment under the whole text of the setting. No program receives
-//! them: the variables of MCP servers have plain names only.
+//! The settings that name a key or token: an environment variable, or `secret:NAME` of the vault.
 
-use super::{Asking, Opening, VaultAccess};
-use crate::config::{Loaded, Settings, Surroundings};
+use super::{Asking, VaultAccess};
+use crate::config::Settings;
 use crate::exit::Failure;
-use crate::screen;
-use crate::sessions::Kept;
 use lango_core::RecordSelection;
 use lango_vault::{OpenVault, SecretName, VaultError};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -26,87 +19,70 @@ pub fn secret_of(setting: &str) -> Option<&str> {
     setting.strip_prefix(PREFIX)
 }
 
-/// Returns all settings that refer to a key or token: names of variables, and `secret:NAME`.
-pub fn key_settings(settings: &Settings) -> BTreeSet<&str> {
-    let providers = settings.providers.values();
-    let searches = settings.search.providers.values();
-    let servers = settings.mcp.servers.values();
-    let remote = settings.a2a.remote_agents.0.iter();
-    let names = providers.filter_map(|provider| provider.api_key_env.as_deref());
-    names
-        .chain(searches.filter_map(|search| search.api_key_env.as_deref()))
-        .chain(
-            servers
-                .clone()
-                .filter_map(|server| server.token_env.as_deref()),
-        )
-        .chain(servers.filter_map(|server| server.client_secret_env.as_deref()))
-        .chain(remote.filter_map(|agent| agent.token_env.as_deref()))
+/// A setting that names a key or token.
+pub struct KeySetting<'a> {
+    /// The key of the configuration, such as `providers.openai.apiKeyEnv`.
+    pub key: String,
+    /// Its value: the name of a variable, or `secret:NAME`.
+    pub value: &'a str,
+    /// The provider of models, if it is its key.
+    provider: Option<&'a str>,
+}
+
+impl KeySetting<'_> {
+    /// Returns whether it is used whatever happens in a turn: keys of models that are not chosen are not.
+    pub fn is_needed_now(&self, settings: &Settings) -> bool {
+        let Some(provider) = self.provider else {
+            return true;
+        };
+        let Some(model) = &settings.agent.model else {
+            return true;
+        };
+        let mut models = std::iter::once(model).chain(&settings.agent.fallback);
+        models.any(|model| model.split('/').next() == Some(provider))
+    }
+}
+
+/// Returns all settings that name a key or token.
+pub fn key_settings(settings: &Settings) -> Vec<KeySetting<'_>> {
+    let providers = settings.providers.iter().map(|(id, provider)| KeySetting {
+        key: format!("providers.{id}.apiKeyEnv"),
+        value: provider.api_key_env.as_deref().unwrap_or_default(),
+        provider: Some(id),
+    });
+    let searches = settings.search.providers.iter().map(|(id, search)| {
+        let key = format!("search.providers.{id}.apiKeyEnv");
+        (key, search.api_key_env.as_deref())
+    });
+    let servers = settings.mcp.servers.iter().flat_map(|(id, server)| {
+        let named = |name: &str| format!("mcp.servers.{id}.{name}");
+        [
+            (named("tokenEnv"), server.token_env.as_deref()),
+            (
+                named("clientSecretEnv"),
+                server.client_secret_env.as_deref(),
+            ),
+        ]
+    });
+    let remote = settings.a2a.remote_agents.0.iter().map(|agent| {
+        let key = format!("a2a.remoteAgents: tokenEnv of `{}`", agent.name);
+        (key, agent.token_env.as_deref())
+    });
+    let others = searches.chain(servers).chain(remote);
+    let others = others.filter_map(|(key, value)| {
+        Some(KeySetting {
+            key,
+            value: value?,
+            provider: None,
+        })
+    });
+    providers
+        .filter(|provider| !provider.value.is_empty())
+        .chain(others)
         .collect()
 }
 
 impl VaultAccess {
-    /// Opens the vault access, and adds the values of secrets that the settings name to the environment.
-    pub async fn resolved(
-        loaded: &Loaded,
-        surroundings: &mut Surroundings,
-        kept: &Kept,
-        asking: Asking,
-    ) -> Result<Self, Failure> {
-        let access = Self::new(loaded, surroundings, kept);
-        let (settings, env) = (&loaded.settings, &mut surroundings.env);
-        access.resolve(settings, env, asking).await?;
-        Ok(access)
-    }
-
-    /// Adds the values of all secrets that the settings name; does not touch the vault if there are none. If lango must
-    /// not ask and the vault is locked, prints a notice and treats the settings as not set.
-    async fn resolve(
-        &self,
-        settings: &Settings,
-        env: &mut BTreeMap<OsString, OsString>,
-        asking: Asking,
-    ) -> Result<(), Failure> {
-        // A variable of such a name would pass for a secret.
-        env.retain(|name, _| !name.as_bytes().starts_with(PREFIX.as_bytes()));
-        let named = key_settings(settings).into_iter();
-        let named: Vec<(&str, &str)> = named
-            .filter_map(|setting| Some((setting, secret_of(setting)?)))
-            .collect();
-        if named.is_empty() {
-            return Ok(());
-        }
-        let open = match (asking, self.read(RecordSelection::None).await?) {
-            (_, None) => return Ok(()),
-            (Asking::Allowed, Some(_)) => self.open(asking).await?,
-            (Asking::Never, Some(_)) => match self.try_open(asking).await? {
-                Opening::Open(open) => open,
-                Opening::Locked(_) => {
-                    screen::say(
-                        "the vault is locked, so the secrets that the configuration names are not used; `lango secrets unlock`",
-                    );
-                    return Ok(());
-                }
-            },
-        };
-        for (setting, name) in named {
-            match open.use_value(&SecretName::new(name)?).await {
-                Ok(value) => {
-                    env.insert(setting.into(), OsStr::from_bytes(value.expose()).to_owned());
-                }
-                Err(VaultError::NotFound { .. }) => {}
-                // Only what needs the key fails.
-                Err(error @ VaultError::Expired { .. }) => {
-                    screen::say(&format!(
-                        "{error}, so it is not used; `lango secrets rotate {name}` gives it a new value"
-                    ));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the server's token if it is in the vault.
     pub async fn server_token(&self) -> Result<Option<String>, Failure> {
         let sealed = self.read(RecordSelection::None).await?;

@@ -105,6 +105,17 @@ impl UserVaults {
         }
     }
 
+    /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it.
+    pub async fn unlock(&self, user: &UserId) -> Result<(), Failure> {
+        let mut open = self.open.lock().await;
+        if !open.contains_key(user) {
+            let access = self.access.for_user(user.clone());
+            let vault = access.open(Asking::Allowed).await?;
+            open.insert(user.clone(), Arc::new(vault));
+        }
+        Ok(())
+    }
+
     /// Closes a user's vault after its master key was replaced elsewhere.
     async fn close(&self, user: &UserId) {
         self.open.lock().await.remove(user);

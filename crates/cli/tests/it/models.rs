@@ -346,7 +346,7 @@ fn a_key_that_a_provider_repeats_is_told_to_nobody() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(
-        told.contains("(the key)") && !told.contains("very-secret"),
+        told.contains("[secret MY_KEY]") && !told.contains("very-secret"),
         "{told}"
     );
     let stored = lango

@@ -9,6 +9,7 @@ use lango_engine::{
     Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
     TreeSettings, TurnEnd, TurnReport,
 };
+use lango_secrets::Masks;
 use lango_store::MemoryStore;
 use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::model::ScriptedModel;
@@ -32,6 +33,7 @@ pub struct Bench {
     pub topology: Topology,
     pub homes: Homes,
     pub recollection: Option<Arc<dyn Recollection>>,
+    pub masks: Masks,
 }
 
 impl Bench {
@@ -51,6 +53,7 @@ impl Bench {
             topology: Topology::built_in("specialists").unwrap(),
             homes: Homes::new(),
             recollection: None,
+            masks: Masks::default(),
         }
     }
 
@@ -71,7 +74,9 @@ impl Bench {
         };
         let tree = Arc::new(Tree::multi(&self.topology, specs, cards, &settings).unwrap());
         Runner::new(RunnerParts {
-            gate: Gate::new(&tree, self.tools.clone()).unwrap(),
+            gate: Gate::new(&tree, self.tools.clone())
+                .unwrap()
+                .with_masks(self.masks.clone()),
             tree,
             model: Arc::new(model),
             models: self.models.clone(),

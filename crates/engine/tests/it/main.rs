@@ -20,6 +20,7 @@ mod homes;
 mod inspections;
 mod instruction;
 mod judged_anew;
+mod masks;
 mod misbehaviour;
 mod partition;
 mod project_instructions;

@@ -4,10 +4,13 @@ use super::LoginError;
 use super::discovery::Metadata;
 use super::web::{address, post_json};
 use crate::names::line;
-use crate::settings::{ClientSettings, Secret, Token};
+use crate::settings::{ClientSettings, Token};
+use lango_secrets::Credential;
+use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt;
+use zeroize::Zeroizing;
 
 /// Who lango is.
 #[derive(Clone, Serialize, Deserialize)]
@@ -29,21 +32,28 @@ impl fmt::Debug for OauthClient {
 }
 
 impl OauthClient {
-    /// The secret, if this client has one: from its variable where the person registered it.
-    pub(super) fn secret<'a>(
-        &'a self,
-        known: Option<&'a ClientSettings>,
-    ) -> Result<Option<&'a str>, LoginError> {
-        match known.filter(|known| known.id == self.id) {
-            Some(known) => known.secret.as_ref().map(reveal).transpose(),
-            None => Ok(self.secret.as_deref()),
-        }
+    /// The secret for a request to the authority, if this client has one: looked up where the person registered it.
+    pub(super) async fn secret(
+        &self,
+        known: Option<&ClientSettings>,
+        endpoint: &Url,
+    ) -> Result<Option<Zeroizing<String>>, LoginError> {
+        let Some(known) = known.filter(|known| known.id == self.id) else {
+            return Ok(self.secret.clone().map(Zeroizing::new));
+        };
+        let Some(secret) = &known.secret else {
+            return Ok(None);
+        };
+        // The person logs in at this authority, so it is where the secret belongs.
+        let value = available(secret)?.clone().bound_to(endpoint);
+        let text = value.text_for(endpoint).await;
+        text.map(Some)
+            .map_err(|error| LoginError::unusable(error.to_string()))
     }
 }
 
-fn reveal(secret: &Token) -> Result<&str, LoginError> {
-    let value = secret.value.as_ref().map(Secret::reveal);
-    value.ok_or_else(|| {
+fn available(secret: &Token) -> Result<&Credential, LoginError> {
+    secret.value.as_ref().ok_or_else(|| {
         LoginError::unusable(format!(
             "the environment variable `{}` is not set, which holds the secret of the client",
             secret.variable
@@ -108,7 +118,7 @@ pub(super) async fn identify(
 ) -> Result<OauthClient, LoginError> {
     let taken = ShownIn::taken_by(metadata);
     if let Some(known) = known {
-        let shown_in = match known.secret.as_ref().map(reveal).transpose()? {
+        let shown_in = match known.secret.as_ref().map(available).transpose()? {
             None => ShownIn::Nothing,
             Some(_) => taken
                 .into_iter()

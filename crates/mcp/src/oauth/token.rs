@@ -74,20 +74,22 @@ impl Asking<'_> {
         let client = &self.client;
         let mut fields = fields.to_vec();
         fields.push(("resource", &self.resource));
-        let secret = client.secret(self.known)?.unwrap_or_default();
+        let endpoint = address(&self.token_endpoint)?;
+        let secret = client.secret(self.known, &endpoint).await?;
+        let secret = secret.unwrap_or_default();
         let basic = match client.shown_in {
-            ShownIn::Header => Some((client.id.as_str(), secret)),
+            ShownIn::Header => Some((client.id.as_str(), secret.as_str())),
             ShownIn::Nothing => {
                 fields.push(("client_id", &client.id));
                 None
             }
             ShownIn::Form => {
                 fields.push(("client_id", &client.id));
-                fields.push(("client_secret", secret));
+                fields.push(("client_secret", &secret));
                 None
             }
         };
-        let (status, answer) = post_form(&address(&self.token_endpoint)?, &fields, basic).await?;
+        let (status, answer) = post_form(&endpoint, &fields, basic).await?;
         let error = answer
             .get("error")
             .and_then(|error| error.as_str())

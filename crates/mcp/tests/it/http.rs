@@ -1,7 +1,7 @@
 //! Servers at an address.
 
-use crate::support::{Bench, call};
-use lango_mcp::{Address, Reach, Secret, ServerSettings, Token};
+use crate::support::{Bench, call, credential};
+use lango_mcp::{Address, Reach, ServerSettings, Token};
 use lango_testkit::mcp_server;
 use serde_json::json;
 use std::process::Stdio;
@@ -36,7 +36,7 @@ impl Listening {
             url: format!("http://127.0.0.1:{}/mcp", self.port),
             token: token.map(|value| Token {
                 variable: "TOKEN".to_owned(),
-                value: value.map(Secret::new),
+                value: value.map(credential),
             }),
             client: None,
         });
@@ -86,7 +86,7 @@ async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
             "it does not accept the token in `TOKEN`",
         ),
         (Some(None), "the environment variable `TOKEN` is not set"),
-        (Some(Some("a\nb")), "holds characters that no token has"),
+        (Some(Some("a\nb")), "has characters that no key has"),
     ] {
         let servers = bench.open(vec![listening.settings(&bench, token)]).await;
         let warnings = servers.warnings().join("\n");

@@ -1,10 +1,8 @@
 //! Logging in to servers that want to know who is there.
 
 use crate::http::Listening;
-use crate::support::{Bench, call};
-use lango_mcp::{
-    ClientSettings, LoginError, Pauses, Reach, Secret, ServerSettings, Servers, Token,
-};
+use crate::support::{Bench, call, credential};
+use lango_mcp::{ClientSettings, LoginError, Pauses, Reach, ServerSettings, Servers, Token};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -40,7 +38,7 @@ fn with_client(
             id: id.to_owned(),
             secret: secret.map(|value| Token {
                 variable: "CLIENT_SECRET".to_owned(),
-                value: value.map(Secret::new),
+                value: value.map(credential),
             }),
         });
     }

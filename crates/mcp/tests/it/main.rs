@@ -6,6 +6,7 @@ mod breaking;
 mod calling;
 mod http;
 mod logging_in;
+mod masks;
 mod pins;
 mod proxied;
 mod sandboxed;

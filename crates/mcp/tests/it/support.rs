@@ -3,6 +3,7 @@
 use lango_core::{Tool, ToolError};
 use lango_mcp::{Pauses, Program, Reach, ServerSettings, Servers, Setup, Start};
 use lango_sandbox::{Helper, Launcher, Limits, Policy, Strength};
+use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::{mcp_server, tool::caller};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -18,6 +19,12 @@ pub struct Bench {
     pub pauses: Pauses,
     pub strength: Strength,
     pub taken: BTreeSet<String>,
+    pub masks: Masks,
+}
+
+/// A token whose value is known.
+pub fn credential(value: &str) -> Credential {
+    Credential::fixed("TOKEN", SecretValue::new(value), &Masks::default())
 }
 
 impl Bench {
@@ -30,6 +37,7 @@ impl Bench {
             pauses: Pauses::default(),
             strength: Strength::Full,
             taken: BTreeSet::new(),
+            masks: Masks::default(),
         };
         std::fs::write(bench.inside("server.py"), mcp_server::PROGRAM).unwrap();
         bench
@@ -103,6 +111,7 @@ impl Bench {
             pins: self.own("mcp.json"),
             grants: self.own("grants.json"),
             grants_seal: None,
+            masks: self.masks.clone(),
             attachments: self.own("attachments"),
             patience: self.patience,
             pauses: self.pauses,

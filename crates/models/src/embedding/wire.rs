@@ -4,6 +4,7 @@
 //! were asked for will hold it again.
 
 use super::EmbeddingKind;
+use crate::http::Headers;
 use crate::provider::with_version;
 use crate::wire::{WireRequest, beginning};
 use crate::{fault, gemini, openai};
@@ -50,8 +51,8 @@ impl Wire {
         }
     }
 
-    pub fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        match self.kind {
+    pub fn headers(kind: EmbeddingKind, key: Option<&str>) -> Headers {
+        match kind {
             EmbeddingKind::OpenAi | EmbeddingKind::Ollama => openai::headers(key),
             EmbeddingKind::Gemini => gemini::headers(key),
         }
@@ -184,7 +185,6 @@ fn parse<T: DeserializeOwned>(body: &str) -> Result<T, Trouble> {
     if let Ok(ErrorInside { error: Some(error) }) = serde_json::from_str(body) {
         return Err(fault::inside(&error).into());
     }
-    // Cut once and at its end, where `conceal` looks for a key that was cut.
     let detail = beginning(&format!("{problem}: {}", beginning(body)));
     match serde_json::from_str::<IgnoredAny>(body).is_ok() {
         true => Err(Trouble::Wrong(format!(

@@ -2,17 +2,24 @@
 
 use lango_core::{EmbedError, Embedder, EmbeddingPurpose};
 use lango_models::{EmbeddingKind, EmbeddingSettings, Patience, connect_embedder};
+use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub fn settings(kind: EmbeddingKind, url: &str) -> EmbeddingSettings {
+    let masks = Masks::default();
     EmbeddingSettings {
         id: format!("my-{}", kind.name()),
         kind,
         base_url: url.to_owned(),
-        api_key: Some("the-secret-key".to_owned()),
+        api_key: Some(Credential::fixed(
+            "THE_KEY",
+            SecretValue::new("the-secret-key"),
+            &masks,
+        )),
+        masks,
         key_source: "environment variable `THE_KEY`".to_owned(),
         model: "m".to_owned(),
         dimensions: Some(2),

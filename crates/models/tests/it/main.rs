@@ -10,6 +10,7 @@ mod facts;
 mod faults;
 mod gemini;
 mod golden;
+mod masks;
 mod names;
 mod opaque;
 mod openai;

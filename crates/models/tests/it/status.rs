@@ -4,6 +4,7 @@ use crate::support::Kind;
 use crate::support::{call, fault, faults, model, request, settings};
 use lango_core::{ModelError, ModelFault};
 use lango_models::{Provider, ProviderSettings};
+use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, ClosedPort, Fault, WireServer};
 use serde_json::json;
@@ -240,7 +241,11 @@ async fn a_key_that_is_not_accepted_says_where_it_came_from_and_is_not_shown() {
 async fn a_key_that_no_header_can_hold_is_a_bad_key() {
     let server = WireServer::scripted([say("ok")]).await;
     let settings = ProviderSettings {
-        api_key: Some("a\nb".to_owned()),
+        api_key: Some(Credential::fixed(
+            "KEY",
+            SecretValue::new("a\nb"),
+            &Masks::default(),
+        )),
         ..settings(Kind::OpenAi, server.url())
     };
     let (_, end) = call(&Provider::new(settings).model("m"), request()).await;

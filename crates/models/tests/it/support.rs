@@ -5,6 +5,7 @@ use lango_core::{
     Call, Function, Message, Model, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque,
 };
 use lango_models::{Api, Patience, Provider, ProviderModel, ProviderSettings};
+use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::model::raw_call;
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
 use serde_json::{Value, json};
@@ -56,12 +57,18 @@ impl Kind {
 pub const BOTH: [bool; 2] = [true, false];
 
 pub fn settings(kind: Kind, url: &str) -> ProviderSettings {
+    let masks = Masks::default();
     ProviderSettings {
         id: kind.name().to_owned(),
         kind: kind.of_provider(),
         api: kind.api(),
         base_url: url.to_owned(),
-        api_key: Some("the-key".to_owned()),
+        api_key: Some(Credential::fixed(
+            "THE_KEY",
+            SecretValue::new("the-key"),
+            &masks,
+        )),
+        masks,
         key_source: "environment variable `THE_KEY`".to_owned(),
         stream: true,
         context_tokens: None,

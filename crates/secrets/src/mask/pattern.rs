@@ -87,12 +87,14 @@ impl Pattern {
             .collect()
     }
 
-    /// Returns whether an echo can start with these two bytes of a text.
-    pub fn can_start(&self, first: u8, second: u8) -> bool {
-        self.notation.fold(first) == self.units[0]
-            && (self.notation.fold(second) == self.units[1]
-                || reader::can_escape(second)
-                || self.notation.can_skip(second, 1))
+    /// Returns whether the byte at `index` of an echo can be this one. The first one is no escape.
+    pub fn can_have(&self, index: usize, byte: u8) -> bool {
+        self.notation.fold(byte) == self.units[index] || self.is_loose(index, byte)
+    }
+
+    /// Returns whether a byte at `index` says nothing about the next one.
+    pub fn is_loose(&self, index: usize, byte: u8) -> bool {
+        index > 0 && (reader::can_escape(byte) || self.notation.can_skip(byte, 0))
     }
 
     pub fn order(&self, other: &Self) -> Ordering {

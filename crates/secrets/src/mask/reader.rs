@@ -118,14 +118,24 @@ impl Reader<'_> {
         let Some((mut code, mut end)) = self.first(at)? else {
             return Ok(None);
         };
+        // A backslash of `\u005c` stands before a whole code, other ones before the rest of their run.
+        let mut is_escaped = false;
         while let Code::Byte(b'\\') = code {
-            let Some((next, after)) = self.first(end)? else {
+            let next = if is_escaped {
+                self.code(end)?
+            } else {
+                self.first(end)?
+            };
+            let Some((next, after)) = next else {
                 break;
             };
             (code, end) = match next {
                 Code::Byte(b'\\') => (code, after),
                 Code::Byte(b'u') => match self.digits(after, 4)? {
-                    Some((value, after)) => self.peel(Code::of(value), after)?,
+                    Some((value, after)) => {
+                        is_escaped = true;
+                        self.peel(Code::of(value), after)?
+                    }
                     None => (next, after),
                 },
                 _ => return Ok(Some((control(next), after))),

@@ -24,8 +24,10 @@ pub(super) struct MaskSet {
     values: Vec<Arc<SecretValue>>,
     /// The patterns by notation, sorted by their units.
     patterns: [Vec<Arc<Pattern>>; Notation::ALL.len()],
-    /// The pairs of bytes that an echo can start with, one bit each.
-    pairs: Vec<u64>,
+    /// The pairs of bytes that can be the first and second byte of an echo.
+    starts: PairFilter,
+    /// The pairs that can be its second and third byte.
+    follows: PairFilter,
     /// The units that an echo can start with.
     firsts: [bool; 256],
 }
@@ -35,7 +37,8 @@ impl Default for MaskSet {
         Self {
             values: Vec::new(),
             patterns: Default::default(),
-            pairs: vec![0; 1 << 10],
+            starts: PairFilter::default(),
+            follows: PairFilter::default(),
             firsts: [false; 256],
         }
     }
@@ -50,25 +53,17 @@ impl MaskSet {
         self.values.len()
     }
 
-    pub fn contains(&self, value: &SecretValue) -> bool {
-        self.values
-            .iter()
-            .any(|known| known.expose() == value.expose())
+    pub fn contains(&self, value: &[u8]) -> bool {
+        self.values.iter().any(|known| known.expose() == value)
     }
 
-    pub fn insert(&mut self, name: &str, value: &SecretValue) {
-        self.values.push(Arc::new(SecretValue::new(value.expose())));
+    pub fn insert(&mut self, name: &str, value: &[u8]) {
+        self.values.push(Arc::new(SecretValue::new(value)));
         let replacement = format!("[secret {name}]").into();
-        for pattern in Pattern::all(value.expose(), &replacement) {
+        for pattern in Pattern::all(value, &replacement) {
             self.firsts[usize::from(pattern.units[0])] = true;
-            for first in 0..=u8::MAX {
-                for second in 0..=u8::MAX {
-                    if pattern.can_start(first, second) {
-                        let (word, bit) = pair(first, second);
-                        self.pairs[word] |= bit;
-                    }
-                }
-            }
+            self.starts.insert(&pattern, 0);
+            self.follows.insert(&pattern, 1);
             let patterns = &mut self.patterns[pattern.notation as usize];
             let at = patterns.partition_point(|other| other.order(&pattern).is_lt());
             patterns.insert(at, Arc::new(pattern));
@@ -78,13 +73,13 @@ impl MaskSet {
     /// Returns the first position from `at` on where an echo can start.
     pub fn candidate(&self, bytes: &[u8], mut at: usize) -> usize {
         while let Some(&first) = bytes.get(at) {
-            let can_start = match bytes.get(at + 1) {
+            let can_start = match &bytes[at + 1..] {
                 _ if reader::can_escape(first) => !is_inside_run(bytes, at),
-                Some(&second) => {
-                    let (word, bit) = pair(first, second);
-                    self.pairs[word] & bit != 0
+                [second, third, ..] => {
+                    self.starts.contains(first, *second) && self.follows.contains(*second, *third)
                 }
-                None => true,
+                [second] => self.starts.contains(first, *second),
+                [] => true,
             };
             if can_start {
                 break;
@@ -120,6 +115,40 @@ impl MaskSet {
 
     fn patterns(&self, notation: Notation) -> &[Arc<Pattern>] {
         &self.patterns[notation as usize]
+    }
+}
+
+/// A set of pairs of bytes, one bit each.
+#[derive(Clone)]
+struct PairFilter(Box<[u64; 1 << 10]>);
+
+impl Default for PairFilter {
+    fn default() -> Self {
+        Self(Box::new([0; 1 << 10]))
+    }
+}
+
+impl PairFilter {
+    /// Adds the pairs of bytes that a pattern can have at `index` and after it.
+    fn insert(&mut self, pattern: &Pattern, index: usize) {
+        for first in (0..=u8::MAX).filter(|first| pattern.can_have(index, *first)) {
+            for second in 0..=u8::MAX {
+                if pattern.is_loose(index, first) || pattern.can_have(index + 1, second) {
+                    let (word, bit) = Self::position(first, second);
+                    self.0[word] |= bit;
+                }
+            }
+        }
+    }
+
+    fn contains(&self, first: u8, second: u8) -> bool {
+        let (word, bit) = Self::position(first, second);
+        self.0[word] & bit != 0
+    }
+
+    fn position(first: u8, second: u8) -> (usize, u64) {
+        let index = usize::from(first) << 8 | usize::from(second);
+        (index / 64, 1 << (index % 64))
     }
 }
 
@@ -237,11 +266,6 @@ impl Walk {
             _ => {}
         }
     }
-}
-
-fn pair(first: u8, second: u8) -> (usize, u64) {
-    let index = usize::from(first) << 8 | usize::from(second);
-    (index / 64, 1 << (index % 64))
 }
 
 fn is_inside_run(bytes: &[u8], at: usize) -> bool {

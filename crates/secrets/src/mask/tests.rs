@@ -167,6 +167,143 @@ fn binary_values_are_masked() {
     }
 }
 
+#[test]
+fn json_stays_json() {
+    let masks = masks("123456789");
+    let text = r#"{"id": 123456789, "a-123456789": ["x 123456789"], "b": true}"#;
+    let masked = masks.mask_json_text(text).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&masked).unwrap();
+    assert_eq!(value["id"], 123_456_789);
+    assert_eq!(value["a-[secret KEY]"][0], "x [secret KEY]");
+    assert_eq!(masks.mask_json_text(r#"{"id": 1}"#), None);
+    let broken = masks.mask_json_text("{ 123456789").unwrap();
+    assert_eq!(broken, "{ [secret KEY]");
+}
+
+#[test]
+fn text_in_pieces_stays_text() {
+    let masks = Masks::default();
+    masks.add("KEY", &SecretValue::new([0xa9, 1, 2, 3, 4, 5, 6]));
+    masks.add("WORD", &SecretValue::new("geheim-é-wort"));
+    let mut stream = masks.text_stream();
+    let mut all = String::new();
+    for piece in ["é", "ü geh", "eim-", "é-wo", "rt é"] {
+        all += &stream.push(piece);
+    }
+    all += &stream.finish();
+    assert_eq!(all, "éü [secret WORD] é");
+}
+
+#[test]
+fn a_long_value_is_masked_in_pieces_without_being_held() {
+    let value: String = (0..1600).map(|line| format!("{line:08x}/\n")).collect();
+    let masks = masks(&value);
+    for (encoding, text) in encodings(&value) {
+        let mut stream = masks.stream();
+        let mut masked = Vec::new();
+        let mut most_held = 0;
+        for piece in text.as_bytes().chunks(7) {
+            masked.extend(stream.push(piece));
+            most_held = most_held.max(stream.held.len());
+        }
+        masked.extend(stream.finish());
+        assert_eq!(stream.echoes(), 1, "{encoding}");
+        assert!(masked.len() < 60, "{encoding}: {} bytes", masked.len());
+        assert!(most_held <= set::ECHO_UNITS * 9, "{encoding}: {most_held}");
+    }
+}
+
+#[test]
+fn the_beginning_of_a_long_value_is_masked() {
+    let value = "0123456789abcdef".repeat(10);
+    let masked = masks(&value);
+    let masked = masked.mask_text(&value[..100]);
+    assert_eq!(masked, "[secret KEY]");
+}
+
+#[test]
+fn text_after_an_escape_that_is_open_at_the_end_of_a_value_does_not_hide_it() {
+    for value in ["password%", "password\\", "password&#4", "%%%%%%%%"] {
+        let masks = masks(value);
+        for after in ["", "41", "n", "\"}", ";"] {
+            let text = format!("{value}{after}");
+            if value.starts_with("pass") || after.is_empty() || after == "\"}" {
+                assert!(masks.mask_text(&text).starts_with("[secret KEY]"), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_values_with_the_same_beginning_have_their_own_names() {
+    let masks = masks("sk-live-first");
+    masks.add("LONG", &SecretValue::new("sk-live-first-and-more"));
+    masks.add("OTHER", &SecretValue::new("sk-live-second"));
+    assert_eq!(
+        masks.mask_text(
+            "sk-live-first sk-live-first-and-more sk-live-first-and-less sk-live-second"
+        ),
+        "[secret KEY] [secret LONG] [secret KEY]-and-less [secret OTHER]"
+    );
+}
+
+#[test]
+fn hostile_text_takes_time_in_proportion_to_its_length() {
+    const SIZE: usize = 200_000;
+    let long = "aB3$".repeat(4096);
+    let masks = masks(&long);
+    masks.add("RUN", &SecretValue::new("\\".repeat(16 << 10)));
+    masks.add("PERCENT", &SecretValue::new("%25".repeat(5000)));
+    masks.add(
+        "LETTERS",
+        &SecretValue::new("a".repeat((16 << 10) - 1) + "b"),
+    );
+    let head = &long[..set::ECHO_UNITS - 1];
+    let near = format!("{head}x");
+    let escaped: String = head
+        .bytes()
+        .map(|byte| format!("{}u{byte:04x}", "\\".repeat(40)))
+        .collect();
+    let started = std::time::Instant::now();
+    for part in [
+        "\\", "%", "%25", "&amp;", "&#x26;", "&#", "\\u", "\\u00", "\\%", "\\&%", "a", &near,
+        &escaped,
+    ] {
+        let text = part.repeat(SIZE / part.len());
+        let mut stream = masks.stream();
+        for piece in text.as_bytes().chunks(997) {
+            stream.push(piece);
+            assert!(
+                stream.held.len() < 8 << 10,
+                "{} of {part}",
+                stream.held.len()
+            );
+        }
+        stream.finish();
+    }
+    // A comparison with the whole value at each byte would take hours.
+    assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
+}
+
+/// Escapes what must be escaped.
+fn escape(text: &str, layer: usize) -> String {
+    match layer {
+        0 => percent_needed(text),
+        1 => json(text),
+        _ => html(text),
+    }
+}
+
+/// Escapes every character.
+fn escape_all(text: &str, layer: usize) -> String {
+    match layer {
+        0 => percent_all(text),
+        1 => json_ascii(text),
+        2 => html_numeric(text),
+        _ => text.to_owned(),
+    }
+}
+
 proptest! {
     #[test]
     fn any_value_is_masked_in_every_encoding(value in "[ -~é]{8,40}") {
@@ -175,6 +312,20 @@ proptest! {
             let masked = masks.mask_text(&text).into_owned();
             prop_assert!(masked.contains("[secret KEY]"), "{}: {}", encoding, text);
         }
+    }
+
+    #[test]
+    fn any_value_is_masked_in_every_composition(
+        value in "[ -~é\n]{8,40}",
+        layers in prop::collection::vec(0usize..3, 0..3),
+        last in 0usize..4,
+    ) {
+        let masks = masks(&value);
+        let last = if layers.len() > 1 { 3 } else { last };
+        let text = layers.iter().fold(value, |text, layer| escape(&text, *layer));
+        let text = format!("\"{}\"", escape_all(&text, last));
+        let masked = masks.mask_text(&text).into_owned();
+        prop_assert!(masked.contains("[secret KEY]"), "{:?} {}: {} -> {}", layers, last, text, masked);
     }
 
     #[test]

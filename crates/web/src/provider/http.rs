@@ -4,11 +4,15 @@
 use super::wire::{Body, WireRequest};
 use super::{ProviderKind, SearchProvider};
 use lango_net::Budget;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use lango_secrets::{Credential, Masks, is_plain_encoding};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use std::sync::OnceLock;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// Timeout of a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
@@ -22,13 +26,22 @@ const ANSWER_BYTES: usize = 2 << 20;
 /// The base URL of a service, and the client for it.
 pub(super) struct Endpoint {
     base_url: String,
+    key: Option<Credential>,
+    masks: Masks,
     client: OnceLock<Client>,
 }
 
 impl Endpoint {
-    pub fn new(base_url: &str) -> Self {
+    pub fn new(provider: &SearchProvider, masks: Masks) -> Self {
+        let origin = Url::parse(&provider.url).ok();
+        let key = provider.key.clone().map(|key| match &origin {
+            Some(origin) => key.bound_to(origin),
+            None => key,
+        });
         Self {
-            base_url: base_url.trim_end_matches('/').to_owned(),
+            base_url: provider.url.trim_end_matches('/').to_owned(),
+            key,
+            masks,
             client: OnceLock::new(),
         }
     }
@@ -38,7 +51,6 @@ impl Endpoint {
         &self,
         provider: &SearchProvider,
         request: &WireRequest,
-        key: Option<&str>,
         budget: &Budget,
     ) -> Result<Value, String> {
         let counter = Counter {
@@ -47,24 +59,35 @@ impl Endpoint {
         };
         counter.count_request(request)?;
         let exchange = async {
-            let response = self.exchange(provider, request, key).await?;
+            let response = self.exchange(provider, request).await?;
             check_status(provider, &response)?;
             read(response, &counter).await
         };
         let body = tokio::time::timeout(REQUEST_TIME, exchange)
             .await
             .unwrap_or_else(|_| Err(format!("no answer within {} s", REQUEST_TIME.as_secs())))?;
-        serde_json::from_slice(&body).map_err(|_| "the answer is not JSON".to_owned())
+        let mut reply =
+            serde_json::from_slice(&body).map_err(|_| "the answer is not JSON".to_owned())?;
+        // Here, because snippets are cut later, and half of a value would not be found.
+        self.masks.mask_json(&mut reply);
+        Ok(reply)
     }
 
     async fn exchange(
         &self,
         provider: &SearchProvider,
         request: &WireRequest,
-        key: Option<&str>,
     ) -> Result<Response, String> {
         let url = format!("{}{}", self.base_url, request.path);
         let mut url = Url::parse(&url).map_err(|_| "its `url` is not an address".to_owned())?;
+        let key = match &self.key {
+            Some(key) => Some(
+                key.text_for(&url)
+                    .await
+                    .map_err(|error| error.to_string())?,
+            ),
+            None => None,
+        };
         let client = self.client(&url)?;
         let mut builder = match &request.body {
             Body::Query(pairs) => {
@@ -79,8 +102,11 @@ impl Endpoint {
         builder = builder.header(ACCEPT, "application/json");
         if let Some(key) = key {
             let (name, value) = match provider.kind {
-                ProviderKind::Brave => ("x-subscription-token", key.trim().to_owned()),
-                _ => (AUTHORIZATION.as_str(), format!("Bearer {}", key.trim())),
+                ProviderKind::Brave => ("x-subscription-token", key),
+                _ => (
+                    AUTHORIZATION.as_str(),
+                    Zeroizing::new(format!("Bearer {}", *key)),
+                ),
             };
             let mut value = HeaderValue::from_str(&value)
                 .map_err(|_| "its key has characters that no key has".to_owned())?;
@@ -119,12 +145,16 @@ impl Endpoint {
 }
 
 fn check_status(provider: &SearchProvider, response: &Response) -> Result<(), String> {
+    let encoding = response.headers().get(CONTENT_ENCODING);
+    if !is_plain_encoding(encoding.map(HeaderValue::as_bytes)) {
+        return Err("the answer is compressed, which was not asked for".to_owned());
+    }
     let status = response.status();
     if status.is_success() {
         return Ok(());
     }
     let code = status.as_u16();
-    let key = provider.key_variable.as_deref();
+    let key = provider.key.as_ref().map(Credential::setting);
     let problem = match (code, provider.kind, key) {
         (300..=399, ..) => "it redirects, which is not followed; set its `url` to where it is",
         (403, ProviderKind::SearXng, _) => {

@@ -3,6 +3,7 @@
 use crate::support::{Reply, Site, TestClock, caller, session};
 use lango_core::{ToolError, Trust};
 use lango_net::{Budgets, EgressLimits, SeenLinks};
+use lango_secrets::{Credential, Masks, SecretValue};
 use lango_web::{ProviderKind, Providers, SearchParts, SearchProvider, search_tool};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,7 +15,9 @@ fn provider(name: &str, kind: ProviderKind, site: &Site) -> SearchProvider {
         name: name.to_owned(),
         kind,
         url: site.url("/"),
-        key_variable: kind.default_key_variable().map(str::to_owned),
+        key: kind
+            .default_key_variable()
+            .map(|variable| Credential::fixed(variable, SecretValue::new(KEY), &Masks::default())),
     }
 }
 
@@ -30,10 +33,11 @@ async fn search_within(
     arguments: Value,
     budgets: &Budgets,
 ) -> (Result<String, ToolError>, SeenLinks) {
-    let secrets = Arc::new(|name: &str| (name != "MISSING").then(|| KEY.to_owned()));
+    let masks = Masks::default();
+    masks.add("KEY", &SecretValue::new(KEY));
     let links = SeenLinks::default();
     let tool = search_tool(SearchParts {
-        providers: Providers::new(providers, secrets),
+        providers: Providers::new(providers, &masks),
         links: links.clone(),
         budgets: budgets.clone(),
         clock: Arc::new(TestClock::default()),
@@ -236,7 +240,8 @@ async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
         provider("gone", ProviderKind::SearXng, &site)
     };
     let mut keyless = provider("keyless", ProviderKind::Brave, &good);
-    keyless.key_variable = Some("MISSING".to_owned());
+    let empty = Credential::fixed("MISSING", SecretValue::new(""), &Masks::default());
+    keyless.key = Some(empty);
     let providers = vec![
         gone,
         keyless,
@@ -247,7 +252,7 @@ async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
     let text = text.unwrap();
     for reason in [
         "`gone` gave nothing: no connection",
-        "`keyless` gave nothing: the environment has no `MISSING`",
+        "`keyless` gave nothing: `MISSING` has characters that no key has, or none at all",
         "`silent` gave nothing: no answer within 12 s",
         "by `good` (kagi)",
     ] {
@@ -331,4 +336,29 @@ async fn the_answer_of_a_search_service_counts_in_the_bytes_of_the_turn() {
         assert!(text.contains("`egress.maxBytes` allows"), "{text}");
     }
     assert_eq!(site.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn results_with_the_key_are_masked_and_compressed_ones_refused() {
+    let told = lango_testkit::encodings::echo(KEY);
+    // Snippets are cut; a value must not be cut in half.
+    for before in [0, 200, 280, 290, 295, 490] {
+        let snippet = format!("{}{told}", "x ".repeat(before / 2));
+        let reply = json!({ "results": [
+            { "url": format!("https://example.com/?q={KEY}"), "title": told, "content": snippet }
+        ] });
+        let site = Site::serve(move |_| Reply::json(&reply)).await;
+        let providers = vec![provider("one", ProviderKind::Tavily, &site)];
+        let (text, _) = search(providers, json!({ "query": "wings" })).await;
+        let text = text.unwrap();
+        assert!(text.contains("[secret KEY]"), "{text}");
+        let shown = lango_testkit::encodings::shown_in(text.as_bytes(), KEY);
+        assert_eq!(shown, None, "{text}");
+        assert!(!text.contains("sk-very"), "{text}");
+    }
+    let site = Site::serve(|_| Reply::json(&searxng()).with("Content-Encoding", "gzip")).await;
+    let providers = vec![provider("one", ProviderKind::Tavily, &site)];
+    let (error, _) = search(providers, json!({ "query": "wings" })).await;
+    let error = error.unwrap_err().message;
+    assert!(error.contains("compressed"), "{error}");
 }

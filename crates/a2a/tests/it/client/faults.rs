@@ -211,7 +211,7 @@ async fn a_refused_token_names_its_setting_and_is_never_repeated() {
     for (status, binding) in [(401, Binding::JsonRpc), (403, Binding::HttpJson)] {
         let error = error_of(binding, true, Said::Raw(response(status, &[], echo))).await;
         let expected = format!(
-            "it answered {status}: bad token [token]; it does not accept the token, which comes from environment variable `HELPER_TOKEN`"
+            "it answered {status}: bad token [secret HELPER_TOKEN]; it does not accept the token, which comes from environment variable `HELPER_TOKEN`"
         );
         assert_eq!((error.detail, error.is_unknown), (expected, false));
     }
@@ -219,7 +219,7 @@ async fn a_refused_token_names_its_setting_and_is_never_repeated() {
     let error = error_of(Binding::JsonRpc, false, failed).await;
     assert_eq!(
         error.detail,
-        "it says that the task failed: I was given [token]"
+        "it says that the task failed: I was given [secret HELPER_TOKEN]"
     );
     // Without one, it is said what gives one.
     let server = Server::start(|seen| match seen.method.as_str() {

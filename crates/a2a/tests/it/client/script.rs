@@ -5,6 +5,7 @@ use super::support::{Act, Answer, End, Seen, Server, json, response, sse};
 use futures_util::StreamExt;
 use lango_a2a::client::{A2aAgent, Binding, Patience, RemoteSettings, connect};
 use lango_core::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
+use lango_secrets::{Credential, Masks, SecretValue};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,11 +87,17 @@ pub fn patience() -> Patience {
     }
 }
 
+pub fn token(value: &str, masks: &Masks) -> Credential {
+    Credential::fixed("HELPER_TOKEN", SecretValue::new(value), masks)
+}
+
 pub fn settings(url: &str) -> RemoteSettings {
+    let masks = Masks::default();
     RemoteSettings {
         name: "helper".into(),
         card_url: url.to_owned(),
-        token: Some("s3cret-t0ken".to_owned()),
+        token: Some(token("s3cret-t0ken", &masks)),
+        masks,
         token_source: "environment variable `HELPER_TOKEN`".to_owned(),
     }
 }

@@ -90,6 +90,7 @@ fn configured_variables(settings: &Settings) -> BTreeSet<String> {
     let known = known_providers().iter();
     let known = known.flat_map(|known| known.keys.iter().map(String::as_str));
     let named = vault::key_settings(settings).into_iter();
+    let named = named.map(|setting| setting.value);
     let variables = known.chain(named.filter(|name| vault::secret_of(name).is_none()));
     variables.map(str::to_owned).collect()
 }

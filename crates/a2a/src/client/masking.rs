@@ -1,0 +1,69 @@
+//! Masks the events of a call. A value can be split over pieces of a stream, so the pieces are masked together.
+
+use lango_core::{RemoteAnswer, RemoteError, RemoteEvent, RemoteThread};
+use lango_secrets::{MaskText, Masks};
+use std::borrow::Cow;
+
+type Event = Result<RemoteEvent, RemoteError>;
+
+/// The masks of one call.
+pub(crate) struct EventMasks {
+    masks: Masks,
+    text: Option<MaskText>,
+}
+
+impl EventMasks {
+    pub fn new(masks: Masks) -> Self {
+        Self { masks, text: None }
+    }
+
+    /// Masks an event. The text that was held back comes before the answer.
+    pub fn mask(&mut self, event: Event) -> Vec<Event> {
+        match event {
+            Ok(RemoteEvent::Text(piece)) => {
+                let masks = &self.masks;
+                let text = self.text.get_or_insert_with(|| masks.text_stream());
+                shown(text.push(&piece)).into_iter().collect()
+            }
+            Ok(RemoteEvent::Withdrawn) => {
+                self.text = None;
+                vec![Ok(RemoteEvent::Withdrawn)]
+            }
+            Ok(RemoteEvent::Accepted(thread)) => {
+                vec![Ok(RemoteEvent::Accepted(self.mask_thread(thread)))]
+            }
+            Ok(RemoteEvent::Answer(answer)) => {
+                let rest = self.text.take().map(|mut text| text.finish());
+                let rest = rest.and_then(shown).into_iter();
+                let answer = self.mask_answer(answer);
+                rest.chain([Ok(RemoteEvent::Answer(answer))]).collect()
+            }
+            // Its detail is masked where it was made.
+            Err(error) => vec![Err(error)],
+        }
+    }
+
+    fn mask_answer(&self, mut answer: RemoteAnswer) -> RemoteAnswer {
+        self.masks.mask_string(&mut answer.text);
+        for file in &mut answer.files {
+            self.masks.mask_string(&mut file.name);
+            if let Cow::Owned(masked) = self.masks.mask_bytes(&file.bytes) {
+                file.bytes = masked.into();
+            }
+        }
+        answer.thread = answer.thread.map(|thread| self.mask_thread(thread));
+        answer
+    }
+
+    /// Masks names that the server made. They are stored; a server that puts the token there loses the conversation.
+    fn mask_thread(&self, thread: RemoteThread) -> RemoteThread {
+        RemoteThread {
+            context: self.masks.mask_text(&thread.context).into(),
+            task: thread.task.map(|task| self.masks.mask_text(&task).into()),
+        }
+    }
+}
+
+fn shown(text: String) -> Option<Event> {
+    (!text.is_empty()).then_some(Ok(RemoteEvent::Text(text)))
+}

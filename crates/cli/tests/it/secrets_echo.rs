@@ -1,0 +1,224 @@
+//! Services that echo the keys they are sent, through the real binary: nothing of a value is on the screen, in a file, or in
+//! what a model is sent. And what a locked vault stops.
+
+use crate::lango::{Lango, finish};
+use crate::models::Provider;
+use crate::secrets::{PASSPHRASE, run, set, with_passphrase};
+use lango_testkit::encodings::{echo, shown_in};
+use lango_testkit::model::{call, delegate_and_finish, say};
+use lango_testkit::wire_server::{Answer, Fault};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::thread;
+
+const KEY: &str = "sk-canary/+\\&<%41-9d2c";
+
+/// The number of secrets in the test with many.
+const MANY: usize = 200;
+
+fn canary(index: usize) -> String {
+    format!(
+        "canary-{index:03}-{:x}",
+        0x9e37_79b9_u64 * (index as u64 + 11)
+    )
+}
+
+/// A server that answers every request with what it was sent as a key, in every encoding.
+fn echo_server(status: u16) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut key = String::new();
+            for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+                if line.is_empty() {
+                    break;
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("authorization: ") {
+                    key = line[line.len() - value.len()..].replace("Bearer ", "");
+                }
+            }
+            let told = echo(&key);
+            let body = json!({
+                "data": [{ "id": key }, { "id": told }],
+                "error": { "message": format!("{key} {told}") }
+            });
+            let body = body.to_string();
+            let length = body.len();
+            let _ = write!(
+                &stream,
+                "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+                 Connection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    url
+}
+
+#[track_caller]
+fn assert_absent(lango: &Lango, texts: &[&str], value: &str) {
+    for text in texts {
+        assert_eq!(shown_in(text.as_bytes(), value), None, "{text}");
+    }
+    for (path, content) in lango.stored_files() {
+        assert_eq!(shown_in(&content, value), None, "{}", path.display());
+    }
+}
+
+fn with_model(url: &str, more: &str) -> Lango {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        format!(
+            "agent.model = 'mine/any'\n[providers.mine]\nkind = 'openai'\nbaseUrl = '{url}'\napiKeyEnv = 'secret:MODEL_KEY'\n{more}"
+        ),
+    );
+    set(&lango, "MODEL_KEY", KEY).ok();
+    lango
+}
+
+#[test]
+fn two_hundred_keys_that_are_echoed_are_nowhere() {
+    for status in [200, 401] {
+        let url = echo_server(status);
+        let lango = Lango::new();
+        let providers = (0..MANY).map(|index| {
+            format!("[providers.p{index}]\nkind = 'openai'\nbaseUrl = '{url}/v1'\napiKeyEnv = 'secret:CANARY_{index}'\n")
+        });
+        lango.home_file("lango.toml", providers.collect::<String>());
+        let names: Vec<String> = (0..MANY).map(|index| format!("CANARY_{index}")).collect();
+        let mut words = vec!["secrets", "import-env"];
+        words.extend(names.iter().map(String::as_str));
+        let mut import = lango.command(&words);
+        for (index, name) in names.iter().enumerate() {
+            import.env(name, canary(index));
+        }
+        finish(import.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE), b"").ok();
+        let ran = run(&lango, &["models"]);
+        let log = run(&lango, &["secrets", "log"]).ok();
+        let used = log.stdout.matches("used").count();
+        assert!(used >= MANY, "{used} of {MANY} keys were used: {ran:#?}");
+        let stored: Vec<u8> = lango
+            .stored_files()
+            .into_iter()
+            .flat_map(|(_, content)| content)
+            .collect();
+        for index in 0..MANY {
+            let value = canary(index);
+            for text in [&ran.stdout, &ran.stderr, &log.stdout] {
+                assert_eq!(shown_in(text.as_bytes(), &value), None, "{text}");
+            }
+            let raw = value.as_bytes();
+            assert!(
+                !stored.windows(raw.len()).any(|part| part == raw),
+                "{value}"
+            );
+        }
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(shown.contains("[secret CANARY_"), "{shown}");
+    }
+}
+
+#[test]
+fn a_model_that_echoes_its_key_shows_it_to_nobody() {
+    for stream in ["true", "false"] {
+        let provider = Provider::new(vec![
+            delegate_and_finish("operator", &echo(KEY)),
+            call(
+                "fs_write",
+                json!({ "path": "told.txt", "content": echo(KEY) }),
+            ),
+            call("fs_read", json!({ "path": "told.txt" })),
+            say(&format!("It is {}", echo(KEY))),
+        ]);
+        let stream = format!("stream = {stream}\n");
+        let lango = with_model(provider.server.url(), &stream);
+        let allow = r#"approval.rules=[{action="allow"}]"#;
+        let ran = run(&lango, &["-c", allow, "run", "--json", "hello"]).ok();
+        assert!(ran.stdout.contains("[secret MODEL_KEY]"), "{ran:#?}");
+        let told = std::fs::read_to_string(lango.workspace().join("told.txt")).unwrap();
+        let export = run(&lango, &["sessions", "export", "--all"]).ok();
+        assert_absent(
+            &lango,
+            &[&ran.stdout, &ran.stderr, &told, &export.stdout],
+            KEY,
+        );
+        for request in provider.server.requests() {
+            let body = request.body.to_string();
+            assert_eq!(shown_in(body.as_bytes(), KEY), None, "{body}");
+        }
+    }
+}
+
+#[test]
+fn an_error_that_echoes_the_key_shows_it_to_nobody() {
+    let said = format!("{}{}", "x".repeat(185), echo(KEY));
+    let answers: Vec<Answer> = vec![
+        Fault::status(401, &said).into(),
+        Fault::status(500, &said)
+            .header("content-encoding", "gzip")
+            .into(),
+    ];
+    for answer in answers {
+        let provider = Provider::new(vec![answer]);
+        let lango = with_model(provider.server.url(), "");
+        let ran = run(&lango, &["run", "hello"]);
+        assert_ne!(ran.code, Some(0), "{ran:#?}");
+        assert!(!ran.stderr.contains("sk-can"), "{ran:#?}");
+        assert_absent(&lango, &[&ran.stdout, &ran.stderr], KEY);
+    }
+}
+
+#[test]
+fn a_command_that_prints_a_key_of_the_environment_is_masked() {
+    let lango = Lango::new();
+    lango.file("leak.txt", echo(KEY));
+    let allow = r#"approval.rules=[{action="allow"}]"#;
+    let mut command = lango.command(&["-c", allow, "run", "-q", "run `cat leak.txt`"]);
+    // The key of a provider that is not used, as somebody's shell has it.
+    command
+        .env("ANTHROPIC_API_KEY", KEY)
+        .args(["-c", "agent.model=offline"]);
+    let ran = finish(&mut command, b"").ok();
+    assert!(
+        ran.stdout.contains("[secret ANTHROPIC_API_KEY]"),
+        "{ran:#?}"
+    );
+    assert_absent(&lango, &[&ran.stdout, &ran.stderr], KEY);
+}
+
+#[test]
+fn a_locked_vault_stops_only_what_needs_it() {
+    let provider = Provider::new(vec![say("Hi.")]);
+    let lango = with_model(provider.server.url(), "");
+    lango
+        .run(&["run", "hello"])
+        .refused(3, &["the vault is locked", "lango secrets unlock"]);
+    lango
+        .run(&["run", "-c", "agent.model=offline", "hello"])
+        .ok();
+    // A wrong passphrase is reported by what only looks.
+    for words in [&["doctor"][..], &["agents"]] {
+        let ran = with_passphrase(&lango, "wrong passphrase", words, b"");
+        assert!(matches!(ran.code, Some(0 | 1)), "{ran:#?}");
+        assert!(
+            ran.stderr.contains("LANGO_VAULT_PASSPHRASE") || ran.stderr.contains("passphrase"),
+            "{ran:#?}"
+        );
+    }
+    with_passphrase(&lango, "wrong passphrase", &["run", "hello"], b"").exits(3);
+    assert!(provider.server.requests().is_empty());
+}
+
+#[test]
+fn a_setting_without_the_name_of_a_secret_is_named_in_the_error() {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[providers.mine]\nkind = 'openai'\nbaseUrl = 'http://127.0.0.1:9'\napiKeyEnv = 'secret:'\n",
+    );
+    lango
+        .run(&["run", "hello"])
+        .refused(3, &["providers.mine.apiKeyEnv"]);
+}

@@ -71,9 +71,10 @@ impl App {
         let vault = VaultAccess::new(&loaded, &surroundings, &kept);
         let masks = Masks::default();
         let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
+        let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
         let egress = egress::guard(&loaded.settings.egress);
         let network = &loaded.settings.tools.exec.network;
-        let secrets = egress::secret_access(vaults.clone(), masks.clone());
+        let secrets = egress::secret_access(Arc::clone(&source), masks.clone());
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
@@ -89,7 +90,6 @@ impl App {
             Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
         }
         tools.extend(skills.tools(&commands));
-        let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
         let credentials = Credentials::open(CredentialParts {
             settings: &loaded.settings,
             env: &surroundings.env,

@@ -1,3 +1,5 @@
+//! What masks find in texts and streams, and what they leave alone.
+
 use super::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -51,7 +51,8 @@ async fn bound_to(address: impl Fn(u16) -> String) -> Bench {
 async fn value_of(bench: &Bench, id: &str) -> Value {
     let page = bench.page();
     let script = format!("document.getElementById('{id}').value");
-    let value = page.evaluate(page.session(), &page.main_frame(), &script);
+    let frame = page.main_frame();
+    let value = page.evaluate(page.session(), &frame, &script);
     value.await.unwrap()
 }
 

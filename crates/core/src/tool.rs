@@ -65,6 +65,10 @@ pub struct Inspection {
     /// The site that the call contacts. Such a call is asked for unless its address is known, or the site is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteAccess>,
+    /// Why the user must allow this very call, as a sentence without a full stop. No rule and no grant allows such a call,
+    /// and where there is nobody to ask it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<Text>,
 }
 
 /// A site that a call contacts: opens one of its addresses, or acts on its page.

@@ -84,7 +84,9 @@ impl Rules {
         inspection: &Inspection,
     ) -> Decision {
         let risk = spec.risk_of(arguments);
-        let touches_nothing = inspection.guarded.is_none() && inspection.site.is_none();
+        let touches_nothing = inspection.guarded.is_none()
+            && inspection.site.is_none()
+            && inspection.person.is_none();
         if self.rules.is_empty() && risk == Risk::Safe && touches_nothing {
             return Decision::Run;
         }
@@ -102,6 +104,13 @@ impl Rules {
         if let Some(rule) = fitting(Action::Deny) {
             return Decision::Deny {
                 reason: rule.to_string().into(),
+            };
+        }
+        // Before every rule that could allow it.
+        if let Some(reason) = &inspection.person {
+            return Decision::Ask {
+                reason: Text::clone(reason),
+                pattern: None,
             };
         }
         let is_harmless = match &inspection.site {

@@ -7,7 +7,7 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 18] = [
+const GRAPH: [(&str, &[&str]); 19] = [
     ("a2a", &["core", "documents", "net"]),
     ("browser", &["core", "documents", "net", "sandbox", "tools"]),
     ("core", &[]),
@@ -18,6 +18,7 @@ const GRAPH: [(&str, &[&str]); 18] = [
     ("mcp", &["core", "sandbox"]),
     ("models", &["core"]),
     ("net", &["core"]),
+    ("payment", &["core", "net"]),
     ("sandbox", &[]),
     ("server", &["a2a", "core", "documents", "engine", "net"]),
     ("store", &["core"]),
@@ -37,6 +38,7 @@ const GRAPH: [(&str, &[&str]); 18] = [
             "mcp",
             "models",
             "net",
+            "payment",
             "sandbox",
             "server",
             "store",

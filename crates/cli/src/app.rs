@@ -14,13 +14,14 @@ use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
 use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
+use crate::payment::{self, PaymentStatus};
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use crate::vault::{Asking, VaultAccess};
 use crate::web;
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
-    ToolSpec, Trust, UserId,
+    ToolSpec, UserId,
 };
 use lango_engine::{
     Action, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Tree, TreeError,
@@ -31,12 +32,11 @@ use lango_net::{Egress, SeenLinks};
 use lango_sandbox::{Launcher, Strength};
 use lango_store::MemoryStore;
 use lango_tools::{
-    CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
-    skill_library_tools,
+    CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace, skill_library_tools,
 };
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Everything that a command works with.
@@ -67,6 +67,8 @@ pub struct App {
     pub egress: Egress,
     /// Whether agents have a browser.
     pub browser: BrowserStatus,
+    /// Whether agents can pay.
+    pub payments: PaymentStatus,
     /// Agents that run elsewhere.
     pub elsewhere: Elsewhere,
     /// The MCP servers.
@@ -122,14 +124,14 @@ impl App {
             whose: Whose::User,
         }));
         let mut skills = Skills::find(&folders);
-        label_skills(&mut skills, &loaded, &workspace);
+        hands::label_skills(&mut skills, &loaded, &workspace);
         let egress = egress::guard(&loaded.settings.egress);
         let network = &loaded.settings.tools.exec.network;
         let commands = Commands::new(CommandSetup {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
-            limits: command_limits(&loaded),
+            limits: hands::command_limits(&loaded),
             proxy: egress::command_proxy(network, &egress),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
@@ -191,6 +193,14 @@ impl App {
             workspace: &workspace,
         })?;
         tools.extend(browser_tools);
+        let source = payment::Source {
+            loaded: &loaded,
+            surroundings: &surroundings,
+            kept: &kept,
+            asking,
+        };
+        let (payment_tools, payments) = payment::open(source, keeping, &egress).await?;
+        tools.extend(payment_tools);
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
@@ -223,6 +233,7 @@ impl App {
             knowledge,
             egress,
             browser,
+            payments,
             elsewhere,
             mcp: Arc::new(mcp),
             model_lists,
@@ -471,28 +482,5 @@ async fn observer(providers: &ModelChoice<'_>) -> Option<Arc<dyn Model>> {
     match providers.settings.memory.enabled {
         Some(true) => providers.choose().await.ok().map(|choice| choice.model),
         _ => None,
-    }
-}
-
-/// Marks skills as untrusted that lie in the workspace, where agents write, or in folders that the project's file names.
-fn label_skills(skills: &mut Skills, loaded: &Loaded, workspace: &Workspace) {
-    let named = loaded.settings.skill.dirs.iter();
-    let named = named.filter(|_| loaded.is_the_projects("skill.dirs"));
-    let named: Vec<PathBuf> = named.map(|path| hands::real(path)).collect();
-    for card in &mut skills.good {
-        let is_in = |folder: &Path| card.folder.starts_with(folder);
-        if is_in(workspace.path()) || named.iter().any(|folder| is_in(folder)) {
-            card.trust = Trust::Untrusted;
-        }
-    }
-}
-
-fn command_limits(loaded: &Loaded) -> CommandLimits {
-    // A little less than the call may take, so that the command is stopped in order and tells what it printed.
-    let time = loaded.settings.agent.tool_timeout.mul_f64(0.95);
-    CommandLimits {
-        time,
-        command: hands::limits(loaded),
-        ..CommandLimits::default()
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::address::Address;
 use crate::amount::Usdc;
-use crate::authorization::number;
 use crate::error::PaymentError;
 use crate::hash::{hex, keccak, unhex};
 use crate::network::Network;
 use crate::rpc::Rpc;
+use crate::wei::Wei;
 use serde_json::{Value, json};
 
 /// The chain behind an RPC.
@@ -83,10 +83,10 @@ impl Chain {
         Ok(Usdc(if is_small { low } else { u64::MAX }))
     }
 
-    /// Returns the balance of ether in wei.
-    pub async fn ether(&self, wallet: &Address) -> Result<u128, PaymentError> {
+    /// Returns the balance of ether.
+    pub async fn ether(&self, wallet: &Address) -> Result<Wei, PaymentError> {
         let params = json!([wallet.lower(), "latest"]);
-        self.quantity("eth_getBalance", params).await
+        self.quantity("eth_getBalance", params).await.map(Wei)
     }
 
     /// Returns whether an authorization was used, as of a block.
@@ -195,6 +195,7 @@ fn narrow(method: &'static str, wide: u128) -> Result<u64, PaymentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::authorization::number;
 
     #[test]
     fn calls_of_the_token_have_its_selectors() {

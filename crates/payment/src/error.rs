@@ -2,6 +2,7 @@
 //! error.
 
 use crate::amount::Usdc;
+use crate::wei::Wei;
 use lango_core::{PaymentLimit, StoreError, ToolError};
 
 /// An error of payments.
@@ -41,13 +42,13 @@ pub enum PaymentError {
     },
     /// The network fee would be too high.
     #[error(
-        "the network fee could be {needed} wei, and `payment.maxGasPerTransaction` allows {ceiling}; try again later, or raise it"
+        "the network fee could be {needed}, and `payment.maxGasPerTransaction` allows {ceiling}; try again later, or raise it"
     )]
     Fee {
         /// What it could be.
-        needed: u128,
+        needed: Wei,
         /// The ceiling.
-        ceiling: u128,
+        ceiling: Wei,
     },
     /// The wallet has too little.
     #[error("the wallet {wallet} has {balance}, which is less than {amount}")]

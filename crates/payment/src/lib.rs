@@ -21,6 +21,7 @@ mod show;
 mod tools;
 mod transaction;
 mod wallet;
+mod wei;
 mod x402;
 
 pub use address::Address;
@@ -29,6 +30,7 @@ pub use error::PaymentError;
 pub use network::Network;
 pub use payments::{LimitsLeft, MOST_PURPOSE, Order, PaymentParts, Payments, Quote, Reconciled};
 pub use rpc::Rpc;
-pub use show::{amount_text, ether, payment_json};
+pub use show::{amount_text, payment_json};
 pub use tools::payment_tools;
 pub use wallet::{KeyBytes, WalletKey, address_of, key_text, parse_key};
+pub use wei::Wei;

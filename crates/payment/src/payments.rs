@@ -16,6 +16,7 @@ use crate::hash::hex;
 use crate::network::Network;
 use crate::rpc::Rpc;
 use crate::wallet::{Signer, WalletKey};
+use crate::wei::Wei;
 use lango_core::{
     AccountStatus, BudgetUse, Clock, Payment, PaymentAccount, PaymentChange, PaymentLimits,
     PaymentQuery, PaymentState, PaymentStore, Reservation, Reserved, SessionId, Text, TotalsQuery,
@@ -55,8 +56,8 @@ pub struct PaymentParts {
     pub clock: Arc<dyn Clock>,
     /// The limits.
     pub limits: PaymentLimits,
-    /// The most that the fee of one transaction may be, in wei.
-    pub max_fee: u128,
+    /// The most that the fee of one transaction may be.
+    pub max_fee: Wei,
     /// How long a payment waits to be confirmed.
     pub confirmation_timeout: Duration,
 }
@@ -71,7 +72,7 @@ struct Inner {
     key: Arc<dyn WalletKey>,
     clock: Arc<dyn Clock>,
     limits: PaymentLimits,
-    max_fee: u128,
+    max_fee: Wei,
     confirmation_timeout: Duration,
     /// Known once the key was read and the chain is the right one.
     wallet: OnceCell<Address>,
@@ -113,10 +114,10 @@ pub(crate) struct HostOrder {
 pub struct Quote {
     /// The amount.
     pub amount: Usdc,
-    /// The usual fee, in wei.
-    pub fee: u128,
-    /// The most that lango pays as a fee, in wei.
-    pub fee_ceiling: u128,
+    /// The usual fee.
+    pub fee: Wei,
+    /// The most that lango pays as a fee.
+    pub fee_ceiling: Wei,
     /// What the wallet has.
     pub balance: Usdc,
     /// What is left of the limits after it; none if it exceeds one.
@@ -161,8 +162,8 @@ impl Payments {
         self.0.limits
     }
 
-    /// Returns the most that the fee of one transaction may be, in wei.
-    pub fn fee_ceiling(&self) -> u128 {
+    /// Returns the most that the fee of one transaction may be.
+    pub fn fee_ceiling(&self) -> Wei {
         self.0.max_fee
     }
 
@@ -175,8 +176,8 @@ impl Payments {
         wallet.await.copied()
     }
 
-    /// Returns what the wallet has: USDC, and ether in wei for fees.
-    pub async fn balance(&self) -> Result<(Usdc, u128), PaymentError> {
+    /// Returns what the wallet has: USDC, and ether for fees.
+    pub async fn balance(&self) -> Result<(Usdc, Wei), PaymentError> {
         let wallet = self.wallet().await?;
         let chain = &self.0.chain;
         Ok((chain.balance(&wallet).await?, chain.ether(&wallet).await?))

@@ -7,20 +7,6 @@ use lango_core::{Payment, PaymentState};
 use lango_net::Fetched;
 use serde_json::{Value, json};
 
-/// Returns an amount of wei in ether, rounded up to a millionth of a gwei.
-pub fn ether(wei: u128) -> String {
-    const UNIT: u128 = 1_000_000_000_000_000;
-    const STEP: u128 = 1_000;
-    // In thousands of wei, so that no digit that matters is lost.
-    let rounded = wei.div_ceil(STEP);
-    let (whole, part) = (rounded / UNIT, rounded % UNIT);
-    let part = format!("{part:015}");
-    match part.trim_end_matches('0') {
-        "" => format!("{whole} ETH"),
-        part => format!("{whole}.{part} ETH"),
-    }
-}
-
 /// Shows the payment that a person is asked about.
 pub(crate) fn order_preview(
     payments: &Payments,
@@ -33,7 +19,7 @@ pub(crate) fn order_preview(
         order.recipient,
         payments.network(),
         order.purpose,
-        ether(payments.fee_ceiling()),
+        payments.fee_ceiling(),
         limits(left),
     )
 }
@@ -79,8 +65,8 @@ pub(crate) fn quote(payments: &Payments, quote: &Quote) -> String {
         "{} on {}. The network fee is about {}, at most {}. The wallet has {}. {left} A person has to allow the payment.",
         quote.amount,
         payments.network(),
-        ether(quote.fee),
-        ether(quote.fee_ceiling),
+        quote.fee,
+        quote.fee_ceiling,
         quote.balance,
     )
 }
@@ -153,17 +139,4 @@ pub fn payment_json(payment: &Payment) -> Value {
 pub fn amount_text(units: u64) -> String {
     let shown = Usdc(units).to_string();
     shown.trim_end_matches(" USDC").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fee_is_shown_in_ether_and_never_too_small() {
-        assert_eq!(ether(0), "0 ETH");
-        assert_eq!(ether(100_000_000_000_000), "0.0001 ETH");
-        assert_eq!(ether(1), "0.000000000000001 ETH");
-        assert_eq!(ether(2_000_000_000_000_000_000), "2 ETH");
-    }
 }

@@ -122,8 +122,7 @@ fn balance_tool(payments: Payments) -> Arc<dyn Tool> {
             let (usdc, wei) = payments.balance().await?;
             let network = payments.network();
             Ok::<_, ToolError>(ToolOutput::trusted(format!(
-                "wallet {wallet} on {network}: {usdc}, {}",
-                show::ether(wei)
+                "wallet {wallet} on {network}: {usdc}, {wei}"
             )))
         }
     })

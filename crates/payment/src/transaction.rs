@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::hash::{hex, keccak};
 use crate::wallet::{Signature, Signer};
+use crate::wei::Wei;
 
 /// The type of such transactions.
 const TYPE: u8 = 2;
@@ -29,9 +30,9 @@ pub(crate) struct Fees {
 }
 
 impl Fees {
-    /// Returns the most that the transaction can cost, in wei.
-    pub fn most(&self) -> u128 {
-        self.fee.saturating_mul(self.gas.into())
+    /// Returns the most that the transaction can cost.
+    pub fn most(&self) -> Wei {
+        Wei(self.fee.saturating_mul(self.gas.into()))
     }
 }
 

@@ -21,14 +21,17 @@ pub enum SecretKind {
     ApiKey,
     /// A token that callers or lango itself send.
     Token,
+    /// The key of a wallet that pays.
+    PaymentKey,
 }
 
 impl SecretKind {
     /// All kinds, with the byte that stands for each.
-    const ALL: [(Self, u8, &'static str); 3] = [
+    const ALL: [(Self, u8, &'static str); 4] = [
         (Self::Text, 0, "text"),
         (Self::ApiKey, 1, "api-key"),
         (Self::Token, 2, "token"),
+        (Self::PaymentKey, 16, "payment-key"),
     ];
 
     fn byte(self) -> u8 {

@@ -8,6 +8,7 @@ mod show;
 use crate::args::SecretsCommand;
 use crate::config::{self, Loaded, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::payment;
 use crate::roster::Roster;
 use crate::screen;
 use crate::sessions::Kept;
@@ -19,14 +20,15 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 
 /// What the commands work with.
-struct Secrets {
+pub(super) struct Secrets {
     loaded: Loaded,
     surroundings: Surroundings,
     access: VaultAccess,
+    kept: Kept,
 }
 
 impl Secrets {
-    fn load(flags: Vec<String>) -> Result<Self, Failure> {
+    pub(super) fn load(flags: Vec<String>) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
@@ -38,11 +40,22 @@ impl Secrets {
             loaded,
             surroundings,
             access,
+            kept,
         })
     }
 
+    /// Returns what payments are made of.
+    pub(super) fn payment_source(&self) -> payment::Source<'_> {
+        payment::Source {
+            loaded: &self.loaded,
+            surroundings: &self.surroundings,
+            kept: &self.kept,
+            asking: Asking::Allowed,
+        }
+    }
+
     /// Opens the vault, and makes it first if there is none.
-    async fn open_or_create(&self) -> Result<OpenVault, Failure> {
+    pub(super) async fn open_or_create(&self) -> Result<OpenVault, Failure> {
         match self.access.read(RecordSelection::None).await? {
             Some(_) => self.access.open(Asking::Allowed).await,
             None => methods::create_by_default(self).await,
@@ -155,7 +168,7 @@ async fn store(
 
 /// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
 /// is made for an empty one.
-fn piped_value() -> Result<Option<SecretValue>, Failure> {
+pub(super) fn piped_value() -> Result<Option<SecretValue>, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
     }
@@ -169,7 +182,7 @@ fn piped_value() -> Result<Option<SecretValue>, Failure> {
     Ok(Some(value))
 }
 
-fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
+pub(super) fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
     vault::read_confirmed(
         &format!("value of {name} (not shown): "),
         &format!("value of {name} again: "),

@@ -149,6 +149,16 @@ impl Chain {
         }))
     }
 
+    /// Returns the most that a waiting transaction offers for one gas, in wei; none if no node knows it.
+    pub async fn offered_fee(&self, hash: &str) -> Result<Option<u128>, PaymentError> {
+        let method = "eth_getTransactionByHash";
+        let found = self.rpc.call(method, json!([hash])).await?;
+        if found.is_null() {
+            return Ok(None);
+        }
+        quantity_of(method, &found["maxFeePerGas"]).map(Some)
+    }
+
     async fn token_call(&self, data: &[u8], block: String) -> Result<[u8; 32], PaymentError> {
         let method = "eth_call";
         let data = format!("0x{}", hex(data));

@@ -42,8 +42,16 @@ impl Payments {
             }
         };
         check_same(&payment, &order.order)?;
-        if payment.host.as_ref() != Some(&order.host) || !payment.state.is_open() {
+        if payment.host.as_ref() != Some(&order.host) {
             return Err(PaymentError::Conflict);
+        }
+        if !payment.state.is_open() {
+            let state = payment.state.name();
+            return Err(PaymentError::Terms {
+                detail: format!(
+                    "this call made its payment before, which is {state}; the host's answer was lost"
+                ),
+            });
         }
         let authorization = self.authorization(self.wallet().await?, &payment)?;
         let signature = authorization.sign(&self.signer().await?).to_bytes();

@@ -86,7 +86,7 @@ impl Payments {
             (PaymentState::Reserved, _) | (_, None) => Ok(payment),
             (_, Some(signed)) => {
                 let nonce = signed.nonce;
-                self.send_again(payment, nonce).await
+                self.send_again(payment, nonce, block).await
             }
         }
     }
@@ -106,7 +106,12 @@ impl Payments {
         self.advance(&payment, PaymentState::Failed, detail).await
     }
 
-    async fn send_again(&self, payment: Payment, nonce: u64) -> Result<Payment, PaymentError> {
+    async fn send_again(
+        &self,
+        payment: Payment,
+        nonce: u64,
+        block: Block,
+    ) -> Result<Payment, PaymentError> {
         match self.find_receipt(&payment).await? {
             // The state of the authorization follows with the next block that is read.
             Some(Receipt::Succeeded) => Ok(payment),
@@ -123,6 +128,11 @@ impl Payments {
                 let Some(signed) = &payment.transaction else {
                     return Ok(payment);
                 };
+                let newest = signed.hashes.split(' ').next().unwrap_or_default();
+                let offered = self.0.chain.offered_fee(newest).await?;
+                if offered.is_some_and(|fee| fee < block.base_fee) {
+                    return self.raise_fees(payment).await;
+                }
                 match self.0.chain.broadcast(&signed.raw).await {
                     Err(PaymentError::Refused { message, .. }) if is_too_cheap(&message) => {
                         self.raise_fees(payment).await

@@ -38,8 +38,8 @@ pub fn run(race: &Race, chain: &Chain, database: String, random: &mut Random) ->
         key: key.0.clone(),
         // Less than is wanted, so that the limits decide.
         day: wanted * 6 / 10,
-        recipient: wanted / 16,
-        purpose: wanted / 8,
+        recipient: wanted / 55,
+        purpose: wanted / 11,
         plant: race.plant.clone(),
     };
     let started = Instant::now();
@@ -59,7 +59,7 @@ pub fn run(race: &Race, chain: &Chain, database: String, random: &mut Random) ->
     wrong
 }
 
-/// Payments of many sizes to many recipients; the first ones are the largest.
+/// Payments of many sizes to many recipients.
 fn jobs(count: u64, random: &mut Random) -> VecDeque<Job> {
     let job = |number| Job {
         number,

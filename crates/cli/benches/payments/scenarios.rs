@@ -194,7 +194,7 @@ async fn a_stuck_transaction_is_replaced_by_one_with_a_higher_fee(chain: &Chain)
     let stuck = setup.payments().send(&order("stuck", 5, 1)).await.unwrap();
     assert_eq!(stuck.state, PaymentState::Unknown, "{stuck:?}");
     // The base fee rises beyond what the transaction offers.
-    let risen = json!(["0x2540be40000"]);
+    let risen = json!(["0x2540be400"]);
     chain.call("hardhat_setNextBlockBaseFeePerGas", risen);
     chain.mine();
     assert!(chain.transfers(&key.address()).is_empty());

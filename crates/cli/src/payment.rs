@@ -23,7 +23,8 @@ use tokio::task::AbortHandle;
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 
 /// How to get payments.
-const NOT_SET_UP: &str = "set `payment.rpcUrl` and `payment.wallet` (docs/payments.md)";
+const NOT_SET_UP: &str =
+    "`payment.rpcUrl` and `payment.wallet` are not both set (docs/payments.md)";
 
 /// Whether agents can pay.
 pub enum PaymentStatus {
@@ -174,10 +175,9 @@ impl PaymentStatus {
     pub fn payments(&self) -> Result<&Payments, Failure> {
         match self {
             Self::Ready(payments) => Ok(payments),
-            Self::Absent(why) | Self::Broken(why) => Err(Failure::new(
-                Exit::Config,
-                format!("payments are not set up: {why}"),
-            )),
+            Self::Absent(why) | Self::Broken(why) => {
+                Err(wrong(format!("payments are not set up: {why}")))
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use super::common::random::Random;
 use super::common::serving::free_port;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -135,15 +136,21 @@ impl Chain {
         let logs = self.call("eth_getLogs", json!([filter]));
         let logs = logs.as_array().expect("a list");
         let is_transfer = |log: &&Value| log["topics"][0] == TRANSFER;
+        let hash = |log: &Value| {
+            log["transactionHash"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let mut used: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+        for log in logs.iter().filter(|log| !is_transfer(log)) {
+            used.entry(hash(log)).or_default().push(log);
+        }
         let transfers = logs.iter().filter(is_transfer).map(|log| {
-            let used: Vec<&Value> = logs
-                .iter()
-                .filter(|other| {
-                    other["transactionHash"] == log["transactionHash"] && !is_transfer(other)
-                })
-                .collect();
-            assert_eq!(used.len(), 1, "a transfer without one authorization: {log}");
-            let nonce = used[0]["topics"][2].as_str().expect("a nonce");
+            let [used] = used[&hash(log)][..] else {
+                panic!("a transfer without one authorization: {log}");
+            };
+            let nonce = used["topics"][2].as_str().expect("a nonce");
             let recipient = log["topics"][2].as_str().expect("an address");
             Transfer {
                 id: nonce[2..].to_owned(),

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         true => (10_000, 60, 300),
         false => (400, 6, 6),
     };
-    let only = ["scenarios", "requests", "race", "binary"];
+    let only = ["scenarios", "requests", "race", "planted", "binary"];
     let only = only.into_iter().find(|part| has(part));
     let is_run = |part: &str| only.is_none_or(|only| only == part);
     let seed = Random::seed();
@@ -69,9 +69,26 @@ fn main() -> ExitCode {
         let race = Race {
             payments,
             kills,
-            plant: std::env::var("PAYMENTS_PLANT").ok(),
+            plant: None,
+            wallet: 100,
         };
         wrong.extend(race::run(&race, &chain, postgres::empty(), &mut random));
+    }
+    if is_run("planted") {
+        for (plant, wallet) in [("limits", 102), ("keys", 103)] {
+            println!("the same without the guard `{plant}`, which has to be noticed");
+            let race = Race {
+                payments: 160,
+                kills: 3,
+                plant: Some(plant),
+                wallet,
+            };
+            let noticed = race::run(&race, &chain, postgres::empty(), &mut random);
+            println!("  noticed: {noticed:?}");
+            if noticed.is_empty() {
+                wrong.push(format!("a race without the guard `{plant}` looks good"));
+            }
+        }
     }
     if is_run("binary") {
         println!("{through_binary} payments through the binary");

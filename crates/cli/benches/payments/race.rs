@@ -15,7 +15,10 @@ const REPLICAS: usize = 3;
 pub struct Race {
     pub payments: u64,
     pub kills: u64,
-    pub plant: Option<String>,
+    /// A guard that is taken away, `limits` or `keys`.
+    pub plant: Option<&'static str>,
+    /// The number of the wallet.
+    pub wallet: u8,
 }
 
 /// What was counted in a race.
@@ -24,12 +27,13 @@ pub struct Counts {
     pub reports: BTreeMap<String, u64>,
     pub kills: u64,
     pub given_again: u64,
+    pub abandoned: u64,
     pub twice_at_once: u64,
 }
 
 /// Runs a race; returns what is wrong with what it left, which is nothing if all guards hold.
 pub fn run(race: &Race, chain: &Chain, database: String, random: &mut Random) -> Vec<String> {
-    let key = KnownKey::funded(100, chain);
+    let key = KnownKey::funded(race.wallet, chain);
     let jobs = jobs(race.payments, random);
     let wanted: u64 = jobs.iter().map(|job| job.units).sum();
     let world = World {
@@ -40,7 +44,7 @@ pub fn run(race: &Race, chain: &Chain, database: String, random: &mut Random) ->
         day: wanted * 6 / 10,
         recipient: wanted / 55,
         purpose: wanted / 11,
-        plant: race.plant.clone(),
+        plant: race.plant.map(str::to_owned),
     };
     let started = Instant::now();
     let counts = Runner::new(&world, race, random).run(jobs);
@@ -145,7 +149,7 @@ impl<'a> Runner<'a> {
             until_kill -= 1;
             if until_kill == 0 {
                 until_kill = self.random.below(self.per_kill.max(2) * 2) + 1;
-                self.kill_one(&mut queue);
+                self.kill_one(&mut queue, &mut done);
             }
         }
         for replica in std::mem::take(&mut self.replicas) {
@@ -155,6 +159,7 @@ impl<'a> Runner<'a> {
     }
 
     fn give_out(&mut self, queue: &mut VecDeque<Job>) {
+        let twins = if self.world.plant.is_some() { 30 } else { 5 };
         for at in 0..self.replicas.len() {
             while self.replicas[at].jobs.len() < AT_ONCE {
                 let Some(job) = queue.pop_front() else {
@@ -163,7 +168,7 @@ impl<'a> Runner<'a> {
                 self.replicas[at].give(job);
                 // Now and then two replicas are told to make the same payment at the same time.
                 let other = (at + 1) % self.replicas.len();
-                if job.attempt == 0 && self.random.chance(5) {
+                if job.attempt == 0 && self.random.chance(twins) {
                     self.counts.twice_at_once += 1;
                     let twin = Job { attempt: 1, ..job };
                     self.replicas[other].give(twin);
@@ -181,14 +186,20 @@ impl<'a> Runner<'a> {
         });
     }
 
-    fn kill_one(&mut self, queue: &mut VecDeque<Job>) {
+    fn kill_one(&mut self, queue: &mut VecDeque<Job>, done: &mut BTreeSet<u64>) {
         let at = usize::try_from(self.random.below(self.replicas.len() as u64)).expect("an index");
         // Not just after a report, but at any moment of the payments under way.
         std::thread::sleep(self.random.within(Duration::from_millis(60)));
         let jobs = self.replicas.swap_remove(at).kill();
         self.counts.kills += 1;
         for job in jobs {
-            self.again(queue, job);
+            // Nobody asks for some of them again: they are found out by reconciling.
+            if self.random.chance(30) && job.attempt == 0 {
+                self.counts.abandoned += 1;
+                done.insert(job.number);
+            } else {
+                self.again(queue, job);
+            }
         }
         self.start_replica();
     }
@@ -233,10 +244,11 @@ fn report(
     raced: Duration,
 ) {
     println!(
-        "  {:.1} s, {} kills, {} given again, {} given to two at once; reports: {:?}",
+        "  {:.1} s, {} kills, {} given again, {} abandoned, {} given to two at once; reports: {:?}",
         raced.as_secs_f64(),
         counts.kills,
         counts.given_again,
+        counts.abandoned,
         counts.twice_at_once,
         counts.reports
     );

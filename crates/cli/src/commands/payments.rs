@@ -169,5 +169,6 @@ impl From<PaymentError> for Failure {
             _ => Exit::Failed,
         };
         Self::new(exit, error.to_string())
+            .next("`lango doctor` looks at the endpoint, the wallet and the limits")
     }
 }

@@ -102,7 +102,7 @@ impl PaidFetch {
     ) -> Result<ToolOutput, ToolError> {
         let target = self.target(arguments)?;
         let inspected = caller.inspection.site.as_ref();
-        if !inspected.is_some_and(|site| site.host == target.host) {
+        if inspected.is_none_or(|site| site.host != target.host) {
             return Err(ToolError::trusted(
                 "the address is not the one that was allowed; call payment_fetch again",
             ));

@@ -39,6 +39,9 @@ const USUAL_GAS: u64 = 100_000;
 /// How long an authorization that lango submits itself is valid, in seconds.
 const VALIDITY_S: u64 = 600;
 
+/// The newest payments of the wallet among which those of a user are looked for.
+const MOST_SEARCHED: usize = 1000;
+
 /// How often a change is tried that another replica was faster with.
 const TRIES: usize = 200;
 
@@ -190,6 +193,18 @@ impl Payments {
         Ok(self.0.store.payments(query, limit).await?)
     }
 
+    /// Returns the newest payments that one user's agents asked for.
+    pub async fn history_of(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> Result<Vec<Payment>, PaymentError> {
+        let mut newest = self.history(MOST_SEARCHED).await?;
+        newest.retain(|payment| payment.user == *user);
+        newest.truncate(limit);
+        Ok(newest)
+    }
+
     /// Checks a recipient: neither the token contract nor the wallet itself.
     pub async fn recipient(&self, text: &str) -> Result<Address, PaymentError> {
         let address = Address::parse(text)?;
@@ -236,7 +251,7 @@ impl Payments {
         };
         check_same(&reserved, order)?;
         let payment = match reserved.state {
-            PaymentState::Reserved => self.sign_transfer(reserved, order.recipient).await?,
+            PaymentState::Reserved => self.sign_transfer(reserved).await?,
             _ => reserved,
         };
         if !payment.state.is_open() {

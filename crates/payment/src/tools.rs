@@ -44,7 +44,7 @@ const SEND: Declaration = Declaration {
 
 const HISTORY: Declaration = Declaration {
     name: "payment_history",
-    description: "Shows the newest payments of the wallet and what became of each.",
+    description: "Shows the newest payments that this user's agents made and what became of each.",
     effect: Effect::Pure,
     risk: Risk::Safe,
     subject: Subject::Arguments,
@@ -143,13 +143,13 @@ fn quote_tool(payments: Payments) -> Arc<dyn Tool> {
 }
 
 fn history_tool(payments: Payments) -> Arc<dyn Tool> {
-    HISTORY.with_code(move |_: Caller, arguments: HistoryArguments| {
+    HISTORY.with_code(move |caller: Caller, arguments: HistoryArguments| {
         let payments = payments.clone();
         async move {
             // What is shown shall be what is known now, if the chain answers.
             let _ = payments.reconcile().await;
             let limit = arguments.limit.unwrap_or(20).min(MOST_HISTORY);
-            let history = payments.history(limit).await?;
+            let history = payments.history_of(&caller.user, limit).await?;
             let rows: Vec<_> = history.iter().map(show::payment_json).collect();
             let text = serde_json::to_string_pretty(&rows);
             // Purposes and details may have words of hosts in them.

@@ -4,7 +4,6 @@
 //! nonce without a transaction that anybody can send again, and no gap that a killed replica leaves for good.
 
 use super::{Payments, TRIES};
-use crate::address::Address;
 use crate::chain::{Counted, Receipt};
 use crate::error::PaymentError;
 use crate::transaction::{Fees, Transaction};
@@ -27,14 +26,9 @@ const MOST_HASHES: usize = 16;
 
 impl Payments {
     /// Signs the authorization and the transaction that carries it, and stores both with the next account nonce.
-    pub(super) async fn sign_transfer(
-        &self,
-        payment: Payment,
-        recipient: Address,
-    ) -> Result<Payment, PaymentError> {
+    pub(super) async fn sign_transfer(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let wallet = self.wallet().await?;
         let authorization = self.authorization(wallet, &payment)?;
-        debug_assert_eq!(authorization.to, recipient);
         let signer = self.signer().await?;
         let signature = authorization.sign(&signer).to_bytes();
         let data = authorization.call_data(&signature);

@@ -48,7 +48,7 @@ impl PaymentStore for SqliteStore {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<Payment>, StoreError>> {
         Box::pin(self.readers.read(move |reader| {
-            let connection = &reader.connection;
+            let connection = reader.connection;
             let of = |statement: &str, account: &PaymentAccount| {
                 let mut statement = connection.prepare_cached(statement)?;
                 let values = params![account.network, account.wallet, limit(most)];
@@ -85,7 +85,7 @@ impl PaymentStore for SqliteStore {
 
     fn payment_budget(&self, key: BudgetKey) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(self.readers.read(move |reader| {
-            let budgets = budgets(&reader.connection, &key)?;
+            let budgets = budgets(reader.connection, &key)?;
             let left = budgets
                 .iter()
                 .map(|budget| budget.amount.saturating_sub(budget.spent));

@@ -128,7 +128,7 @@ impl PaymentStatus {
     /// Looks whether payments are set up. Contacts nothing, and opens the vault only if it may ask.
     pub async fn of(source: &Source<'_>) -> Result<Self, Failure> {
         let settings = &source.loaded.settings.payment;
-        let (Some(url), Some(wallet)) = (&settings.rpc_url, &settings.wallet) else {
+        let (Some(url), Some(wallet)) = (&settings.rpc_url.0, &settings.wallet) else {
             return Ok(Self::Absent(NOT_SET_UP.to_owned()));
         };
         let rpc = Rpc::new(url).map_err(|problem| wrong(format!("`payment.rpcUrl`: {problem}")))?;

@@ -11,7 +11,7 @@ use super::setting::{Base, Expected, Setting};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentSettings {
     /// The JSON-RPC endpoint.
-    pub rpc_url: Option<String>,
+    pub rpc_url: RpcUrl,
     /// The network.
     pub network: Network,
     /// The secret with the wallet's key.
@@ -33,7 +33,7 @@ pub struct PaymentSettings {
 impl Default for PaymentSettings {
     fn default() -> Self {
         Self {
-            rpc_url: None,
+            rpc_url: RpcUrl(None),
             network: Network::BaseSepolia,
             wallet: None,
             max_per_payment: Usdc(5_000_000),
@@ -43,6 +43,41 @@ impl Default for PaymentSettings {
             max_gas: Wei(200_000_000_000_000),
             confirmation_timeout: Duration::from_secs(60),
         }
+    }
+}
+
+/// `payment.rpcUrl`. Its path and query are not shown: providers put their keys there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RpcUrl(pub Option<String>);
+
+impl RpcUrl {
+    /// Returns the scheme and the host.
+    fn place(&self) -> Option<String> {
+        let (scheme, rest) = self.0.as_ref()?.split_once("://")?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let hidden = if rest[end..].len() > 1 { "/…" } else { "" };
+        let host = rest[..end].rsplit('@').next().unwrap_or_default();
+        Some(format!("{scheme}://{host}{hidden}"))
+    }
+}
+
+impl std::fmt::Debug for RpcUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RpcUrl").field(&self.place()).finish()
+    }
+}
+
+impl Setting for RpcUrl {
+    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+        // Whether it is an address is checked where it is used: an error here would repeat it.
+        let url = value.as_str().filter(|url| !url.is_empty());
+        let url = url.ok_or("text that is not empty")?;
+        self.0 = Some(url.to_owned());
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<toml::Value> {
+        self.place().map(Into::into)
     }
 }
 
@@ -81,5 +116,25 @@ impl Setting for Wei {
 
     fn shown(&self) -> Option<toml::Value> {
         Some(self.to_string().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_in_the_address_of_an_endpoint_is_not_shown() {
+        let shown = |url: &str| format!("{:?}", RpcUrl(Some(url.to_owned())));
+        for url in [
+            "https://rpc.example/v2/canary",
+            "https://rpc.example?key=canary",
+            "https://u:canary@rpc.example",
+        ] {
+            assert!(
+                shown(url).contains("rpc.example") && !shown(url).contains("canary"),
+                "{url}"
+            );
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
 use crate::model_choice::{Choice, ModelChoice};
 use crate::model_lists::ModelLists;
+use crate::payment::PaymentStatus;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use crate::vault::{Credentials, UserVaults, VaultAccess};
@@ -66,6 +67,8 @@ pub struct App {
     pub egress: Egress,
     /// Whether agents have a browser.
     pub browser: BrowserStatus,
+    /// Whether agents can pay.
+    pub payments: PaymentStatus,
     /// Agents that run elsewhere.
     pub elsewhere: Elsewhere,
     /// The MCP servers.

@@ -2,6 +2,7 @@
 
 mod archive;
 mod examples;
+mod payments;
 mod run;
 mod secrets;
 mod serve;
@@ -12,6 +13,7 @@ pub use archive::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use examples::read;
 use lango_knowledge::Mode;
+pub use payments::{PaymentsCommand, WalletCommand};
 pub use run::RunArguments;
 pub use secrets::{BindArguments, MethodArguments, MethodsCommand, SecretsCommand};
 pub use serve::{Grace, ServeArguments};
@@ -94,6 +96,12 @@ pub enum Command {
         /// What to do with them.
         #[command(subcommand)]
         command: SecretsCommand,
+    },
+    /// The wallet of the agents: what was paid, what it has, what is unknown
+    Payments {
+        /// What to do.
+        #[command(subcommand)]
+        command: PaymentsCommand,
     },
     /// Show or check the configuration
     Config {

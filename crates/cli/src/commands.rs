@@ -12,6 +12,7 @@ mod knowledge;
 mod mcp;
 mod memory;
 mod models;
+mod payments;
 mod present;
 mod retention;
 mod run;
@@ -56,6 +57,7 @@ pub async fn run(arguments: Arguments) -> Exit {
             };
             secrets::secrets(config, owner, command).await
         }
+        Some(Command::Payments { command }) => payments::payments(config, command).await,
         Some(Command::Trash { command }) => trash::trash(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,
         Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,

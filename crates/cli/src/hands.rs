@@ -294,6 +294,34 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
+/// How long commands may take and how much they may use.
+pub fn command_limits(loaded: &Loaded) -> lango_tools::CommandLimits {
+    // A little less than the call may take, so that the command is stopped in order and tells what it printed.
+    let time = loaded.settings.agent.tool_timeout.mul_f64(0.95);
+    lango_tools::CommandLimits {
+        time,
+        command: limits(loaded),
+        ..lango_tools::CommandLimits::default()
+    }
+}
+
+/// Marks skills as untrusted that lie in the workspace, where agents write, or in folders that the project's file names.
+pub fn label_skills(
+    skills: &mut lango_tools::Skills,
+    loaded: &Loaded,
+    workspace: &lango_tools::Workspace,
+) {
+    let named = loaded.settings.skill.dirs.iter();
+    let named = named.filter(|_| loaded.is_the_projects("skill.dirs"));
+    let named: Vec<PathBuf> = named.map(|path| real(path)).collect();
+    for card in &mut skills.good {
+        let is_in = |folder: &Path| card.folder.starts_with(folder);
+        if is_in(workspace.path()) || named.iter().any(|folder| is_in(folder)) {
+            card.trust = lango_core::Trust::Untrusted;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,7 @@ pub mod model_choice;
 mod model_lists;
 mod model_offers;
 mod no_commands;
+mod payment;
 mod recovery;
 pub mod redact;
 pub mod roster;

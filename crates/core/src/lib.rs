@@ -2,7 +2,7 @@
 //!
 //! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
 //! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`WebCache`], [`VaultStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`WebCache`], [`VaultStore`], [`PaymentStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
 //!
 //! This crate performs no I/O and knows no runtime and no database.
 
@@ -20,6 +20,7 @@ mod limits;
 mod model;
 mod model_settings;
 mod outcome;
+mod payment;
 mod price;
 mod recollection;
 mod remote;
@@ -46,6 +47,11 @@ pub use model::{
     ModelSettings, ModelTerms, Opaque, ReasoningEffort, StopReason, Usage,
 };
 pub use outcome::Outcome;
+pub use payment::{
+    AccountStatus, BudgetKey, BudgetUse, NewTransaction, Payment, PaymentAccount, PaymentChange,
+    PaymentChanged, PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore,
+    PaymentTotals, Reservation, Reserved, SignedTransaction, TotalsQuery,
+};
 pub use price::{Price, PriceTier};
 pub use recollection::{MemoryContext, Recollection};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};

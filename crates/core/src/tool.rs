@@ -66,7 +66,7 @@ pub struct Inspection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteAccess>,
     /// Why only the user can allow the call, as a sentence without a full stop. The user is asked each time; no rule and no
-    /// earlier answer allows it.
+    /// earlier answer allows it, and where nobody can be asked it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_only: Option<Text>,
 }

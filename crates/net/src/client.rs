@@ -1,4 +1,5 @@
-//! A client for GET that follows redirects itself, so that each of them passes the guard, and reads no more than allowed.
+//! A client for GET that follows redirects itself, so that each of them passes the guard, and for single requests that follow
+//! none. It reads no more than allowed.
 //!
 //! Every request opens a connection of its own through the guard: there is no pool whose connections a later check would
 //! not see, no proxy of the environment, and no retry.
@@ -10,14 +11,14 @@ use crate::destination::{Destination, Host};
 use crate::error::{EgressError, Reason, Refusal};
 use crate::guard::{Check, Guard};
 use body::BodyReader;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, HOST,
-    HeaderMap, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
+    COOKIE, HOST, HeaderMap, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
 };
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -58,6 +59,38 @@ pub struct Fetched {
     pub was_downgraded: bool,
 }
 
+impl Fetched {
+    fn new(final_url: Url, mut exchange: Exchange, body: body::Body) -> Self {
+        let mut headers = exchange.take_headers();
+        if body.was_decoded {
+            headers.remove(CONTENT_ENCODING);
+            headers.remove(CONTENT_LENGTH);
+        }
+        Self {
+            final_url,
+            status: exchange.response.status().as_u16(),
+            headers,
+            body: body.bytes,
+            was_cut: body.was_cut,
+            redirects: Vec::new(),
+            was_downgraded: false,
+        }
+    }
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Outgoing<'a> {
+    /// The URL.
+    pub url: &'a Url,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// The body of a POST, as JSON; none for a GET.
+    pub json: Option<Vec<u8>>,
+    /// The longest body of the response that is read, in bytes.
+    pub most_bytes: usize,
+}
+
 impl EgressClient {
     pub(crate) fn new(guard: Arc<Guard>) -> Self {
         Self { guard }
@@ -90,6 +123,47 @@ impl EgressClient {
             .unwrap_or_else(|_| Err(timed_out(url, after)))
     }
 
+    /// Sends one request, GET or POST, and follows no redirect: what it sends is for this host alone. A response with an
+    /// error status or a redirect is returned, not an error.
+    pub async fn send(
+        &self,
+        outgoing: Outgoing<'_>,
+        budget: &Budget,
+    ) -> Result<Fetched, EgressError> {
+        let after = self.guard.limits.request_time;
+        let url = outgoing.url;
+        timeout(after, self.send_once(outgoing, budget))
+            .await
+            .unwrap_or_else(|_| Err(timed_out(url, after)))
+    }
+
+    async fn send_once(
+        &self,
+        outgoing: Outgoing<'_>,
+        budget: &Budget,
+    ) -> Result<Fetched, EgressError> {
+        let Outgoing {
+            url,
+            headers,
+            json,
+            most_bytes,
+        } = outgoing;
+        let destination = self.guard.check(url)?;
+        let mut headers = headers.clone();
+        let json = json.map(Bytes::from);
+        if json.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let parts = (&headers, json.as_ref());
+        let mut exchange = self.start(url, &destination, parts, budget).await?;
+        let received = header_bytes(exchange.response.headers());
+        budget.take_bytes(received, &destination.to_string())?;
+        let body = exchange
+            .read(&self.guard, &destination, budget, most_bytes)
+            .await?;
+        Ok(Fetched::new(url.clone(), exchange, body))
+    }
+
     async fn follow(
         &self,
         url: &Url,
@@ -105,26 +179,19 @@ impl EgressClient {
         loop {
             let is_first = redirects.is_empty();
             let destination = self.admit(&current, is_first)?;
-            let mut exchange = self.send(&current, &destination, &headers, budget).await?;
+            let mut exchange = self
+                .start(&current, &destination, (&headers, None), budget)
+                .await?;
             let received = header_bytes(exchange.response.headers());
             budget.take_bytes(received, &destination.to_string())?;
             let Some(next) = redirect_target(&current, &exchange.response) else {
                 let body = exchange
                     .read(&self.guard, &destination, budget, most_bytes)
                     .await?;
-                let mut headers = exchange.take_headers();
-                if body.was_decoded {
-                    headers.remove(CONTENT_ENCODING);
-                    headers.remove(CONTENT_LENGTH);
-                }
                 return Ok(Fetched {
-                    final_url: current,
-                    status: exchange.response.status().as_u16(),
-                    headers,
-                    body: body.bytes,
-                    was_cut: body.was_cut,
                     redirects,
                     was_downgraded,
+                    ..Fetched::new(current, exchange, body)
                 });
             };
             if redirects.len() >= limit {
@@ -150,16 +217,18 @@ impl EgressClient {
         }
     }
 
-    async fn send(
+    async fn start(
         &self,
         url: &Url,
         destination: &Destination,
-        headers: &HeaderMap,
+        (headers, body): (&HeaderMap, Option<&Bytes>),
         budget: &Budget,
     ) -> Result<Exchange, EgressError> {
         let stream = self.guard.connect(destination, budget).await?;
-        let request = request(url, headers).map_err(|error| http_error(destination, error))?;
-        let sent = request.uri().to_string().len() + header_bytes(request.headers());
+        let request =
+            request(url, headers, body).map_err(|error| http_error(destination, error))?;
+        let content = body.map_or(0, Bytes::len);
+        let sent = request.uri().to_string().len() + header_bytes(request.headers()) + content;
         budget.take_bytes(sent, &destination.to_string())?;
         if destination.is_https() {
             let stream = self.secure(stream, destination).await?;
@@ -231,7 +300,7 @@ impl Exchange {
 async fn exchange<S>(
     stream: S,
     destination: &Destination,
-    request: Request<Empty<Bytes>>,
+    request: Request<Full<Bytes>>,
 ) -> Result<Exchange, EgressError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -255,9 +324,20 @@ where
     }
 }
 
-fn request(url: &Url, headers: &HeaderMap) -> Result<Request<Empty<Bytes>>, hyper::http::Error> {
-    let mut request = Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
-        .body(Empty::new())?;
+fn request(
+    url: &Url,
+    headers: &HeaderMap,
+    body: Option<&Bytes>,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    let method = if body.is_some() {
+        Method::POST
+    } else {
+        Method::GET
+    };
+    let mut request = Request::builder()
+        .method(method)
+        .uri(&url[url::Position::BeforePath..url::Position::AfterQuery])
+        .body(body.cloned().map_or_else(Full::default, Full::new))?;
     let own = request.headers_mut();
     own.insert(
         USER_AGENT,

@@ -31,7 +31,7 @@ mod seen_links;
 
 pub use address::{AddressClass, Permission, classify};
 pub use budget::{Budget, BudgetUsage, Budgets};
-pub use client::{EgressClient, Fetched};
+pub use client::{EgressClient, Fetched, Outgoing};
 pub use destination::{Destination, Host};
 pub use error::{EgressError, Reason, Refusal};
 #[doc(hidden)]

@@ -8,8 +8,8 @@ use crate::recollection::MemoryRows;
 use crate::sqlite::SqliteStore;
 use crate::tables::Destination;
 use lango_core::{
-    AgentName, AttachmentStore, BoxFuture, SessionCatalog, SessionStore, StoreError, TaskStore,
-    VaultStore, WebCache,
+    AgentName, AttachmentStore, BoxFuture, PaymentStore, SessionCatalog, SessionStore, StoreError,
+    TaskStore, VaultStore, WebCache,
 };
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ pub trait Database:
     + AttachmentStore
     + WebCache
     + VaultStore
+    + PaymentStore
     + LibraryRows
     + GraphRows
     + MemoryRows

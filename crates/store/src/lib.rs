@@ -30,6 +30,7 @@ mod library;
 mod line;
 mod memory;
 pub mod moving;
+mod payment;
 mod postgres;
 mod recollection;
 mod sqlite;

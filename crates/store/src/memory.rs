@@ -4,6 +4,7 @@
 
 mod attachments;
 mod history;
+mod payment;
 mod tasks;
 mod vault;
 mod web_cache;
@@ -28,6 +29,7 @@ pub struct MemoryStore {
     attachments: Mutex<attachments::Attachments>,
     pages: Mutex<web_cache::Pages>,
     vaults: Mutex<vault::Vaults>,
+    ledger: Mutex<payment::Ledger>,
     lines: Arc<Lines>,
 }
 

@@ -24,6 +24,7 @@ mod library;
 mod memory;
 mod migrations;
 mod password;
+mod payment;
 mod pgvector;
 #[cfg(test)]
 mod plans;

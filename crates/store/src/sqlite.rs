@@ -20,6 +20,7 @@ mod memory_changes;
 mod memory_rows;
 mod memory_statements;
 mod migrations;
+mod payment;
 mod place;
 mod read_only;
 mod readers;

@@ -4,7 +4,7 @@ use super::{App, Keeping};
 use crate::agent_tree::build_tree;
 use crate::browser::{self, BrowserStatus};
 use crate::clean_up;
-use crate::config::{self, Loaded, Surroundings};
+use crate::config::{self, Surroundings};
 use crate::egress;
 use crate::elsewhere::Elsewhere;
 use crate::exit::Failure;
@@ -14,23 +14,22 @@ use crate::mcp::{self, Mcp};
 use crate::model_choice::ModelChoice;
 use crate::model_lists::{ListStorage, ModelLists};
 use crate::no_commands::exec_without_sandbox;
+use crate::payment;
 use crate::roster::Roster;
 use crate::sessions::Kept;
 use crate::vault::{Asking, CredentialParts, Credentials, UserVaults, VaultAccess};
 use crate::web;
-use lango_core::{AgentName, Model, Tool, Trust};
+use lango_core::{AgentName, Model, Tool};
 use lango_engine::Tree;
 use lango_mcp::Start;
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
 use lango_secrets::{FieldTool, Masks, SecretSource};
 use lango_tools::{
-    CommandLimits, CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace,
-    skill_library_tools,
+    CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace, skill_library_tools,
 };
 use lango_vault::{SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl App {
@@ -61,7 +60,7 @@ impl App {
             whose: Whose::User,
         }));
         let mut skills = Skills::find(&folders);
-        label_skills(&mut skills, &loaded, &workspace);
+        hands::label_skills(&mut skills, &loaded, &workspace);
         let kept = Kept::of(&loaded.settings.session, root)?;
         // A command that only looks leaves nothing behind, and asks for nothing.
         let (storage, asking) = match start {
@@ -79,7 +78,7 @@ impl App {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
-            limits: command_limits(&loaded),
+            limits: hands::command_limits(&loaded),
             proxy: egress::command_proxy(network, &egress),
             secrets: Some(secrets.clone()),
         });
@@ -144,6 +143,14 @@ impl App {
             secrets: Arc::clone(&source),
         })?;
         tools.extend(browser_tools);
+        let payment_source = payment::Source {
+            loaded: &loaded,
+            surroundings: &surroundings,
+            kept: &kept,
+            asking,
+        };
+        let (payment_tools, payments) = payment::open(payment_source, keeping, &egress).await?;
+        tools.extend(payment_tools);
         let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
         tools.extend(lango_vault::vault_tools(&provider));
         let here = mcp::Surrounding {
@@ -188,6 +195,7 @@ impl App {
             knowledge,
             egress,
             browser,
+            payments,
             elsewhere,
             mcp: Arc::new(mcp),
             model_lists,
@@ -223,28 +231,5 @@ async fn observer(providers: &ModelChoice<'_>) -> Option<Arc<dyn Model>> {
     match providers.settings.memory.enabled {
         Some(true) => providers.choose().await.ok().map(|choice| choice.model),
         _ => None,
-    }
-}
-
-/// Marks skills as untrusted that lie in the workspace, where agents write, or in folders that the project's file names.
-fn label_skills(skills: &mut Skills, loaded: &Loaded, workspace: &Workspace) {
-    let named = loaded.settings.skill.dirs.iter();
-    let named = named.filter(|_| loaded.is_the_projects("skill.dirs"));
-    let named: Vec<PathBuf> = named.map(|path| hands::real(path)).collect();
-    for card in &mut skills.good {
-        let is_in = |folder: &Path| card.folder.starts_with(folder);
-        if is_in(workspace.path()) || named.iter().any(|folder| is_in(folder)) {
-            card.trust = Trust::Untrusted;
-        }
-    }
-}
-
-fn command_limits(loaded: &Loaded) -> CommandLimits {
-    // A little less than the call may take, so that the command is stopped in order and tells what it printed.
-    let time = loaded.settings.agent.tool_timeout.mul_f64(0.95);
-    CommandLimits {
-        time,
-        command: hands::limits(loaded),
-        ..CommandLimits::default()
     }
 }

@@ -86,6 +86,31 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["secrets", "methods", "remove"],
         &["lango secrets methods remove 2"],
     ),
+    (
+        &["payments", "history"],
+        &["lango payments history --limit 50"],
+    ),
+    (&["payments", "balance"], &["lango payments balance --json"]),
+    (&["payments", "reconcile"], &["lango payments reconcile"]),
+    (
+        &["payments", "wallet"],
+        &[
+            "lango payments wallet create",
+            "lango payments wallet address",
+        ],
+    ),
+    (
+        &["payments", "wallet", "create"],
+        &["lango payments wallet create"],
+    ),
+    (
+        &["payments", "wallet", "import"],
+        &["pass show wallet | lango payments wallet import"],
+    ),
+    (
+        &["payments", "wallet", "address"],
+        &["lango payments wallet address"],
+    ),
     (&["secrets", "log"], &["lango secrets log --limit 100"]),
     (&["secrets", "destroy"], &["lango secrets destroy --yes"]),
     (

@@ -146,6 +146,7 @@ async fn examine(app: &App) -> Vec<Finding> {
     findings.push(store);
     if has_opened {
         findings.push(examine_vault(app).await);
+        findings.push(examine_payments(app).await);
     }
     if has_opened
         && matches!(
@@ -215,6 +216,16 @@ async fn examine_vault(app: &App) -> Finding {
     Finding {
         name: "vault",
         mark: Mark::of(is_well),
+        detail,
+    }
+}
+
+/// Whether agents can pay, by asking the chain.
+async fn examine_payments(app: &App) -> Finding {
+    let (is_well, detail) = app.payments.describe().await;
+    Finding {
+        name: "payments",
+        mark: is_well.map_or(Mark::Absent, Mark::of),
         detail,
     }
 }

@@ -9,6 +9,7 @@ mod show;
 use crate::args::SecretsCommand;
 use crate::config::{self, Loaded, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::payment;
 use crate::roster::Roster;
 use crate::screen;
 use crate::sessions::Kept;
@@ -29,14 +30,15 @@ pub enum VaultOwner {
 }
 
 /// What the commands work with.
-struct Secrets {
+pub(super) struct Secrets {
     loaded: Loaded,
     surroundings: Surroundings,
     access: VaultAccess,
+    kept: Kept,
 }
 
 impl Secrets {
-    fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
+    pub(super) fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
         let surroundings = Surroundings::from_process(flags)?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
@@ -52,11 +54,22 @@ impl Secrets {
             loaded,
             surroundings,
             access,
+            kept,
         })
     }
 
+    /// Returns what payments are made of.
+    pub(super) fn payment_source(&self) -> payment::Source<'_> {
+        payment::Source {
+            loaded: &self.loaded,
+            surroundings: &self.surroundings,
+            kept: &self.kept,
+            asking: Asking::Allowed,
+        }
+    }
+
     /// Opens the vault, and makes it first if there is none.
-    async fn open_or_create(&self) -> Result<OpenVault, Failure> {
+    pub(super) async fn open_or_create(&self) -> Result<OpenVault, Failure> {
         match self.access.read(RecordSelection::None).await? {
             Some(_) => self.access.open(Asking::Allowed).await,
             None => methods::create_by_default(self).await,
@@ -134,7 +147,7 @@ fn refuse_value(name: &str, extra: &[OsString]) -> Result<(), Failure> {
 async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expires = expires.map(Expiry::read).transpose()?;
-    let piped = piped_value("set")?;
+    let piped = piped_value("secrets set")?;
     let open = secrets.open_or_create().await?;
     store(&open, &name, piped, expires).await
 }
@@ -144,7 +157,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
     let expires = expires.map(Expiry::read).transpose()?;
     // Without a vault there is nothing to replace, whatever the value is.
     secrets.access.sealed().await?;
-    let piped = piped_value("rotate")?;
+    let piped = piped_value("secrets rotate")?;
     let open = secrets.access.open(Asking::Allowed).await?;
     let entries = open.entries().await?;
     if !entries.iter().any(|entry| entry.name == name) {
@@ -181,7 +194,7 @@ async fn store(
 
 /// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
 /// is made for an empty one.
-fn piped_value(command: &str) -> Result<Option<SecretValue>, Failure> {
+pub(super) fn piped_value(command: &str) -> Result<Option<SecretValue>, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
     }
@@ -189,7 +202,7 @@ fn piped_value(command: &str) -> Result<Option<SecretValue>, Failure> {
     if value.is_empty() {
         let message = "standard input is empty, so there is no value to store";
         return Err(Failure::new(Exit::Usage, message)
-            .next(format!("pass show NAME | lango secrets {command} NAME")));
+            .next(format!("pass show NAME | lango {command} NAME")));
     }
     Ok(Some(value))
 }

@@ -59,6 +59,7 @@ pub async fn serve_command(
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
     let _retaining = retain(&app);
+    let _reconciling = app.payments.keep_reconciled();
     let changes = app.kept.changes.clone();
     let house = Arc::new(ServedApp::new(app, sessions, model)?);
     let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));

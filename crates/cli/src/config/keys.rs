@@ -5,7 +5,9 @@
 //! can disagree with the code that uses it.
 
 mod browser;
+mod payment;
 mod search;
+mod server;
 mod table;
 mod vault;
 

@@ -16,6 +16,7 @@ use super::egress::{EgressSettings, NetworkAccess};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::model_settings::{OutputTokens, Temperature};
+use super::payment::PaymentSettings;
 use super::remote_agents::RemoteAgents;
 use super::rules::ApprovalRules;
 use super::search::SearchSettings;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub session: SessionSettings,
     /// The keys under `vault`.
     pub vault: VaultSettings,
+    /// The keys under `payment`.
+    pub payment: PaymentSettings,
     /// The keys under `a2a`.
     pub a2a: A2aSettings,
     /// The keys under `server`.
@@ -334,6 +337,7 @@ impl Settings {
                 lease: Lease(Duration::from_secs(15)),
             },
             vault: VaultSettings::default(),
+            payment: PaymentSettings::default(),
             a2a: A2aSettings {
                 enabled: true,
                 remote_agents: RemoteAgents::default(),

@@ -105,6 +105,7 @@ fn a_doctor_prints_json() {
         "agents",
         "sessions",
         "vault",
+        "payments",
     ];
     assert_eq!(names, expected);
 }

@@ -41,6 +41,7 @@ mod mcp_settings;
 mod mcp_starts;
 mod model_defaults;
 mod models;
+mod payments;
 mod project_instructions;
 mod remotes;
 mod responses_api;

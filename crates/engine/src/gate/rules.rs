@@ -106,6 +106,7 @@ impl Rules {
                 reason: rule.to_string().into(),
             };
         }
+        // Before every rule that could allow it.
         if let Some(reason) = &inspection.user_only {
             return Decision::Ask {
                 reason: Text::clone(reason),

@@ -4,7 +4,9 @@
 use crate::approvals::{answer, ask, in_session, one_write, waiting};
 use crate::bench::{Bench, finished, local, log};
 use crate::support::rule;
-use lango_core::{Answer, Effect, EventBody, GuardedTarget, Inspection, Risk, Subject, Tool};
+use lango_core::{
+    Answer, Effect, EventBody, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Tool,
+};
 use lango_engine::{Action, Rule, Rules};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
@@ -165,4 +167,81 @@ async fn an_approval_of_one_content_is_none_of_another() {
     let mut conversation = runner.open(session).await.unwrap();
     let again = waiting(ask(&mut conversation, "3").await);
     assert_ne!(again[0].request.digest, asked[0].request.digest);
+}
+
+fn for_person() -> Inspection {
+    Inspection {
+        user_only: Some("it pays somebody".into()),
+        ..Inspection::default()
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_must_allow_is_allowed_by_no_rule_and_no_earlier_answer() {
+    let cases = [
+        vec![],
+        vec![rule(Action::Allow, "*")],
+        vec![rule(Action::Allow, "fs_write")],
+        vec![matching(Action::Allow, "link/x")],
+        vec![matching(Action::Allow, "*"), rule(Action::Ask, "fs_*")],
+    ];
+    for rules in cases {
+        let shown = format!("{rules:?}");
+        let (mut bench, tool) = bench(for_person());
+        bench.rules = Rules::new(rules);
+        let replies = one_write("link/x").into_iter().chain(one_write("link/x"));
+        let model = ScriptedModel::replies(replies);
+        let mut conversation = bench.runner(model).start(local());
+        let asked = waiting(ask(&mut conversation, "write").await);
+        let request = &asked[0].request;
+        assert_eq!(
+            (&*request.reason, &request.pattern),
+            ("it pays somebody", &None),
+            "{shown}"
+        );
+        finished(answer(&mut conversation, in_session("*")).await);
+        assert_eq!(tool.runs(), 1, "{shown}");
+        let grants = bench.store.grants(conversation.session(), "/work").await;
+        assert_eq!(grants.unwrap(), [], "{shown}");
+        // The very same call is asked for again.
+        assert_eq!(
+            waiting(ask(&mut conversation, "again").await).len(),
+            1,
+            "{shown}"
+        );
+        assert_eq!(tool.runs(), 1, "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_must_allow_is_asked_for_even_if_it_is_safe_and_at_a_known_site() {
+    let inspection = Inspection {
+        site: Some(SiteAccess {
+            host: "example.com".into(),
+            url: None,
+            is_known: true,
+            summary: "pay".into(),
+        }),
+        ..for_person()
+    };
+    let tool = CountingTool::new("fs_write")
+        .with_risk(Risk::Safe)
+        .with_subject(Subject::Site)
+        .with_inspection(inspection);
+    let tool = Arc::new(tool);
+    let bench = Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>]);
+    let model = ScriptedModel::replies(one_write("x"));
+    let mut conversation = bench.runner(model).start(local());
+    waiting(ask(&mut conversation, "pay").await);
+    assert_eq!(tool.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_rule_that_denies_stands_above_a_person() {
+    let (mut bench, tool) = bench(for_person());
+    bench.rules = Rules::new(vec![rule(Action::Deny, "fs_*")]);
+    let model = ScriptedModel::replies(one_write("x"));
+    let mut conversation = bench.runner(model).start(local());
+    finished(ask(&mut conversation, "write").await);
+    assert_eq!(tool.runs(), 0);
 }

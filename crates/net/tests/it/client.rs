@@ -3,7 +3,9 @@
 use crate::support::{Server, budget, egress, limited, ok, redirect, url};
 use flate2::write::GzEncoder;
 use lango_net::header::{AUTHORIZATION, HeaderValue};
-use lango_net::{Check, Egress, EgressError, EgressLimits, Fetched, HeaderMap, Reason};
+use lango_net::{
+    Check, Egress, EgressError, EgressLimits, Fetched, HeaderMap, Outgoing, Reason, Url,
+};
 use std::io::Write;
 use std::time::Duration;
 
@@ -256,4 +258,60 @@ async fn a_server_that_falls_silent_is_given_up() {
     );
     let error = get(&with(60_000, 100), &url).await.unwrap_err().to_string();
     assert!(error.contains("did not answer within 0.1 s"), "{error}");
+}
+
+fn outgoing<'a>(url: &'a Url, headers: &'a HeaderMap, json: Option<&str>) -> Outgoing<'a> {
+    Outgoing {
+        url,
+        headers,
+        json: json.map(|json| json.as_bytes().to_vec()),
+        most_bytes: 8,
+    }
+}
+
+#[tokio::test]
+async fn a_single_request_is_checked_posts_json_and_reads_no_more_than_allowed() {
+    let server = Server::start(|_| ok("0123456789")).await;
+    let url = url(&format!("http://{}/rpc", server.address));
+    let headers = HeaderMap::new();
+    let refused = egress(&[], &[], &[]);
+    let post = || outgoing(&url, &headers, Some("{\"a\":1}"));
+    let error = refused.client().send(post(), &budget()).await.unwrap_err();
+    assert!(error.refusal().is_some(), "{error}");
+    assert_eq!(server.count(), 0);
+    let allowed = allowing(&server);
+    let answered = allowed.client().send(post(), &budget()).await.unwrap();
+    assert_eq!(
+        (answered.body.as_slice(), answered.was_cut),
+        (&b"01234567"[..], true)
+    );
+    let head = server.head(0).to_lowercase();
+    assert!(head.starts_with("post /rpc http/1.1\r\n"), "{head}");
+    assert!(
+        head.contains("content-type: application/json\r\n"),
+        "{head}"
+    );
+    assert!(head.contains("content-length: 7\r\n"), "{head}");
+    let get = outgoing(&url, &headers, None);
+    allowed.client().send(get, &budget()).await.unwrap();
+    let head = server.head(1).to_lowercase();
+    assert!(head.starts_with("get /rpc http/1.1\r\n"), "{head}");
+    assert!(!head.contains("content-length"), "{head}");
+}
+
+#[tokio::test]
+async fn a_single_request_follows_no_redirect() {
+    let other = Server::start(|_| ok("other")).await;
+    let location = format!("http://{}/", other.address);
+    let server = Server::start(move |_| redirect(307, &location)).await;
+    let both = [server.address.to_string(), other.address.to_string()];
+    let egress = egress(&[&both[0], &both[1]], &[], &[]);
+    let url = url(&format!("http://{}/", server.address));
+    let headers = HeaderMap::new();
+    let answered = egress
+        .client()
+        .send(outgoing(&url, &headers, None), &budget())
+        .await
+        .unwrap();
+    assert_eq!((answered.status, other.count()), (307, 0));
 }

@@ -39,6 +39,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0006_vaults",
         include_str!("../../migrations/postgres/0006_vaults.sql"),
     ),
+    (
+        "0007_payments",
+        include_str!("../../migrations/postgres/0007_payments.sql"),
+    ),
 ];
 
 /// The oldest PostgreSQL that has all that is used.

@@ -6,6 +6,7 @@
 pub(super) mod append;
 pub(super) mod attachments;
 pub(super) mod holds;
+pub(super) mod payment;
 #[cfg(test)]
 pub(in crate::postgres) mod plans;
 pub(super) mod start;

@@ -3,6 +3,7 @@
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
 pub(super) mod attachments;
+pub(super) mod payment;
 pub(super) mod tasks;
 pub(super) mod vault;
 pub(super) mod web_cache;

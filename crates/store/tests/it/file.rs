@@ -155,7 +155,7 @@ fn a_database_of_a_newer_lango_is_refused() {
         refusal(&path),
         StoreError::TooNew {
             found: 99,
-            known: 15,
+            known: 16,
             ..
         }
     ));

@@ -15,6 +15,7 @@ mod file;
 mod mount;
 mod moving;
 mod old_database;
+mod payment;
 mod place;
 mod postgres;
 mod vault;

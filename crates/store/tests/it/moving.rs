@@ -51,6 +51,10 @@ const THE_REST: &str = "
     INSERT INTO vaults VALUES ('local', 7, x'00ff'), ('other', 8, x'');
     INSERT INTO vault_records VALUES ('local', 'A', x'01'), ('local', 'B', x'02'), ('other', 'A', x'03');
     INSERT INTO vault_events VALUES ('local', 1, 5, 'created', 'A', 'me'), ('local', 2, 6, 'unlocked', NULL, 'me');
+    INSERT INTO payment_accounts VALUES ('base', '0xaa', 7);
+    INSERT INTO payments VALUES ('01', 'base', '0xaa', 'local', 's_0', '0xbb', 'a domain', NULL, NULL, 5, 20000, 'settled', 9, x'01', 6, x'02ff', 'aa bb', 'paid', 3, 5, 6),
+        ('02', 'base', '0xaa', 'local', 's_0', '0xbb', 'a page', 'example.com', '02', 5, 20000, 'reserved', 9, NULL, NULL, NULL, NULL, '', 0, 5, 5);
+    INSERT INTO payment_budgets VALUES ('02', 'base', '0xaa', 'local', 's_0', 'example.com', 9, 5);
 ";
 
 async fn moved(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Result<Moved, MoveError> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use toml::Table;
 
 /// Which of our crates each crate may use. A new crate gets a line here when it is born.
-const GRAPH: [(&str, &[&str]); 19] = [
+const GRAPH: [(&str, &[&str]); 20] = [
     ("a2a", &["core", "documents", "net", "secrets"]),
     (
         "browser",
@@ -21,6 +21,7 @@ const GRAPH: [(&str, &[&str]); 19] = [
     ("mcp", &["core", "net", "sandbox", "secrets"]),
     ("models", &["core", "secrets"]),
     ("net", &["core", "secrets"]),
+    ("payment", &["core", "net"]),
     ("sandbox", &[]),
     ("secrets", &["core"]),
     ("server", &["a2a", "core", "documents", "engine", "net"]),
@@ -44,6 +45,7 @@ const GRAPH: [(&str, &[&str]); 19] = [
             "mcp",
             "models",
             "net",
+            "payment",
             "sandbox",
             "secrets",
             "server",

@@ -2,7 +2,7 @@
 
 use super::super::choices::WhenBusy;
 use super::super::settings::milliseconds;
-use super::{Key, Untrusted, browser, search, vault};
+use super::{Key, Untrusted, browser, payment, search, server, vault};
 
 /// All keys.
 pub static KEYS: &[Key] = &[
@@ -441,6 +441,15 @@ pub static KEYS: &[Key] = &[
         untrusted: Untrusted::Ignored,
     },
     vault::KEY_FILE,
+    payment::RPC_URL,
+    payment::NETWORK,
+    payment::WALLET,
+    payment::MAX_PER_PAYMENT,
+    payment::MAX_PER_DAY,
+    payment::MAX_PER_RECIPIENT,
+    payment::MAX_PER_PURPOSE,
+    payment::MAX_GAS,
+    payment::CONFIRMATION_TIMEOUT,
     Key {
         name: "a2a.enabled",
         help: "ask the agents in `a2a.remoteAgents`; false fetches nothing",
@@ -453,40 +462,10 @@ pub static KEYS: &[Key] = &[
         field: |settings, _| &mut settings.a2a.remote_agents,
         untrusted: Untrusted::Ignored,
     },
-    Key {
-        name: "server.host",
-        help: "address that `lango serve` listens at",
-        field: |settings, _| &mut settings.server.host,
-        untrusted: Untrusted::Ignored,
-    },
-    Key {
-        name: "server.port",
-        help: "port that `lango serve` listens at; 0 takes a free one",
-        field: |settings, _| &mut settings.server.port,
-        untrusted: Untrusted::Ignored,
-    },
-    Key {
-        name: "server.hosts",
-        help: "names besides 127.0.0.1 and localhost under which the server answers",
-        field: |settings, _| &mut settings.server.hosts,
-        untrusted: Untrusted::Ignored,
-    },
-    Key {
-        name: "server.publicUrl",
-        help: "where callers reach the server, if something stands in front of it",
-        field: |settings, _| &mut settings.server.public_url,
-        untrusted: Untrusted::Ignored,
-    },
-    Key {
-        name: "server.requireToken",
-        help: "callers have to send the server's token; false is only taken on 127.0.0.1",
-        field: |settings, _| &mut settings.server.require_token,
-        untrusted: Untrusted::Ignored,
-    },
-    Key {
-        name: "server.user",
-        help: "whose sessions, memory and knowledge callers work with",
-        field: |settings, _| &mut settings.server.user,
-        untrusted: Untrusted::Ignored,
-    },
+    server::HOST,
+    server::PORT,
+    server::HOSTS,
+    server::PUBLIC_URL,
+    server::REQUIRE_TOKEN,
+    server::USER,
 ];

@@ -59,6 +59,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     let place = place.user_file(
         r#"
+        payment = { rpcUrl = "https://rpc.example/key", network = "base", wallet = "secret:W", maxPerPayment = "1", maxPerDay = "2.5", maxPerRecipientPerDay = "3", maxPerPurposePerDay = "4", maxGasPerTransaction = "5 gwei", confirmationTimeout = "6s" }
         [agent]
         multiAgent = false
         topology = "classic"
@@ -246,6 +247,9 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(git.capability.0, some("version control"));
     let key_file = loaded.settings.vault.key_file.as_deref();
     assert_eq!(key_file, Some(Path::new("/etc/lango/vault.key")));
+    let payment = format!("{:?}", loaded.settings.payment);
+    let expected = "PaymentSettings { rpc_url: RpcUrl(Some(\"https://rpc.example/…\")), network: Base, wallet: Some(\"secret:W\"), max_per_payment: Usdc(1000000), max_per_day: Usdc(2500000), max_per_recipient: Usdc(3000000), max_per_purpose: Usdc(4000000), max_gas: Wei(5000000000), confirmation_timeout: 6s }";
+    assert_eq!(payment, expected);
     let browser = &loaded.settings.browser;
     assert_eq!(browser.enabled, lango_cli::config::BrowserUse::Always);
     assert_eq!(browser.path.as_deref(), Some(Path::new("/opt/chrome")));

@@ -1,0 +1,146 @@
+//! `lango payments` and the payment tools through the real binary, without a chain: what is absent, stored, shown and refused. On a
+//! chain they are tried by `scripts/payments`.
+
+use crate::lango::{Lango, Ran, finish, text};
+use crate::models::Provider;
+use crate::secrets::{PASSPHRASE, run, with_passphrase};
+use lango_testkit::model::{call, delegate_and_finish, say};
+use serde_json::{Value, json};
+
+/// A key that everybody knows.
+const KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+/// Settings with an endpoint at which nothing listens.
+const SETTINGS: &str = "[payment]\nrpcUrl = 'http://127.0.0.1:1'\nwallet = 'secret:WALLET_KEY'\n";
+
+fn import(lango: &Lango, key: &str) -> Ran {
+    let arguments = ["payments", "wallet", "import"];
+    with_passphrase(lango, PASSPHRASE, &arguments, key.as_bytes())
+}
+
+fn payment_row(lango: &Lango) -> Value {
+    let rows = run(lango, &["doctor", "--json"]).json();
+    let rows = rows.as_array().unwrap().clone();
+    let row = rows.into_iter().find(|row| row["name"] == "payments");
+    row.expect("a row about payments")
+}
+
+/// The tools of the vault agent.
+fn vault_tools(lango: &Lango) -> String {
+    let tree = run(lango, &["agents", "--json"]).ok().json();
+    let agents = tree["agents"].as_array().unwrap().iter();
+    let vault = agents.filter(|agent| agent["name"] == "vault");
+    vault.map(Value::to_string).collect()
+}
+
+#[test]
+fn agents_cannot_pay_before_an_endpoint_and_a_wallet_are_set_up() {
+    let lango = Lango::new();
+    lango.session("hello");
+    let row = payment_row(&lango);
+    assert_eq!(row["ok"], true);
+    assert!(text(&row["detail"]).contains("payment.rpcUrl"), "{row}");
+    assert!(!vault_tools(&lango).contains("payment_"));
+    run(&lango, &["payments", "balance"]).refused(3, &["not set up"]);
+    // The wallet that the settings name is missing.
+    lango.home_file("lango.toml", SETTINGS);
+    let row = payment_row(&lango);
+    assert_eq!(row["ok"], false);
+    assert!(text(&row["detail"]).contains("wallet create"), "{row}");
+    assert!(!vault_tools(&lango).contains("payment_"));
+    import(&lango, KEY).ok();
+    let tools = vault_tools(&lango);
+    for tool in ["balance", "quote", "send", "history", "fetch"] {
+        assert!(tools.contains(&format!("payment_{tool}")), "{tools}");
+    }
+    // Nothing listens there.
+    let row = payment_row(&lango);
+    assert_eq!(row["ok"], false);
+    assert!(text(&row["detail"]).contains("does not answer"), "{row}");
+    run(&lango, &["payments", "balance"]).refused(1, &["does not answer"]);
+}
+
+#[test]
+fn a_wallet_is_stored_once_and_its_key_is_never_shown() {
+    let lango = Lango::new();
+    let ran = import(&lango, KEY).ok();
+    assert!(ran.stdout.contains(ADDRESS), "{ran:#?}");
+    assert!(ran.stderr.contains("secret:WALLET_KEY"), "{ran:#?}");
+    let listed = run(&lango, &["secrets", "list", "--json"]).ok();
+    assert_eq!(listed.json()[0]["kind"], "payment-key");
+    import(&lango, KEY).refused(2, &["WALLET_KEY", "already"]);
+    let create = ["payments", "wallet", "create"];
+    run(&lango, &create).refused(2, &["WALLET_KEY", "already"]);
+    let other = run(&lango, &["payments", "wallet", "create", "OTHER"]).ok();
+    assert!(other.stdout.contains("0x") && !other.stdout.contains(ADDRESS));
+    let wrong = import(&Lango::new(), &KEY[1..]).exits(3);
+    for ran in [&ran, &listed, &other, &wrong] {
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!shown.contains(&KEY[1..]), "{shown}");
+    }
+    for (path, bytes) in lango.stored_files() {
+        let has_key = bytes.windows(32).any(|part| part == &KEY.as_bytes()[..32]);
+        assert!(!has_key, "the key is readable in {}", path.display());
+    }
+}
+
+#[test]
+fn a_project_cannot_choose_endpoint_wallet_or_limits() {
+    let lango = Lango::new();
+    lango.file("lango.toml", format!("{SETTINGS}maxPerDay = '1000'\n"));
+    let ran = lango.run(&["run", "hello"]).ok();
+    for key in ["payment.rpcUrl", "payment.wallet", "payment.maxPerDay"] {
+        assert!(ran.stderr.contains(key), "{key}: {ran:#?}");
+    }
+    lango.session("hello");
+    assert!(text(&payment_row(&lango)["detail"]).contains("payment.rpcUrl"));
+}
+
+#[test]
+fn an_amount_or_a_network_that_is_none_is_refused_with_what_it_must_be() {
+    let lango = Lango::new();
+    for (setting, must) in [
+        ("payment.maxPerDay='1e3'", "amount of USDC"),
+        ("payment.maxPerDay='-1'", "amount of USDC"),
+        ("payment.maxGasPerTransaction='1'", "gwei"),
+        ("payment.network='ethereum'", "base-sepolia"),
+    ] {
+        lango
+            .run(&["-c", setting, "agents"])
+            .refused(2, &["payment.", must]);
+    }
+}
+
+#[test]
+fn where_nobody_can_be_asked_a_payment_is_refused_whatever_the_rules_say() {
+    let arguments = json!({ "amount": "1", "recipient": ADDRESS, "purpose": "a test" });
+    let replies = vec![
+        delegate_and_finish("vault", "pay"),
+        call("payment_send", arguments),
+        say("It was not paid."),
+    ];
+    let provider = Provider::new(replies);
+    let lango = Lango::new();
+    import(&lango, KEY).ok();
+    lango.home_file(
+        "lango.toml",
+        format!(
+            "agent.model = 'mine/any'\n[providers.mine]\nkind = 'openai'\nbaseUrl = '{}'\n{SETTINGS}\
+             [[approval.rules]]\naction = 'allow'\n[[approval.rules]]\naction = 'allow'\ntool = 'payment_send'\n",
+            provider.server.url()
+        ),
+    );
+    let mut command = lango.command(&["run", "pay"]);
+    let ran = finish(command.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE), b"").exits(4);
+    assert!(
+        ran.stderr.contains("denied: vault wanted payment_send"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stderr.contains("a person allows every payment"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("at a terminal each time"), "{ran:#?}");
+    assert!(!ran.stderr.contains("approval.rules"), "{ran:#?}");
+}

@@ -1,0 +1,217 @@
+//! The questions that payments ask of the chain.
+
+use crate::address::Address;
+use crate::amount::Usdc;
+use crate::error::PaymentError;
+use crate::hash::{hex, keccak, unhex};
+use crate::network::Network;
+use crate::rpc::Rpc;
+use crate::wei::Wei;
+use serde_json::{Value, json};
+
+/// The chain behind an RPC.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub network: Network,
+    rpc: Rpc,
+}
+
+/// A block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub number: u64,
+    /// In seconds since 1970.
+    pub timestamp: u64,
+    /// In wei for one gas.
+    pub base_fee: u128,
+}
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Receipt {
+    Succeeded,
+    Reverted,
+}
+
+/// Which transactions of an account are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Those in blocks.
+    Mined,
+    /// Those in blocks and those that wait for one.
+    Pending,
+}
+
+impl Chain {
+    pub fn new(network: Network, rpc: Rpc) -> Self {
+        Self { network, rpc }
+    }
+
+    /// Fails if the RPC serves another chain.
+    pub async fn check_id(&self) -> Result<(), PaymentError> {
+        let found = self.quantity("eth_chainId", json!([])).await?;
+        let expected = self.network.chain_id();
+        if found == u128::from(expected) {
+            return Ok(());
+        }
+        let found = u64::try_from(found).unwrap_or(u64::MAX);
+        Err(PaymentError::WrongChain { expected, found })
+    }
+
+    pub async fn latest_block(&self) -> Result<Block, PaymentError> {
+        let method = "eth_getBlockByNumber";
+        let block = self.rpc.call(method, json!(["latest", false])).await?;
+        let field = |name: &str| quantity_of(method, &block[name]);
+        Ok(Block {
+            number: narrow(method, field("number")?)?,
+            timestamp: narrow(method, field("timestamp")?)?,
+            base_fee: field("baseFeePerGas")?,
+        })
+    }
+
+    pub async fn tip(&self) -> Result<u128, PaymentError> {
+        self.quantity("eth_maxPriorityFeePerGas", json!([])).await
+    }
+
+    /// Returns the balance of USDC.
+    pub async fn balance(&self, wallet: &Address) -> Result<Usdc, PaymentError> {
+        let data = call_data(b"balanceOf(address)", &[wallet.word()]);
+        let word = self.token_call(&data, "latest".into()).await?;
+        // More than fits is more than anybody has.
+        let is_small = word[..24].iter().all(|byte| *byte == 0);
+        let low = u64::from_be_bytes(word[24..].try_into().unwrap_or([0; 8]));
+        Ok(Usdc(if is_small { low } else { u64::MAX }))
+    }
+
+    /// Returns the balance of ether.
+    pub async fn ether(&self, wallet: &Address) -> Result<Wei, PaymentError> {
+        let params = json!([wallet.lower(), "latest"]);
+        self.quantity("eth_getBalance", params).await.map(Wei)
+    }
+
+    /// Returns whether an authorization was used, as of a block.
+    pub async fn is_used(
+        &self,
+        wallet: &Address,
+        nonce: &[u8; 32],
+        at: Block,
+    ) -> Result<bool, PaymentError> {
+        let data = call_data(
+            b"authorizationState(address,bytes32)",
+            &[wallet.word(), *nonce],
+        );
+        let word = self.token_call(&data, format!("{:#x}", at.number)).await?;
+        Ok(word != [0; 32])
+    }
+
+    /// Returns the number of transactions of an account, which is its next nonce.
+    pub async fn transactions(
+        &self,
+        wallet: &Address,
+        counted: Counted,
+    ) -> Result<u64, PaymentError> {
+        let method = "eth_getTransactionCount";
+        let tag = match counted {
+            Counted::Mined => "latest",
+            Counted::Pending => "pending",
+        };
+        let count = self.quantity(method, json!([wallet.lower(), tag])).await?;
+        narrow(method, count)
+    }
+
+    /// Estimates the gas of a call of the token; fails if the call would fail.
+    pub async fn estimate_gas(&self, from: &Address, data: &[u8]) -> Result<u64, PaymentError> {
+        let method = "eth_estimateGas";
+        let data = format!("0x{}", hex(data));
+        let call =
+            json!({ "from": from.lower(), "to": self.network.token().lower(), "data": data });
+        let gas = self.quantity(method, json!([call])).await?;
+        narrow(method, gas)
+    }
+
+    /// Sends a signed transaction.
+    pub async fn broadcast(&self, raw: &[u8]) -> Result<(), PaymentError> {
+        let raw = format!("0x{}", hex(raw));
+        let sent = self.rpc.call("eth_sendRawTransaction", json!([raw])).await;
+        sent.map(drop)
+    }
+
+    /// Returns what became of a transaction; none if it is in no block.
+    pub async fn receipt(&self, hash: &str) -> Result<Option<Receipt>, PaymentError> {
+        let method = "eth_getTransactionReceipt";
+        let receipt = self.rpc.call(method, json!([hash])).await?;
+        if receipt.is_null() {
+            return Ok(None);
+        }
+        Ok(Some(match quantity_of(method, &receipt["status"])? {
+            1 => Receipt::Succeeded,
+            _ => Receipt::Reverted,
+        }))
+    }
+
+    /// Returns the most that a waiting transaction offers for one gas, in wei; none if no node knows it.
+    pub async fn offered_fee(&self, hash: &str) -> Result<Option<u128>, PaymentError> {
+        let method = "eth_getTransactionByHash";
+        let found = self.rpc.call(method, json!([hash])).await?;
+        if found.is_null() {
+            return Ok(None);
+        }
+        quantity_of(method, &found["maxFeePerGas"]).map(Some)
+    }
+
+    async fn token_call(&self, data: &[u8], block: String) -> Result<[u8; 32], PaymentError> {
+        let method = "eth_call";
+        let data = format!("0x{}", hex(data));
+        let call = json!({ "to": self.network.token().lower(), "data": data });
+        let result = self.rpc.call(method, json!([call, block])).await?;
+        let digits = result.as_str().and_then(|text| text.strip_prefix("0x"));
+        let bytes = digits.and_then(unhex);
+        let word = bytes.and_then(|bytes| bytes.try_into().ok());
+        word.ok_or_else(|| PaymentError::Unreachable {
+            method,
+            detail: "there is no USDC contract at its address on this chain".to_owned(),
+        })
+    }
+
+    async fn quantity(&self, method: &'static str, params: Value) -> Result<u128, PaymentError> {
+        quantity_of(method, &self.rpc.call(method, params).await?)
+    }
+}
+
+/// Encodes a call of a method that takes words.
+fn call_data(method: &[u8], words: &[[u8; 32]]) -> Vec<u8> {
+    let mut data = keccak(method)[..4].to_vec();
+    data.extend(words.iter().flatten());
+    data
+}
+
+fn quantity_of(method: &'static str, value: &Value) -> Result<u128, PaymentError> {
+    let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
+    let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    number.ok_or_else(|| PaymentError::Unreachable {
+        method,
+        detail: "a number of its answer is not one".to_owned(),
+    })
+}
+
+fn narrow(method: &'static str, wide: u128) -> Result<u64, PaymentError> {
+    u64::try_from(wide).map_err(|_| PaymentError::Unreachable {
+        method,
+        detail: "a number of its answer is too large".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authorization::number;
+
+    #[test]
+    fn calls_of_the_token_have_its_selectors() {
+        let selector = |method: &[u8]| hex(&call_data(method, &[]));
+        assert_eq!(selector(b"balanceOf(address)"), "70a08231");
+        assert_eq!(selector(b"authorizationState(address,bytes32)"), "e94a0102");
+        assert_eq!(call_data(b"x()", &[number(1)]).len(), 36);
+    }
+}

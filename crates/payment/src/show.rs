@@ -1,0 +1,142 @@
+//! What users and models read about payments.
+
+use crate::amount::Usdc;
+use crate::error::PaymentError;
+use crate::payments::{LimitsLeft, Order, Payments, Quote};
+use lango_core::{Payment, PaymentState};
+use lango_net::Fetched;
+use serde_json::{Value, json};
+
+/// Shows the payment that a person is asked about.
+pub(crate) fn order_preview(
+    payments: &Payments,
+    order: &Order,
+    left: Result<LimitsLeft, PaymentError>,
+) -> String {
+    format!(
+        "Pay      {}\nTo       {}\nOn       {}\nFor      {}\nFee      at most {}\n{}",
+        order.amount,
+        order.recipient,
+        payments.network(),
+        order.purpose,
+        payments.fee_ceiling(),
+        limits(left),
+    )
+}
+
+/// Shows the budget that a person is asked about.
+pub(crate) fn fetch_preview(
+    payments: &Payments,
+    url: &str,
+    (most, budget): (Usdc, Usdc),
+    left: Result<LimitsLeft, PaymentError>,
+) -> String {
+    format!(
+        "Get      {url}\nPay      up to {most} for it, if the host demands it\nBudget   {budget} for this host in this session, \
+         without asking again\nOn       {}\nFee      none, the host pays it\n{}",
+        payments.network(),
+        limits(left),
+    )
+}
+
+fn limits(left: Result<LimitsLeft, PaymentError>) -> String {
+    match left {
+        Ok(LimitsLeft {
+            day,
+            recipient,
+            purpose,
+        }) => format!(
+            "Left     today after it: {day}; for this recipient {recipient}; for this purpose {purpose}\n"
+        ),
+        Err(error) => format!("Left     this call will fail: {error}\n"),
+    }
+}
+
+/// Shows a quote.
+pub(crate) fn quote(payments: &Payments, quote: &Quote) -> String {
+    let left = match &quote.left {
+        Ok(left) => format!(
+            "Left of the limits after it: {} today, {} for this recipient, {} for this purpose.",
+            left.day, left.recipient, left.purpose
+        ),
+        Err(error) => format!("It will be refused: {error}."),
+    };
+    format!(
+        "{} on {}. The network fee is about {}, at most {}. The wallet has {}. {left} A person has to allow the payment.",
+        quote.amount,
+        payments.network(),
+        quote.fee,
+        quote.fee_ceiling,
+        quote.balance,
+    )
+}
+
+/// Says what became of a payment.
+pub(crate) fn outcome(payment: &Payment) -> String {
+    let amount = Usdc(payment.amount);
+    let recipient = &payment.recipient;
+    let id = &payment.id[..payment.id.len().min(12)];
+    let hash = payment.transaction.as_ref();
+    let hash = hash.and_then(|signed| signed.hashes.split(' ').next());
+    let hash = hash.map_or(String::new(), |hash| format!(", transaction {hash}"));
+    match payment.state {
+        PaymentState::Settled => format!("paid {amount} to {recipient} (payment {id}{hash})"),
+        PaymentState::Failed => {
+            format!(
+                "not paid: {amount} to {recipient} (payment {id}; {})",
+                payment.detail
+            )
+        }
+        PaymentState::Reserved => format!(
+            "not paid yet: {amount} to {recipient} is reserved (payment {id}; {})",
+            payment.detail
+        ),
+        PaymentState::Signed | PaymentState::Submitted | PaymentState::Unknown => format!(
+            "unknown: {amount} to {recipient} was sent and is not confirmed (payment {id}{hash}; {}). It may be paid at any \
+             time until it is void, so do not pay again; payment_history shows what became of it",
+            payment.detail
+        ),
+    }
+}
+
+/// Shows a response, and what was paid for it.
+pub(crate) fn response(response: &Fetched, payment: Option<&Payment>) -> String {
+    let paid = payment.map_or("nothing was paid".to_owned(), outcome);
+    let body = String::from_utf8_lossy(&response.body);
+    let cut = if response.was_cut { "\n[cut]" } else { "" };
+    let location = response.headers.get("location");
+    let location = location.and_then(|location| location.to_str().ok());
+    let location = location.map_or(String::new(), |location| {
+        format!(", redirects to {location}, which was not followed")
+    });
+    format!(
+        "status {}{location}; {paid}\n\n{body}{cut}",
+        response.status
+    )
+}
+
+/// Returns a payment as JSON.
+pub fn payment_json(payment: &Payment) -> Value {
+    let hash = payment.transaction.as_ref();
+    let hash = hash.and_then(|signed| signed.hashes.split(' ').next());
+    json!({
+        "id": payment.id,
+        "state": payment.state.name(),
+        "amount": amount_text(payment.amount),
+        "recipient": payment.recipient,
+        "network": payment.account.network,
+        "purpose": payment.purpose,
+        "host": payment.host,
+        "transaction": hash,
+        "detail": payment.detail,
+        "validBefore": payment.valid_before,
+        "created": payment.created.0,
+        "updated": payment.updated.0,
+    })
+}
+
+/// Returns an amount without its unit.
+pub fn amount_text(units: u64) -> String {
+    let shown = Usdc(units).to_string();
+    shown.trim_end_matches(" USDC").to_owned()
+}

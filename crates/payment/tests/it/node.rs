@@ -1,0 +1,125 @@
+//! A node that says what a test wants, and a wallet with a key that everybody knows.
+
+use lango_core::{BoxFuture, PaymentLimits};
+use lango_payment::{
+    KeyBytes, Network, PaymentError, PaymentParts, Payments, Rpc, WalletKey, Wei, parse_key,
+};
+use lango_store::MemoryStore;
+use lango_testkit::ambient::SetClock;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub const WALLET: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+pub const TOKEN: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+
+/// What the node answers to a method: a result, or a whole HTTP response.
+pub enum Said {
+    Result(Value),
+    Response(String),
+}
+
+type Script = dyn Fn(&str) -> Said + Send + Sync;
+
+pub struct Node {
+    pub url: String,
+    methods: Arc<Mutex<Vec<String>>>,
+}
+
+impl Node {
+    pub async fn start(script: impl Fn(&str) -> Said + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let methods = Arc::new(Mutex::new(Vec::new()));
+        let (script, seen): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&methods));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen)));
+            }
+        });
+        Self { url, methods }
+    }
+
+    /// The methods that were called, in their order.
+    pub fn methods(&self) -> Vec<String> {
+        self.methods.lock().unwrap().clone()
+    }
+}
+
+async fn serve(mut stream: TcpStream, script: Arc<Script>, seen: Arc<Mutex<Vec<String>>>) {
+    let mut request = Vec::new();
+    let body = loop {
+        let mut buffer = [0; 4096];
+        let count = stream.read(&mut buffer).await.unwrap_or(0);
+        if count == 0 {
+            return;
+        }
+        request.extend_from_slice(&buffer[..count]);
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((_, body)) = text.split_once("\r\n\r\n")
+            && let Ok(body) = serde_json::from_str::<Value>(body)
+        {
+            break body;
+        }
+    };
+    let method = body["method"].as_str().unwrap().to_owned();
+    let answer = match script(&method) {
+        Said::Result(result) => {
+            let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result });
+            response("200 OK", &answer.to_string())
+        }
+        Said::Response(response) => response,
+    };
+    seen.lock().unwrap().push(method);
+    let _ = stream.write_all(answer.as_bytes()).await;
+}
+
+pub fn response(status: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// An honest node of Base Sepolia on which nothing is ever mined.
+pub fn honest(method: &str) -> Said {
+    Said::Result(match method {
+        "eth_chainId" => "0x14a34".into(),
+        "eth_getBlockByNumber" => {
+            json!({ "number": "0x10", "timestamp": "0x6b49d200", "baseFeePerGas": "0xf4240" })
+        }
+        "eth_call" => format!("0x{:064x}", 5_000_000).into(),
+        "eth_estimateGas" => "0x11170".into(),
+        "eth_getTransactionReceipt" | "eth_getTransactionByHash" => Value::Null,
+        _ => "0x0".into(),
+    })
+}
+
+struct Known;
+
+impl WalletKey for Known {
+    fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>> {
+        let key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+        Box::pin(std::future::ready(parse_key(key)))
+    }
+}
+
+pub fn payments(url: &str) -> (Payments, Arc<MemoryStore>) {
+    let store = Arc::new(MemoryStore::new());
+    let payments = Payments::new(PaymentParts {
+        network: Network::BaseSepolia,
+        rpc: Rpc::new(url).unwrap(),
+        store: store.clone(),
+        key: Arc::new(Known),
+        clock: Arc::new(SetClock::default()),
+        limits: PaymentLimits {
+            payment: 2_000_000,
+            day: 3_000_000,
+            recipient: 3_000_000,
+            purpose: 3_000_000,
+        },
+        max_fee: Wei(1_000_000_000_000_000),
+        confirmation_timeout: Duration::from_millis(250),
+    });
+    (payments, store)
+}

@@ -112,7 +112,7 @@ fn proxy(
         NetworkAccess::Hosts(hosts) => Ok(Some(ProgramProxy {
             egress: here.egress.clone(),
             hosts: hosts.clone(),
-            user: here.loaded.settings.session.user.clone().into(),
+            user: here.loaded.settings.session.user.clone(),
             access: here.secrets.clone(),
             secrets,
         })),

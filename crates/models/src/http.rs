@@ -35,12 +35,14 @@ impl Default for Patience {
 /// The headers of a request.
 pub(crate) type Headers = Vec<(&'static str, Zeroizing<String>)>;
 
+/// Builds the headers of a request with the key.
+pub(crate) type KeyHeaders = Box<dyn Fn(Option<&str>) -> Headers + Send + Sync>;
+
 /// A provider's address.
 pub(crate) struct Endpoint {
     base_url: String,
     key: Option<Credential>,
-    /// Builds the headers of a request with the key.
-    headers: Box<dyn Fn(Option<&str>) -> Headers + Send + Sync>,
+    headers: KeyHeaders,
     pub masks: Masks,
     pub patience: Patience,
     client: OnceLock<Client>,
@@ -50,7 +52,7 @@ pub(crate) struct Endpoint {
 pub(crate) struct EndpointParts {
     pub base_url: String,
     pub key: Option<Credential>,
-    pub headers: Box<dyn Fn(Option<&str>) -> Headers + Send + Sync>,
+    pub headers: KeyHeaders,
     pub masks: Masks,
     pub patience: Patience,
 }

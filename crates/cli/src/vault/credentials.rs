@@ -34,6 +34,7 @@ pub struct Credentials {
     listed: BTreeSet<SecretName>,
     cache: Arc<Mutex<HashMap<SecretName, CachedValue>>>,
     uses: Mutex<HashMap<SecretName, Instant>>,
+    cache_time: Duration,
 }
 
 struct CachedValue {
@@ -93,6 +94,7 @@ impl Credentials {
             listed,
             cache: Arc::default(),
             uses: Mutex::default(),
+            cache_time: CACHE_TIME,
         };
         credentials.mask_environment(&named);
         let is_needed = |(name, is_needed): &(SecretName, bool)| {
@@ -203,7 +205,7 @@ impl Credentials {
     fn cached(&self, name: &SecretName) -> Option<Arc<SecretValue>> {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = cache.get(name);
-        let cached = cached.filter(|cached| cached.read.elapsed() < CACHE_TIME);
+        let cached = cached.filter(|cached| cached.read.elapsed() < self.cache_time);
         cached.map(|cached| Arc::clone(&cached.value))
     }
 
@@ -270,3 +272,6 @@ fn unusable(error: UseError, name: &SecretName) -> SecretError {
         detail,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -323,6 +323,8 @@ proptest! {
         last in 0usize..4,
     ) {
         let masks = masks(&value);
+        // A run of backslashes that is escaped several times is longer than an escape may be.
+        prop_assume!(!value.contains("\\\\"));
         let last = if layers.len() > 1 { 3 } else { last };
         let text = layers.iter().fold(value, |text, layer| escape(&text, *layer));
         let text = format!("\"{}\"", escape_all(&text, last));

@@ -19,7 +19,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b, 8];
 pub type Encoding = (&'static str, fn(&str) -> String);
 
 /// The encodings in which an echo arrives, each as a whole text that a server could send.
-pub const ENCODINGS: [Encoding; 15] = [
+pub const ENCODINGS: [Encoding; 17] = [
     ("raw", str::to_owned),
     ("base64", |value| STANDARD_NO_PAD.encode(value)),
     ("base64 after one byte", |value| {
@@ -40,6 +40,13 @@ pub const ENCODINGS: [Encoding; 15] = [
     ("percent", percent),
     ("percent of all", |value| {
         value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    }),
+    ("percent, twice", |value| percent(&percent(value))),
+    ("JSON with all escapes", |value| {
+        value
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('/', "\\/")
     }),
     ("JSON", |value| {
         let text = serde_json::Value::from(value).to_string();
@@ -135,6 +142,25 @@ fn decode(bytes: &[u8]) -> Vec<u8> {
         .take(MOST_DECODED)
         .read_to_end(&mut decoded);
     decoded
+}
+
+/// Returns a value in every encoding, with the name of the encoding.
+pub fn encodings(value: &str) -> Vec<(&'static str, String)> {
+    let all = ENCODINGS.iter();
+    all.map(|(name, encode)| (*name, encode(value))).collect()
+}
+
+/// Returns a text with a value in every encoding.
+pub fn echo(value: &str) -> String {
+    let all: Vec<String> = encodings(value).into_iter().map(|(_, text)| text).collect();
+    all.join(" | ")
+}
+
+/// Returns the name of an encoding in which bytes show a value, or all but its ends.
+pub fn shown_in(bytes: &[u8], value: &str) -> Option<&'static str> {
+    let middle = value[2..value.len() - 4].to_owned();
+    let sightings = CanaryScanner::new(&[middle]).scan(bytes);
+    sightings.first().map(|sighting| sighting.encoding)
 }
 
 /// The texts that are in every occurrence of a value: of base64 only what does not depend on its neighbours.

@@ -4,7 +4,6 @@
 
 pub mod ambient;
 pub mod canary;
-pub mod encodings;
 pub mod mcp_server;
 pub mod model;
 pub mod postgres;

@@ -1,6 +1,5 @@
 //! The model of the harness. The question names an agent, a tool and its arguments; providers with a key echo it.
 
-use crate::plan::ENCODINGS;
 use lango_testkit::canary;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
@@ -82,7 +81,7 @@ fn reply(request: &Recorded) -> Answer {
     let question = messages.iter().rfind(|message| message["role"] == "user");
     let question = question.map(text_of).unwrap_or_default();
     if question.contains(ECHO_YOUR_KEY) {
-        return say(&echo(key(request).unwrap_or_default())).into();
+        return say(&canary::echo(key(request).unwrap_or_default())).into();
     }
     let Some(task) = Task::read(&question) else {
         return say("there is no task").into();
@@ -96,14 +95,6 @@ fn reply(request: &Recorded) -> Answer {
         _ if can("delegate") => delegate_and_finish(&task.agent, &task.question()).into(),
         _ => say(&format!("there is no tool for it: {functions:?}")).into(),
     }
-}
-
-/// The key in every encoding.
-fn echo(key: &str) -> String {
-    let lines = canary::ENCODINGS.iter();
-    let lines = lines.map(|(name, encode)| format!("{name}: {}", encode(key)));
-    assert!(ENCODINGS.len() >= canary::ENCODINGS.len());
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn text_of(message: &Value) -> String {

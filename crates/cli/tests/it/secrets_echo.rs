@@ -4,7 +4,7 @@
 use crate::lango::{Lango, finish};
 use crate::models::Provider;
 use crate::secrets::{run, set, with_passphrase};
-use lango_testkit::encodings::{echo, shown_in};
+use lango_testkit::canary::{echo, shown_in};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{Answer, Fault};
 use serde_json::json;

@@ -4,7 +4,7 @@ use crate::approvals::ask;
 use crate::bench::{Bench, Shared, finished, local, log};
 use lango_core::{Tool, ToolError};
 use lango_secrets::SecretValue;
-use lango_testkit::encodings::{echo, shown_in};
+use lango_testkit::canary::{echo, shown_in};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;

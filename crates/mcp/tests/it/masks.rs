@@ -3,7 +3,7 @@
 use crate::http::Listening;
 use crate::support::{Bench, call, tool};
 use lango_secrets::SecretValue;
-use lango_testkit::encodings::{echo, encodings, shown_in};
+use lango_testkit::canary::{echo, encodings, shown_in};
 use serde_json::json;
 
 const TOKEN: &str = "tk-canary/\"+\\&<%41-5b1e";

@@ -4,7 +4,7 @@ use crate::support::{BOTH, Kind, call, request, settings, shown};
 use lango_core::{Model, ModelReply};
 use lango_models::{MaskedModel, Provider, ProviderSettings};
 use lango_secrets::{Credential, Masks, SecretValue};
-use lango_testkit::encodings::{echo, encodings, shown_in};
+use lango_testkit::canary::{echo, encodings, shown_in};
 use lango_testkit::model::{call as call_tool, say};
 use lango_testkit::wire_server::{Answer, Fault, WireServer};
 use serde_json::json;

@@ -64,6 +64,11 @@ impl SecretAccess {
         }
     }
 
+    /// Returns the masks of values in use.
+    pub fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
     /// Returns the source of bindings and values.
     pub fn source(&self) -> &dyn SecretSource {
         &*self.source

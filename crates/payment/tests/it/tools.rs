@@ -115,7 +115,7 @@ async fn a_paid_request_is_for_a_person_and_encrypted() {
         async move { tool.inspect(&caller(), Arc::new(arguments)).await }
     };
     let asked = inspect("https://example.com/data").await;
-    let reason = asked.person.unwrap();
+    let reason = asked.user_only.unwrap();
     for part in ["0.1 USDC", "`example.com`", "this session", "0.5 USDC"] {
         assert!(reason.contains(part), "{reason}");
     }

@@ -6,6 +6,7 @@
 
 use super::page::{self, Page, Position, start_of_character};
 use crate::show;
+use lango_secrets::{MaskText, Masks};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ struct State {
     /// The end of what was dropped.
     dropped_tail: String,
     failure: Option<String>,
+    /// Masks the secrets that the command may have seen.
+    mask: Option<MaskText>,
 }
 
 /// What there is of an output.
@@ -69,6 +72,7 @@ impl Output {
             dropped_bytes: 0,
             dropped_tail: String::new(),
             failure: None,
+            mask: None,
         };
         Self {
             path,
@@ -77,23 +81,29 @@ impl Output {
         }
     }
 
+    /// Masks secrets in what is printed from now on. Masked as a whole, no page of it shows a part of a value.
+    pub(crate) fn mask(&self, masks: &Masks) {
+        self.state().mask = Some(masks.text_stream());
+    }
+
     /// Adds what a command printed. Writing goes to the system's memory first, so it is done on the spot.
     pub(crate) fn push(&self, printed: &[u8]) {
         let text = visible(printed);
         let mut state = self.state();
-        let left = self.most_bytes.saturating_sub(state.bytes);
-        let fitting = match state.dropped_bytes {
-            0 => text.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX)),
-            _ => 0,
+        let text = match &mut state.mask {
+            Some(mask) => mask.push(&text),
+            None => text,
         };
-        let (kept, dropped) = text.split_at(fitting);
-        state.write(kept);
-        state.drop_text(dropped);
+        state.add(&text, self.most_bytes);
     }
 
     /// Says that nothing more comes.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
+        if let Some(mut mask) = state.mask.take() {
+            let rest = mask.finish();
+            state.add(&rest, self.most_bytes);
+        }
         if state.dropped_bytes > 0 {
             let tail = std::mem::take(&mut state.dropped_tail);
             let left_out = state.dropped_bytes - tail.len() as u64;
@@ -177,6 +187,18 @@ impl Output {
 }
 
 impl State {
+    /// Writes what fits below the limit, and drops the rest.
+    fn add(&mut self, text: &str, most_bytes: u64) {
+        let left = most_bytes.saturating_sub(self.bytes);
+        let fitting = match self.dropped_bytes {
+            0 => text.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX)),
+            _ => 0,
+        };
+        let (kept, dropped) = text.split_at(fitting);
+        self.write(kept);
+        self.drop_text(dropped);
+    }
+
     fn write(&mut self, text: &str) {
         let Some(file) = self.file.as_mut().filter(|_| !text.is_empty()) else {
             return;

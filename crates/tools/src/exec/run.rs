@@ -92,6 +92,9 @@ impl Commands {
                 return Err(ToolError::trusted(message));
             }
         };
+        if let Some(access) = &inner.secrets {
+            job.output.mask(access.masks());
+        }
         env.extend(secrets.variables);
         if let Some(file) = secrets.certificates {
             policy.read.push(file.clone());

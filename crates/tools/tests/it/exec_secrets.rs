@@ -3,7 +3,7 @@
 use crate::command_bench::{Ask, CommandBench};
 use lango_core::Caller;
 use lango_net::{Egress, EgressLimits, EgressRules, SecretAccess};
-use lango_secrets::Masks;
+use lango_secrets::{Masks, SecretValue};
 use lango_testkit::secrets::MemorySecrets;
 use lango_testkit::tool::caller;
 use lango_tools::CommandProxy;
@@ -13,8 +13,16 @@ use std::sync::Arc;
 const VALUE: &str = "AKIA-not-to-be-seen";
 
 fn bench(secrets: MemorySecrets, has_proxy: bool) -> (CommandBench, Arc<MemorySecrets>) {
+    masked_bench(secrets, has_proxy, Masks::default())
+}
+
+fn masked_bench(
+    secrets: MemorySecrets,
+    has_proxy: bool,
+    masks: Masks,
+) -> (CommandBench, Arc<MemorySecrets>) {
     let secrets = Arc::new(secrets);
-    let access = SecretAccess::new(Arc::clone(&secrets) as _, Masks::default());
+    let access = SecretAccess::new(Arc::clone(&secrets) as _, masks);
     let bench = CommandBench::with(Ask {
         proxy: has_proxy.then(|| CommandProxy {
             egress: Egress::new(EgressRules::default(), EgressLimits::default()),
@@ -55,6 +63,22 @@ fn a_program_that_a_secret_is_bound_to_sees_it_when_the_user_allowed_the_call() 
         assert!(text.contains(VALUE), "{text}");
     }
     assert_eq!(reason(&bench, "exec", &json!({"command": "ls"})), None);
+}
+
+#[test]
+fn what_a_program_prints_is_masked_before_it_is_stored() {
+    let masks = Masks::default();
+    masks.add("AWS", &SecretValue::new(VALUE));
+    let (bench, _) = masked_bench(for_program(), false, masks);
+    let text = bench.text("exec", json!({"argv": ["printenv", "AWS_SECRET"]}));
+    assert!(text.contains("[secret AWS]"), "{text}");
+    let script = format!(
+        "printf 'é {}'; sleep 0.3; printf '{} ü'",
+        &VALUE[..7],
+        &VALUE[7..]
+    );
+    let text = bench.text("exec", json!({ "command": script }));
+    assert!(text.contains("é [secret AWS] ü"), "{text}");
 }
 
 #[test]

@@ -340,7 +340,7 @@ async fn the_answer_of_a_search_service_counts_in_the_bytes_of_the_turn() {
 
 #[tokio::test]
 async fn results_with_the_key_are_masked_and_compressed_ones_refused() {
-    let told = lango_testkit::encodings::echo(KEY);
+    let told = lango_testkit::canary::echo(KEY);
     // Snippets are cut; a value must not be cut in half.
     for before in [0, 200, 280, 290, 295, 490] {
         let snippet = format!("{}{told}", "x ".repeat(before / 2));
@@ -352,7 +352,7 @@ async fn results_with_the_key_are_masked_and_compressed_ones_refused() {
         let (text, _) = search(providers, json!({ "query": "wings" })).await;
         let text = text.unwrap();
         assert!(text.contains("[secret KEY]"), "{text}");
-        let shown = lango_testkit::encodings::shown_in(text.as_bytes(), KEY);
+        let shown = lango_testkit::canary::shown_in(text.as_bytes(), KEY);
         assert_eq!(shown, None, "{text}");
         assert!(!text.contains("sk-very"), "{text}");
     }

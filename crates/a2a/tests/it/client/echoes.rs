@@ -6,7 +6,7 @@ use super::script::{
 use super::support::{End, Server, json as answer, response};
 use lango_a2a::client::{Binding, connect};
 use lango_core::{RemoteAgent, RemoteEvent};
-use lango_testkit::encodings::{echo, encodings, shown_in};
+use lango_testkit::canary::{echo, encodings, shown_in};
 
 const TOKEN: &str = "s3cret-t0ken";
 

@@ -16,7 +16,7 @@ mod responses;
 mod rules;
 
 pub use fault::Fault;
-pub use request::{Dialect, Recorded};
+pub use request::{Dialect, Recorded, text_of};
 
 use lango_core::ModelReply;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 use crate::site::{PageKind, SILENT};
 use lango_testkit::model::{call, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{Answer, Recorded, WireServer, text_of};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -100,17 +100,6 @@ fn reply(request: &Recorded, host: &str) -> Answer {
             let results: Vec<String> = results.iter().map(short).collect();
             say(&results.join("\n---\n")).into()
         }
-    }
-}
-
-fn text_of(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            texts.collect()
-        }
-        _ => String::new(),
     }
 }
 

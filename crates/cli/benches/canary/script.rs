@@ -2,7 +2,7 @@
 
 use lango_testkit::canary;
 use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{Answer, Recorded, WireServer, text_of};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -94,16 +94,5 @@ fn reply(request: &Recorded) -> Answer {
         Some((tool, arguments)) if can(tool) => call(tool, arguments.clone()).into(),
         _ if can("delegate") => delegate_and_finish(&task.agent, &task.question()).into(),
         _ => say(&format!("there is no tool for it: {functions:?}")).into(),
-    }
-}
-
-fn text_of(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            texts.collect()
-        }
-        _ => String::new(),
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  lango secrets set OPENAI_API_KEY     type the value; it is not shown\n  \
                   pass show openai | lango secrets set OPENAI_API_KEY\n  \
-                  lango secrets bind GITHUB_TOKEN --for github     commands use it without seeing it\n  \
+                  lango secrets bind GITHUB_TOKEN --for github     for commands\n  \
                   lango secrets list\n  \
                   lango secrets unlock                 for 15 minutes in this session\n\n\
                   The first `set` makes the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile."
@@ -48,7 +48,7 @@ pub enum SecretsCommand {
                       lango secrets bind GITHUB_TOKEN --host api.github.com --env GH_TOKEN\n  \
                       lango secrets bind SENTRY --tool mcp:sentry --host sentry.example.com\n  \
                       lango secrets bind AWS_KEY --program aws --env AWS_SECRET_ACCESS_KEY\n  \
-                      lango secrets bind SHOP --tool browser_act --field text --host shop.example.com\n\n\
+                      lango secrets bind SHOP --tool browser_act --field text --host example.com\n\n\
                       With --host neither the agent nor the command sees the value: the command finds a placeholder in the\n\
                       variable, and lango puts the value in its place on the way to that host."
     )]

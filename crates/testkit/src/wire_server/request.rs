@@ -155,3 +155,15 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Recorded>>
         body: serde_json::from_slice(&body).unwrap_or_default(),
     }))
 }
+
+/// Returns the text of a message in OpenAI's chat form.
+pub fn text_of(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect()
+        }
+        _ => String::new(),
+    }
+}

@@ -263,9 +263,37 @@ fn header_name(name: &str) -> Result<Text, BindingError> {
     Ok(header)
 }
 
+/// Variables that decide how programs are found, loaded or connected.
+const RESERVED_VARIABLES: [&str; 17] = [
+    "BASH_ENV",
+    "ENV",
+    "GIT_SSH_COMMAND",
+    "HOME",
+    "IFS",
+    "LANG",
+    "NODE_OPTIONS",
+    "PATH",
+    "PERL5LIB",
+    "PWD",
+    "PYTHONPATH",
+    "RUBYLIB",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TMPDIR",
+    "USER",
+];
+const RESERVED_PREFIXES: [&str; 3] = ["DYLD_", "LANGO_", "LD_"];
+
 fn variable_name(name: &str) -> Result<Text, BindingError> {
-    let thing = "an environment variable";
-    if name.starts_with(|first: char| first.is_ascii_digit()) {
+    let thing = "an environment variable that can hold a secret";
+    let upper = name.to_ascii_uppercase();
+    let is_reserved = RESERVED_VARIABLES.contains(&upper.as_str())
+        || RESERVED_PREFIXES
+            .iter()
+            .any(|prefix| upper.starts_with(prefix))
+        || upper.ends_with("_PROXY");
+    if is_reserved || name.starts_with(|first: char| first.is_ascii_digit()) {
         let text = name.to_owned();
         return Err(BindingError::Name { text, thing });
     }
@@ -326,6 +354,9 @@ mod tests {
             ("x", "1A"),
             ("x", "A=B"),
             ("x", ""),
+            ("x", "PATH"),
+            ("x", "LD_PRELOAD"),
+            ("x", "https_proxy"),
         ] {
             assert!(Binding::header("exec", origin(), header, variable).is_err());
         }

@@ -147,7 +147,8 @@ impl App {
             loaded: &loaded,
             surroundings: &surroundings,
             kept: &kept,
-            asking,
+            // Most turns pay nothing.
+            asking: Asking::Never,
         };
         let (payment_tools, payments) = payment::open(payment_source, keeping, &egress).await?;
         tools.extend(payment_tools);

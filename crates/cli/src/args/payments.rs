@@ -1,6 +1,7 @@
 //! The arguments of `lango payments`.
 
 use clap::Subcommand;
+use std::ffi::OsString;
 
 /// What can be done with payments.
 #[derive(Debug, Subcommand)]
@@ -55,6 +56,9 @@ pub enum WalletCommand {
         /// The name of the secret.
         #[arg(default_value = "WALLET_KEY")]
         name: String,
+        /// What would be a key; it is refused.
+        #[arg(hide = true)]
+        extra: Vec<OsString>,
     },
     /// The address of the configured wallet
     Address {

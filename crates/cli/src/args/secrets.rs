@@ -82,6 +82,9 @@ pub enum SecretsCommand {
     Rm {
         /// The secret.
         name: String,
+        /// Also the key of a wallet, with which all that the wallet has is lost.
+        #[arg(long)]
+        yes: bool,
     },
     /// Unlock the vault for 15 minutes in this session
     Unlock,

@@ -1,6 +1,6 @@
 //! `lango payments`: the wallet and the ledger on the command line. Nothing here pays, and no key is ever printed.
 
-use super::secrets::{Secrets, VaultOwner, piped_value};
+use super::secrets::{Secrets, VaultOwner, piped_value, refuse_value};
 use crate::args::{PaymentsCommand, WalletCommand};
 use crate::exit::{Exit, Failure};
 use crate::payment::PaymentStatus;
@@ -27,8 +27,9 @@ pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<E
             return Ok(Exit::Ok);
         }
         PaymentsCommand::Wallet {
-            command: WalletCommand::Import { name },
+            command: WalletCommand::Import { name, extra },
         } => {
+            refuse_value(&name, &extra, "payments wallet import")?;
             import(config, &name).await?;
             return Ok(Exit::Ok);
         }
@@ -150,8 +151,9 @@ async fn store(config: Vec<String>, name: &str, key: &KeyBytes) -> Result<(), Fa
     let entries = open.entries().await?;
     if entries.iter().any(|entry| entry.name == name) {
         let message = format!("there is a secret `{name}` already, and it is not replaced");
-        return Err(Failure::new(Exit::Usage, message)
-            .next("give the new one another name: `lango payments wallet create OTHER_NAME`"));
+        return Err(Failure::new(Exit::Usage, message).next(
+            "give the new one another name: `lango payments wallet create NAME` or `import NAME`",
+        ));
     }
     let secret = NewSecret {
         kind: Some(SecretKind::PaymentKey),

@@ -16,7 +16,9 @@ use crate::sessions::Kept;
 use crate::vault::{self, Asking, VaultAccess};
 use lango_core::{AgentName, Clock, RecordSelection, Timestamp};
 use lango_engine::{SystemClock, Tree};
-use lango_vault::{MethodKind, NewSecret, OpenVault, SecretName, SecretValue, UnlockSecret};
+use lango_vault::{
+    Entry, MethodKind, NewSecret, OpenVault, SecretKind, SecretName, SecretValue, UnlockSecret,
+};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -91,7 +93,7 @@ pub async fn secrets(
             expires,
             extra,
         } => {
-            refuse_value(&name, &extra)?;
+            refuse_value(&name, &extra, "secrets set")?;
             set(&secrets, &name, expires.as_deref()).await?;
         }
         SecretsCommand::List { json } => show::list(&secrets, json).await?,
@@ -104,20 +106,11 @@ pub async fn secrets(
             extra,
             ..
         } => {
-            refuse_value(&name, &extra)?;
+            refuse_value(&name, &extra, "secrets set")?;
             rotate(&secrets, &name, expires.as_deref()).await?;
         }
         SecretsCommand::Rotate { without, .. } => rotate_master(&secrets, &without).await?,
-        SecretsCommand::Rm { name } => {
-            let name = SecretName::new(&name)?;
-            secrets
-                .access
-                .open(Asking::Allowed)
-                .await?
-                .remove(&name)
-                .await?;
-            screen::print(&format!("deleted {name}"))?;
-        }
+        SecretsCommand::Rm { name, yes } => remove(&secrets, &name, yes).await?,
         SecretsCommand::Unlock => unlock(&secrets).await?,
         SecretsCommand::Lock => lock(&secrets).await?,
         SecretsCommand::ImportEnv { names } => import::import(&secrets, &names).await?,
@@ -129,7 +122,7 @@ pub async fn secrets(
 }
 
 /// Refuses a value on the command line, without repeating it.
-fn refuse_value(name: &str, extra: &[OsString]) -> Result<(), Failure> {
+pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Result<(), Failure> {
     if extra.is_empty() {
         return Ok(());
     }
@@ -137,9 +130,9 @@ fn refuse_value(name: &str, extra: &[OsString]) -> Result<(), Failure> {
                    your shell stores them";
     let next = match SecretName::new(name) {
         Ok(name) => format!(
-            "run `lango secrets set {name}` and type it, or pipe it in; if it was a real one, replace it where it is from"
+            "run `lango {command} {name}` and type it, or pipe it in; if it was a real one, replace it where it is from"
         ),
-        Err(_) => "run `lango secrets set NAME` and type it, or pipe it in".to_owned(),
+        Err(_) => format!("run `lango {command} NAME` and type it, or pipe it in"),
     };
     Err(Failure::new(Exit::Usage, message).next(next))
 }
@@ -150,6 +143,24 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
     let piped = piped_value("secrets set")?;
     let open = secrets.open_or_create().await?;
     store(&open, &name, piped, expires).await
+}
+
+async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(), Failure> {
+    let name = SecretName::new(name)?;
+    let open = secrets.access.open(Asking::Allowed).await?;
+    let entries = open.entries().await?;
+    let is_wallet = |entry: &Entry| entry.name == name && entry.kind == SecretKind::PaymentKey;
+    if !is_confirmed && entries.iter().any(is_wallet) {
+        let message = format!(
+            "`{name}` is the key of a wallet: without it, what the wallet has cannot be moved any more"
+        );
+        return Err(Failure::new(Exit::Usage, message).next(format!(
+            "if the wallet is empty: `lango secrets rm {name} --yes`"
+        )));
+    }
+    open.remove(&name).await?;
+    screen::print(&format!("deleted {name}"))?;
+    Ok(())
 }
 
 async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {

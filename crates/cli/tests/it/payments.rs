@@ -144,3 +144,16 @@ fn where_nobody_can_be_asked_a_payment_is_refused_whatever_the_rules_say() {
     assert!(ran.stderr.contains("at a terminal each time"), "{ran:#?}");
     assert!(!ran.stderr.contains("approval.rules"), "{ran:#?}");
 }
+
+#[test]
+fn the_key_of_a_wallet_is_no_argument_and_deleted_only_with_yes() {
+    let lango = Lango::new();
+    let words = ["payments", "wallet", "import", "OTHER", KEY];
+    let refused = run(&lango, &words).refused(2, &["never an argument", "import OTHER"]);
+    assert!(!refused.stderr.contains(KEY), "{refused:#?}");
+    import(&lango, KEY).ok();
+    run(&lango, &["secrets", "rm", "WALLET_KEY"]).refused(2, &["key of a wallet", "--yes"]);
+    let list = run(&lango, &["secrets", "list"]).ok();
+    assert!(list.stdout.contains("WALLET_KEY"), "{list:#?}");
+    run(&lango, &["secrets", "rm", "WALLET_KEY", "--yes"]).ok();
+}

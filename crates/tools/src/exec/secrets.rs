@@ -84,7 +84,12 @@ impl Commands {
                 return Ok(secrets);
             }
         };
-        self.add_placeholders(caller, &bound, &mut secrets)?;
+        if self.inner.proxy.is_some() {
+            self.add_placeholders(caller, &bound, &mut secrets)?;
+        } else {
+            // Without the proxy nothing would replace a placeholder.
+            secrets.remarks.extend(missing_placeholders(&bound, words));
+        }
         self.add_values(caller, &bound, words, &mut secrets).await?;
         Ok(secrets)
     }
@@ -95,8 +100,7 @@ impl Commands {
         bound: &[BoundSecret],
         secrets: &mut CommandSecrets,
     ) -> Result<(), String> {
-        // Without the proxy nothing would replace a placeholder.
-        let (Some(access), Some(_)) = (&self.inner.secrets, &self.inner.proxy) else {
+        let Some(access) = &self.inner.secrets else {
             return Ok(());
         };
         let prepared = access.credentials(&caller.user, bound);
@@ -159,4 +163,24 @@ impl Commands {
         }
         Ok(())
     }
+}
+
+/// Returns a remark for each secret whose variable a command names although the command has no proxy.
+fn missing_placeholders(bound: &[BoundSecret], words: &Words) -> Vec<String> {
+    let line = words.shown();
+    let remark = |secret: &BoundSecret| {
+        let BindingTarget::Header {
+            origin, variable, ..
+        } = &secret.binding.target
+        else {
+            return None;
+        };
+        line.contains(&**variable).then(|| {
+            let (name, host) = (&secret.name, origin.host());
+            format!(
+                "secrets: {variable} was not set: commands use `{name}` only where `tools.exec.network` lists the hosts that they reach, such as `{host}`"
+            )
+        })
+    };
+    bound.iter().filter_map(remark).collect()
 }

@@ -152,6 +152,18 @@ fn a_command_with_a_proxy_has_placeholders_and_certificates_and_one_without_has_
 }
 
 #[test]
+fn a_command_without_a_proxy_that_names_the_variable_is_told_why_it_is_not_set() {
+    let secrets =
+        MemorySecrets::new(VALUE).with_header("TOKEN", "exec", "api.example", "API_TOKEN");
+    let (bench, _) = bench(secrets, false);
+    let text = bench.text("exec", json!({"command": "echo \"token $API_TOKEN\""}));
+    let remark = "[secrets: API_TOKEN was not set: commands use `TOKEN` only where `tools.exec.network` lists";
+    assert!(text.contains(remark), "{text}");
+    let text = bench.text("exec", json!({"command": "echo done"}));
+    assert!(!text.contains("secrets:"), "{text}");
+}
+
+#[test]
 fn commands_run_without_secrets_while_the_vault_is_locked_and_the_result_says_so() {
     let (bench, _) = bench(MemorySecrets::locked(), true);
     let text = bench.text("exec", json!({"command": "echo done"}));

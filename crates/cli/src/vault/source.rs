@@ -6,7 +6,7 @@ use lango_core::{BoxFuture, RecordSelection, UserId};
 use lango_secrets::{
     Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretValue,
 };
-use lango_vault::{OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
+use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +26,8 @@ pub struct UserVaults {
     /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
     open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
     uses: Mutex<BTreeMap<(UserId, SecretName, Binding), Instant>>,
+    /// The versions of bound secrets whose values are masked.
+    masked: Mutex<BTreeMap<(UserId, SecretName), u64>>,
     /// Values that the user typed for calls that run next.
     typed: Mutex<HashMap<String, SecretValue>>,
     /// The arguments of tools that take secrets.
@@ -42,6 +44,7 @@ impl UserVaults {
             masks,
             open: tokio::sync::Mutex::default(),
             uses: Mutex::default(),
+            masked: Mutex::default(),
             typed: Mutex::default(),
             fields: OnceLock::new(),
             is_interactive: AtomicBool::new(false),
@@ -160,7 +163,7 @@ impl UserVaults {
     }
 
     async fn find(&self, user: &UserId, tool: &str) -> Result<Vec<BoundSecret>, SecretError> {
-        let is_bound = |entry: &&lango_vault::Entry| {
+        let is_bound = |entry: &&Entry| {
             let mut tools = entry.bindings.iter().map(|binding| &*binding.tool);
             tools.any(|own| own == tool)
         };
@@ -171,6 +174,7 @@ impl UserVaults {
         }
         let entries = self.with_open(user, async |vault| vault.entries().await);
         let entries = entries.await.map_err(UseError::into_secret_error)?;
+        self.mask_bound(user, &entries).await?;
         let bound = entries.iter().flat_map(|entry| {
             let own = entry.bindings.iter().filter(|own| *own.tool == *tool);
             own.map(|binding| BoundSecret {
@@ -179,6 +183,31 @@ impl UserVaults {
             })
         });
         Ok(bound.collect())
+    }
+
+    /// Masks the values of all bound secrets before anything that could echo one runs: a server may show what another
+    /// process sent.
+    async fn mask_bound(&self, user: &UserId, entries: &[Entry]) -> Result<(), SecretError> {
+        for entry in entries.iter().filter(|entry| !entry.bindings.is_empty()) {
+            let key = (user.clone(), entry.name.clone());
+            let known = {
+                let masked = self.masked.lock().unwrap_or_else(PoisonError::into_inner);
+                masked.get(&key).copied()
+            };
+            if known == Some(entry.version) {
+                continue;
+            }
+            let value = self.with_open(user, async |vault| vault.value(&entry.name).await);
+            match value.await {
+                Ok(value) => self.masks.add(entry.name.as_str(), &value),
+                // It cannot be used either.
+                Err(UseError::Vault(VaultError::Expired { .. } | VaultError::NotFound { .. })) => {}
+                Err(error) => return Err(error.about(&entry.name)),
+            }
+            let mut masked = self.masked.lock().unwrap_or_else(PoisonError::into_inner);
+            masked.insert(key, entry.version);
+        }
+        Ok(())
     }
 
     async fn value(

@@ -21,6 +21,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// An old name of `Range`, which some servers still take.
+const REQUEST_RANGE: HeaderName = HeaderName::from_static("request-range");
+
 /// Time for which a resolved value is used again.
 const VALUE_AGE: Duration = Duration::from_secs(5);
 
@@ -174,6 +177,7 @@ impl Credentials {
             // A part of an echo is not recognised.
             headers.remove(RANGE);
             headers.remove(IF_RANGE);
+            headers.remove(REQUEST_RANGE);
         }
         let is_gzip = |value: &HeaderValue| {
             let text = value.to_str().unwrap_or_default().to_ascii_lowercase();

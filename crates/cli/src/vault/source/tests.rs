@@ -111,6 +111,22 @@ async fn a_user_has_the_secrets_of_their_own_vault_and_no_others() {
 }
 
 #[tokio::test]
+async fn a_bound_value_is_masked_before_it_is_first_used_and_after_it_changed() {
+    let fixture = Fixture::new();
+    let ann = UserId::from("ann");
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "first-value").await;
+    let secret = bound(binding("exec"));
+    own.bind(&secret.name, &secret.binding).await.unwrap();
+    for value in ["first-value", "second-value"] {
+        store(&own, value).await;
+        fixture.vaults.bound(&ann, "exec").await.unwrap();
+        assert_eq!(fixture.masks.mask_text(value), "[secret TOKEN]");
+    }
+    assert_eq!(fixture.uses("ann").await, 0);
+}
+
+#[tokio::test]
 async fn a_binding_that_was_removed_ends_at_once() {
     let fixture = Fixture::new();
     let ann = UserId::from("ann");

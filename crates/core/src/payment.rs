@@ -241,9 +241,9 @@ pub struct PaymentChange {
 pub struct NewTransaction {
     /// The transaction.
     pub signed: SignedTransaction,
-    /// For a new account nonce: what [`PaymentStore::payment_account`] returned as the next one. The change applies only if
-    /// it still is, and the one after `signed.nonce` is the next one then. So a nonce is taken only together with a stored
-    /// transaction that uses it. `None` replaces the transaction of a nonce that the payment has.
+    /// The next account nonce that [`PaymentStore::payment_account`] returned. The store applies the change only if that is
+    /// still the next nonce, and then sets the next nonce to `signed.nonce + 1`. So every nonce in use has a stored
+    /// transaction. `None` replaces the transaction of the payment and keeps its nonce.
     pub expected_next: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Canaries: values that are looked for wherever they must not be, in every encoding in which a program or a server could
-//! write them. Nothing here is shared with the masks that it checks.
+//! A scanner for canaries: known secret values that must not appear in an output, in any common encoding. It shares no code
+//! with the masks that it checks.
 
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
@@ -69,7 +69,7 @@ pub const ENCODINGS: [Encoding; 17] = [
 pub struct CanaryScanner {
     /// The start of a gzip stream, then the forms of the canaries.
     patterns: AhoCorasick,
-    /// The canary and the encoding of each form.
+    /// For each pattern, the index of its canary and the name of its encoding.
     meanings: Vec<(usize, &'static str)>,
 }
 

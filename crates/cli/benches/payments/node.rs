@@ -1,4 +1,4 @@
-//! A node between lango and the chain that loses chosen calls, as networks do.
+//! A JSON-RPC proxy between lango and the chain that drops selected calls, to simulate network failures.
 
 use super::chain::post;
 use std::io::{Read, Write};

@@ -37,7 +37,7 @@ pub struct Job {
     pub number: u64,
     pub units: u64,
     pub recipient: u64,
-    /// How often it was given out before.
+    /// Number of earlier attempts.
     pub attempt: u64,
 }
 

@@ -283,7 +283,7 @@ where
         .await;
 }
 
-/// Answers by the path, with echoes of the `Authorization` header in many forms.
+/// Responds with the `Authorization` header, in the encoding that the path names.
 async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Response<Full<Bytes>> {
     let (parts, body) = request.into_parts();
     let mut line = format!("{} {}\n", parts.method, parts.uri);

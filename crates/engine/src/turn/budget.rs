@@ -8,6 +8,7 @@
 
 use super::Turn;
 use super::frame::Frame;
+use super::state::State;
 use lango_core::Limit;
 
 /// How much is left to a frame.
@@ -24,17 +25,12 @@ pub(super) enum Allowance {
 impl Turn {
     /// The frames whose model can be asked now, if there is an allowance for them.
     pub(super) fn in_line(&self) -> Vec<&Frame> {
-        let waiting = self
-            .state
-            .frames
-            .iter()
-            .filter(|frame| frame.awaits_model());
         let limits = &self.state.limits;
         if limits.tokens.is_none() && limits.cost_micros.is_none() {
-            return waiting.collect();
+            let frames = self.state.frames.iter();
+            return frames.filter(|frame| frame.awaits_model()).collect();
         }
-        let first = waiting.min_by_key(|frame| (frame.waiting_since, &frame.id));
-        first.into_iter().collect()
+        self.state.first_in_line().into_iter().collect()
     }
 
     /// What is left to a frame that waits for its model, and the limit that leaves the least.
@@ -106,8 +102,8 @@ impl Turn {
         spent: Option<u64>,
         price: impl Fn(&Frame, u64) -> Option<u64>,
     ) -> Allowance {
-        let need_of = |frame: &Frame| price(frame, self.estimated_tokens(frame));
-        let (Some(spent), Some(need)) = (spent, need_of(frame)) else {
+        let need_of = |frame: &Frame, until| price(frame, self.estimated_tokens(frame, until));
+        let (Some(spent), Some(need)) = (spent, need_of(frame, u32::MAX)) else {
             return Allowance::None;
         };
         let root = self
@@ -115,12 +111,32 @@ impl Turn {
             .frames
             .first()
             .filter(|_| !may_spend_the_last(frame));
-        let reserved = root.and_then(need_of).unwrap_or(0);
+        // A result that comes while a model is asked must not take back the call that was allowed.
+        let reserved = root.and_then(|root| need_of(root, self.state.first_since));
+        let reserved = reserved.unwrap_or(0);
         let left = most.saturating_sub(spent).saturating_sub(reserved);
         match () {
             () if need >= left => Allowance::None,
             () if left - need <= need => Allowance::Last,
             () => Allowance::More,
+        }
+    }
+}
+
+impl State {
+    /// The frame that has waited longest for its model.
+    fn first_in_line(&self) -> Option<&Frame> {
+        let waiting = self.frames.iter().filter(|frame| frame.awaits_model());
+        waiting.min_by_key(|frame| (frame.waiting_since, &frame.id))
+    }
+
+    /// Notes when the frame that is first in line now came to be first.
+    pub(super) fn track_first_in_line(&mut self) {
+        let first = self.first_in_line();
+        let first = first.map(|frame| (frame.id.clone(), frame.waiting_since));
+        if first != self.first {
+            self.first = first;
+            self.first_since = self.events;
         }
     }
 }

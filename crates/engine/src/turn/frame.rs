@@ -70,6 +70,11 @@ impl Slot {
         matches!(self.state, SlotState::Running { .. })
     }
 
+    /// Whether its result came after event number `event` of the turn.
+    pub fn is_answered_after(&self, event: u32) -> bool {
+        matches!(self.state, SlotState::Answered { at, .. } if at > event)
+    }
+
     /// Whether it runs and changes something each time it does.
     pub fn has_effect(&self) -> bool {
         matches!(
@@ -101,6 +106,8 @@ pub(super) enum SlotState {
         text: Text,
         failed: bool,
         attachments: Vec<Attachment>,
+        /// When it came, counted in the turn's events.
+        at: u32,
     },
 }
 

@@ -5,7 +5,7 @@
 //! person's: an answer that a sub-agent gave the person itself comes back as the result of the delegation that it was.
 
 use super::Turn;
-use super::frame::{Entry, Frame, SlotState};
+use super::frame::{Entry, Frame, Slot, SlotState};
 use super::offer::Offer;
 use super::room::{self, Room};
 use super::steps::ModelStep;
@@ -36,14 +36,21 @@ impl Turn {
         }
     }
 
-    /// About how many tokens a frame's next request has.
-    pub(super) fn estimated_tokens(&self, frame: &Frame) -> u64 {
+    /// Estimates the tokens of a frame's next request, without the results that came after event number `until`.
+    pub(super) fn estimated_tokens(&self, frame: &Frame, until: u32) -> u64 {
         let offer = Offer {
             delegate: frame.id.is_root(),
             tools: true,
             ..Offer::default()
         };
-        room::tokens(room::bytes_of(&self.request_of(frame, offer)))
+        let late = frame
+            .slots()
+            .iter()
+            .filter(|slot| slot.is_answered_after(until));
+        let late = late.filter_map(result_message);
+        let late_bytes = late.map(|result| room::message_bytes(&result)).sum();
+        let bytes = room::bytes_of(&self.request_of(frame, offer));
+        room::tokens(bytes.saturating_sub(late_bytes))
     }
 
     pub(super) fn request_of(&self, frame: &Frame, offer: Offer) -> ModelRequest {
@@ -197,21 +204,27 @@ fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
                     calls,
                     opaque: opaque.clone(),
                 });
-                messages.extend(slots.iter().filter_map(|slot| match &slot.state {
-                    SlotState::Answered {
-                        text,
-                        failed,
-                        attachments,
-                    } => Some(Message::Result {
-                        call: slot.call.id.clone(),
-                        name: Arc::clone(&slot.call.name),
-                        text: instruction::attached(text, attachments),
-                        failed: *failed,
-                        attachments: attachments.clone(),
-                    }),
-                    _ => None,
-                }));
+                messages.extend(slots.iter().filter_map(result_message));
             }
         }
     }
+}
+
+fn result_message(slot: &Slot) -> Option<Message> {
+    let SlotState::Answered {
+        text,
+        failed,
+        attachments,
+        ..
+    } = &slot.state
+    else {
+        return None;
+    };
+    Some(Message::Result {
+        call: slot.call.id.clone(),
+        name: Arc::clone(&slot.call.name),
+        text: instruction::attached(text, attachments),
+        failed: *failed,
+        attachments: attachments.clone(),
+    })
 }

@@ -43,6 +43,7 @@ impl State {
                 text: Arc::clone(&text),
                 failed,
                 attachments,
+                at: now,
             };
             match std::mem::replace(&mut slot.state, answered) {
                 SlotState::Running {

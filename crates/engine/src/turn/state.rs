@@ -49,6 +49,10 @@ pub(super) struct State {
     pub resumes_in_a_row: u32,
     last_event: Option<Timestamp>,
     pub events: u32,
+    /// The frame that has waited longest for its model, and since when it waits.
+    pub first: Option<(FrameId, u32)>,
+    /// Since when it is first, counted in events.
+    pub first_since: u32,
 }
 
 impl State {
@@ -78,6 +82,8 @@ impl State {
             resumes_in_a_row: 0,
             last_event: None,
             events: 0,
+            first: None,
+            first_since: 0,
         }
     }
 
@@ -244,6 +250,7 @@ impl State {
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
         }
+        self.track_first_in_line();
     }
 
     fn spend(&mut self, usage: Usage, cost_micros: Option<u64>) {

@@ -1,8 +1,12 @@
 //! Tokens and money: reserved before a call, held over the whole tree, and named when they end a turn. And the model's
 //! window: what is sent fits into it, and calls stay with their results.
 
-use crate::support::{Play, Played, SHAPES, Shape, check_request, file_agent, tree};
-use lango_core::{Exchange, ExchangeAnswer, Limit, Message, ModelReply, Outcome, Price, Usage};
+use crate::support::{Play, Played, SHAPES, Shape, check_request, file_agent, tree, tree_with};
+use lango_core::{
+    Exchange, ExchangeAnswer, Limit, Message, ModelReply, Outcome, Price, RemoteAnswer, Timestamp,
+    Usage,
+};
+use lango_engine::{Input, Step};
 use lango_testkit::model::{call, calls, delegate, say};
 use serde_json::json;
 
@@ -211,4 +215,35 @@ fn long_results_are_cut_with_a_note_and_stay_with_their_calls() {
         "the oldest first"
     );
     assert!(!results[5].0.contains("left out"), "the newest is whole");
+}
+
+#[test]
+fn a_result_that_comes_during_a_model_call_does_not_take_the_call_back() {
+    let tree = tree_with(Shape::Specialists, &["fs_read"], &["translator"], 3);
+    let play = Play::scripted(tree, vec![]).limits(|limits| limits.tokens = Some(20_000));
+    let (mut turn, _) = play.begin("read and translate");
+    let Some(Step::CallModel(root)) = turn.ready().pop() else {
+        panic!("the orchestrator is asked first");
+    };
+    let task = |agent| ("delegate", json!({ "agent": agent, "task": "go on" }));
+    let replied = Input::ModelReplied {
+        step: root,
+        reply: calls([task("operator"), task("translator")]),
+        model: "test/scripted".into(),
+        inspections: Vec::new(),
+    };
+    turn.accept(replied, Timestamp(2));
+    let under_way = turn.ready();
+    let [Step::CallModel(_), Step::CallRemote(remote)] = under_way.as_slice() else {
+        panic!("{under_way:?} is not a model call beside a remote call");
+    };
+    let long_answer = "bonjour ".repeat(10_000);
+    let returned = Input::RemoteReturned {
+        step: remote.clone(),
+        result: Ok(RemoteAnswer::from(long_answer)),
+        attachments: Vec::new(),
+    };
+    turn.accept(returned, Timestamp(3));
+    let left: Vec<_> = turn.ready().iter().map(Step::key).collect();
+    assert_eq!(left, [under_way[0].key()]);
 }

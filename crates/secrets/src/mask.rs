@@ -4,13 +4,14 @@
 //! with any of its characters escaped for URLs, JSON or HTML, in any order. A server that knows a value and wants to
 //! reveal it can always find another encoding; masks are for servers that echo what they were sent.
 
+mod boundary;
 mod pattern;
 mod reader;
 mod set;
 mod text;
 
 use crate::value::SecretValue;
-use set::{MaskSet, Match, Progress, Walk};
+use set::{MaskSet, Progress, Walk};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -88,8 +89,7 @@ impl fmt::Debug for Masks {
     }
 }
 
-/// Masks a stream of bytes. It holds bytes back only while they can be the beginning of an echo: some kilobytes at most,
-/// for an echo whose every character is escaped several times.
+/// Masks a stream of bytes. It holds back the last word, or some of them: see [`boundary`].
 pub struct MaskStream {
     set: Arc<MaskSet>,
     held: Vec<u8>,
@@ -132,25 +132,29 @@ impl MaskStream {
         if set.is_empty() {
             return (0, bytes.len());
         }
+        let limit = if is_end {
+            bytes.len()
+        } else {
+            set.shape().boundary(bytes)
+        };
         let (mut at, mut copied) = (0, 0);
         if let Some(mut walk) = self.open.take() {
             let progress = walk.read(&set, bytes, is_end);
             at = std::mem::take(&mut walk.end);
             copied = at;
-            if let Progress::Undecided = progress {
+            if let Progress::Cut = progress {
                 self.open = Some(walk);
                 return (copied, at);
             }
         }
         loop {
-            at = set.candidate(bytes, at);
-            if at == bytes.len() {
+            at = at.max(set.candidate(bytes, at).min(limit));
+            if at >= limit {
                 break;
             }
             match set.match_at(&bytes[at..], is_end) {
-                Match::Nothing => at += 1,
-                Match::Undecided => break,
-                Match::Echo(echo, open) => {
+                None => at += 1,
+                Some((echo, open)) => {
                     out.extend_from_slice(&bytes[copied..at]);
                     out.extend_from_slice(echo.replacement.as_bytes());
                     self.echoes += 1;

@@ -1,4 +1,5 @@
-//! The ways in which a value can be written: as it is, in base64, in hexadecimal digits. Escapes are the reader's part.
+//! The notations of a value: as it is, in base64 once or twice, in hexadecimal digits, in hexadecimal digits of base64.
+//! Escapes are the reader's part.
 
 use super::reader;
 use base64::Engine as _;
@@ -44,6 +45,8 @@ impl Notation {
     /// Returns whether a byte may stand between the units before and after `depth`.
     pub fn can_skip(self, byte: u8, depth: usize) -> bool {
         match self {
+            // UTF-16 has a zero byte beside each ASCII character.
+            _ if byte == 0 => true,
             Self::Plain => false,
             Self::Base64 => matches!(byte, b'\r' | b'\n' | b' ' | b'\t'),
             Self::Hex => {
@@ -65,13 +68,13 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Returns all patterns of a value.
     pub fn all(value: &[u8], replacement: &Arc<str>) -> Vec<Self> {
-        let written = [
-            (Notation::Plain, plain(value)),
-            (Notation::Hex, hex(value)),
-            (Notation::Base64, base64(value, 0)),
-            (Notation::Base64, base64(value, 1)),
-            (Notation::Base64, base64(value, 2)),
-        ];
+        let mut written = vec![(Notation::Plain, plain(value)), (Notation::Hex, hex(value))];
+        for once in alignments(value) {
+            let twice = alignments(&once).map(|twice| (Notation::Base64, twice));
+            written.extend(twice);
+            written.push((Notation::Hex, hex(&once)));
+            written.push((Notation::Base64, once));
+        }
         let patterns = written.into_iter().map(|(notation, mut units)| {
             units
                 .iter_mut()
@@ -130,6 +133,11 @@ fn hex(value: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut units = Zeroizing::new(Vec::with_capacity(value.len() * 2));
     units.extend(value.iter().flat_map(digits));
     units
+}
+
+/// The base64 texts of a value at each of the three alignments.
+fn alignments(value: &[u8]) -> [Zeroizing<Vec<u8>>; 3] {
+    [0, 1, 2].map(|shift| base64(value, shift))
 }
 
 /// The part of a base64 text that depends only on the value, when `shift` bytes of other text precede it in a group of

@@ -1,9 +1,11 @@
 //! All patterns of all values, and the search for them.
 //!
 //! A filter by two bytes finds where an echo can start. From there a [`Walk`] reads the text unit by unit, and narrows the
-//! sorted patterns to those that agree so far. After [`ECHO_UNITS`] units it is an echo, even if the rest of the value does not
-//! follow; so the work for each byte of a text is bounded, whatever the text.
+//! sorted patterns to those that agree so far. After [`ECHO_UNITS`] units it is an echo, and as much as the rest of the value
+//! is removed with it, whatever it is: to compare it would tell how much of a guess is right. So the work for each byte of a
+//! text is bounded, whatever the text.
 
+use super::boundary::Shape;
 use super::pattern::{Notation, Pattern};
 use super::reader;
 use crate::value::SecretValue;
@@ -30,6 +32,7 @@ pub(super) struct MaskSet {
     follows: PairFilter,
     /// The units that an echo can start with.
     firsts: [bool; 256],
+    shape: Shape,
 }
 
 impl Default for MaskSet {
@@ -40,6 +43,7 @@ impl Default for MaskSet {
             starts: PairFilter::default(),
             follows: PairFilter::default(),
             firsts: [false; 256],
+            shape: Shape::default(),
         }
     }
 }
@@ -53,12 +57,17 @@ impl MaskSet {
         self.values.len()
     }
 
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
     pub fn contains(&self, value: &[u8]) -> bool {
         self.values.iter().any(|known| known.expose() == value)
     }
 
     pub fn insert(&mut self, name: &str, value: &[u8]) {
         self.values.push(Arc::new(SecretValue::new(value)));
+        self.shape.extend(reader::prefix(value, ECHO_UNITS));
         let replacement = format!("[secret {name}]").into();
         for pattern in Pattern::all(value, &replacement) {
             self.firsts[usize::from(pattern.units[0])] = true;
@@ -89,28 +98,21 @@ impl MaskSet {
         at
     }
 
-    /// Searches for an echo at the start of `bytes`.
-    pub fn match_at(&self, bytes: &[u8], is_end: bool) -> Match {
-        let Some(unit) = reader::read(bytes, is_end) else {
-            return Match::Undecided;
-        };
-        let first = unit.bytes()[0];
+    /// Searches for an echo at the start of `bytes`. Returns its walk as well if the rest of its value can follow.
+    pub fn match_at(&self, bytes: &[u8], is_end: bool) -> Option<(Echo, Option<Walk>)> {
+        let first = reader::read(bytes, is_end)?.bytes()[0];
         for notation in Notation::ALL {
             if !self.firsts[usize::from(notation.fold(first))] {
                 continue;
             }
             let mut walk = Walk::new(notation, self);
-            match walk.read(self, bytes, is_end) {
-                Progress::Undecided if walk.depth < ECHO_UNITS => return Match::Undecided,
-                progress => {
-                    if let Some(echo) = walk.echo.clone() {
-                        let is_open = matches!(progress, Progress::Undecided);
-                        return Match::Echo(echo, is_open.then_some(walk));
-                    }
-                }
+            let progress = walk.read(self, bytes, is_end);
+            if let Some(echo) = walk.echo.clone() {
+                let is_open = walk.depth >= ECHO_UNITS && matches!(progress, Progress::Cut);
+                return Some((echo, is_open.then_some(walk)));
             }
         }
-        Match::Nothing
+        None
     }
 
     fn patterns(&self, notation: Notation) -> &[Arc<Pattern>] {
@@ -152,15 +154,6 @@ impl PairFilter {
     }
 }
 
-/// The result of a search at one position.
-pub(super) enum Match {
-    Nothing,
-    /// More bytes decide.
-    Undecided,
-    /// An echo, and its walk if more of the value can follow.
-    Echo(Echo, Option<Walk>),
-}
-
 /// The beginning of a text that is an echo.
 #[derive(Clone)]
 pub(super) struct Echo {
@@ -169,8 +162,8 @@ pub(super) struct Echo {
 }
 
 pub(super) enum Progress {
-    /// The bytes ended while patterns agree.
-    Undecided,
+    /// The bytes ended before the patterns did.
+    Cut,
     /// No pattern goes on.
     Ended,
 }
@@ -208,11 +201,13 @@ impl Walk {
                 return if is_end {
                     Progress::Ended
                 } else {
-                    Progress::Undecided
+                    Progress::Cut
                 };
             };
             at += unit.length;
-            if self.take(patterns, unit.bytes(), at) {
+            if self.depth >= ECHO_UNITS {
+                self.remove(unit.bytes(), at);
+            } else if self.take(patterns, unit.bytes(), at) {
                 self.end = at;
             } else if !self.can_skip(unit.bytes()[0], at) {
                 return Progress::Ended;
@@ -221,10 +216,21 @@ impl Walk {
         Progress::Ended
     }
 
-    /// Returns whether one of the patterns is longer. They are sorted, so the last one is if any is.
+    /// Returns whether one of the patterns is longer.
     fn can_go_on(&self, patterns: &[Arc<Pattern>]) -> bool {
-        let last = patterns[self.range.clone()].last();
-        last.is_some_and(|pattern| pattern.units.len() > self.depth)
+        let mut agreed = patterns[self.range.clone()].iter();
+        agreed.any(|pattern| pattern.units.len() > self.depth)
+    }
+
+    /// Takes a unit after the first [`ECHO_UNITS`] into the echo, whatever it is.
+    fn remove(&mut self, bytes: &[u8], end: usize) {
+        if !self.notation.can_skip(bytes[0], self.depth) {
+            self.depth += bytes.len();
+        }
+        self.end = end;
+        if let Some(echo) = &mut self.echo {
+            echo.length = end;
+        }
     }
 
     fn can_skip(&self, byte: u8, at: usize) -> bool {
@@ -255,15 +261,11 @@ impl Walk {
     }
 
     fn note_echo(&mut self, first: &Pattern, end: usize) {
-        match &mut self.echo {
-            Some(echo) if self.depth > ECHO_UNITS => echo.length = end,
-            _ if self.depth == ECHO_UNITS || self.depth == first.units.len() => {
-                self.echo = Some(Echo {
-                    length: end,
-                    replacement: Arc::clone(&first.replacement),
-                });
-            }
-            _ => {}
+        if self.depth == ECHO_UNITS || self.depth == first.units.len() {
+            self.echo = Some(Echo {
+                length: end,
+                replacement: Arc::clone(&first.replacement),
+            });
         }
     }
 }

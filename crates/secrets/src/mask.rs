@@ -7,11 +7,13 @@
 mod boundary;
 mod pattern;
 mod reader;
+mod scan;
 mod set;
 mod text;
+mod units;
 
 use crate::value::SecretValue;
-use set::{MaskSet, Progress, Walk};
+use set::{MaskSet, Rest};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -93,8 +95,8 @@ impl fmt::Debug for Masks {
 pub struct MaskStream {
     set: Arc<MaskSet>,
     held: Vec<u8>,
-    /// The echo that was replaced last, while more of it can follow.
-    open: Option<Walk>,
+    /// What is left to remove of the echo that was replaced last.
+    open: Option<Rest>,
     echoes: u64,
 }
 
@@ -137,38 +139,31 @@ impl MaskStream {
         } else {
             set.shape().boundary(bytes)
         };
-        let (mut at, mut copied) = (0, 0);
-        if let Some(mut walk) = self.open.take() {
-            let progress = walk.read(&set, bytes, is_end);
-            at = std::mem::take(&mut walk.end);
-            copied = at;
-            if let Progress::Cut = progress {
-                self.open = Some(walk);
-                return (copied, at);
+        let mut copied = 0;
+        if let Some(mut rest) = self.open.take() {
+            copied = rest.remove(bytes, 0, is_end);
+            if !rest.is_empty() {
+                self.open = Some(rest);
+                return (copied, copied);
             }
         }
-        loop {
-            at = at.max(set.candidate(bytes, at).min(limit));
-            if at >= limit {
-                break;
+        for start in set.candidates(bytes, copied..limit, is_end) {
+            if start < copied {
+                continue;
             }
-            match set.match_at(&bytes[at..], is_end) {
-                None => at += 1,
-                Some((echo, open)) => {
-                    out.extend_from_slice(&bytes[copied..at]);
-                    out.extend_from_slice(echo.replacement.as_bytes());
-                    self.echoes += 1;
-                    at += echo.length;
-                    copied = at;
-                    if let Some(mut walk) = open {
-                        walk.end = 0;
-                        self.open = Some(walk);
-                        break;
-                    }
-                }
+            let Some(mut echo) = set.echo_at(bytes, start, is_end) else {
+                continue;
+            };
+            out.extend_from_slice(&bytes[copied..start]);
+            out.extend_from_slice(echo.replacement.as_bytes());
+            self.echoes += 1;
+            copied = echo.rest.remove(bytes, echo.end, is_end);
+            if !echo.rest.is_empty() {
+                self.open = Some(echo.rest);
+                return (copied, copied);
             }
         }
-        (copied, at)
+        (copied, copied.max(limit))
     }
 }
 

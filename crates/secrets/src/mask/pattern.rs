@@ -4,7 +4,6 @@
 use super::reader;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use std::cmp::Ordering;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -25,36 +24,62 @@ pub(super) enum Notation {
 impl Notation {
     pub const ALL: [Self; 3] = [Self::Plain, Self::Base64, Self::Hex];
 
-    /// Returns the one form of bytes that stand for the same.
-    pub fn fold(self, byte: u8) -> u8 {
-        match (self, byte) {
-            (Self::Plain, b'+') => b' ',
-            // The backslash of `\n` may have come from another layer than the letter.
-            (Self::Plain, b'\n') => b'n',
-            (Self::Plain, b'\r') => b'r',
-            (Self::Plain, b'\t') => b't',
-            (Self::Plain, 8) => b'b',
-            (Self::Plain, 12) => b'f',
-            (Self::Base64, b'-') => b'+',
-            (Self::Base64, b'_') => b'/',
-            (Self::Hex, byte) => byte.to_ascii_lowercase(),
-            _ => byte,
-        }
+    /// Returns what a byte stands for.
+    pub fn meaning(self, byte: u8) -> Meaning {
+        MEANINGS[self as usize][usize::from(byte)]
     }
 
-    /// Returns whether a byte may stand between the units before and after `depth`.
-    pub fn can_skip(self, byte: u8, depth: usize) -> bool {
-        match self {
+    const fn find_meaning(self, byte: u8) -> Meaning {
+        match (self, byte) {
             // UTF-16 has a zero byte beside each ASCII character.
-            _ if byte == 0 => true,
-            Self::Plain => false,
-            Self::Base64 => matches!(byte, b'\r' | b'\n' | b' ' | b'\t'),
-            Self::Hex => {
-                depth.is_multiple_of(2) && matches!(byte, b'\r' | b'\n' | b' ' | b':' | b'-' | b'x')
+            (_, 0) => Meaning::Separator,
+            (Self::Plain, b'+') => Meaning::Unit(b' '),
+            // The backslash of `\n` may have come from another layer than the letter.
+            (Self::Plain, b'\n') => Meaning::Unit(b'n'),
+            (Self::Plain, b'\r') => Meaning::Unit(b'r'),
+            (Self::Plain, b'\t') => Meaning::Unit(b't'),
+            (Self::Plain, 8) => Meaning::Unit(b'b'),
+            (Self::Plain, 12) => Meaning::Unit(b'f'),
+            (Self::Plain, byte) => Meaning::Unit(byte),
+            (Self::Base64, b'\r' | b'\n' | b' ' | b'\t') => Meaning::Separator,
+            (Self::Base64, b'-') => Meaning::Unit(b'+'),
+            (Self::Base64, b'_') => Meaning::Unit(b'/'),
+            (Self::Base64, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/') => {
+                Meaning::Unit(byte)
             }
+            (Self::Hex, b'\r' | b'\n' | b' ' | b':' | b'-' | b'x') => Meaning::Separator,
+            (Self::Hex, b'A'..=b'F' | b'a'..=b'f' | b'0'..=b'9') => {
+                Meaning::Unit(byte.to_ascii_lowercase())
+            }
+            (Self::Base64 | Self::Hex, _) => Meaning::End,
         }
     }
 }
+
+/// What a byte stands for in a notation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The one form of bytes that stand for the same.
+    Unit(u8),
+    /// It may stand between two units.
+    Separator,
+    /// No echo goes on after it.
+    End,
+}
+
+static MEANINGS: [[Meaning; 256]; Notation::ALL.len()] = {
+    let mut meanings = [[Meaning::End; 256]; Notation::ALL.len()];
+    let mut notation = 0;
+    while notation < Notation::ALL.len() {
+        let mut byte = 0;
+        while byte < 256 {
+            meanings[notation][byte] = Notation::ALL[notation].find_meaning(byte as u8);
+            byte += 1;
+        }
+        notation += 1;
+    }
+    meanings
+};
 
 /// One notation of a value.
 pub(super) struct Pattern {
@@ -76,9 +101,12 @@ impl Pattern {
             written.push((Notation::Base64, once));
         }
         let patterns = written.into_iter().map(|(notation, mut units)| {
-            units
-                .iter_mut()
-                .for_each(|unit| *unit = notation.fold(*unit));
+            units.retain(|unit| notation.meaning(*unit) != Meaning::Separator);
+            for unit in units.iter_mut() {
+                if let Meaning::Unit(folded) = notation.meaning(*unit) {
+                    *unit = folded;
+                }
+            }
             Self {
                 notation,
                 units,
@@ -88,20 +116,6 @@ impl Pattern {
         patterns
             .filter(|pattern| pattern.units.len() >= LEAST_UNITS)
             .collect()
-    }
-
-    /// Returns whether the byte at `index` of an echo can be this one. The first one is no escape.
-    pub fn can_have(&self, index: usize, byte: u8) -> bool {
-        self.notation.fold(byte) == self.units[index] || self.is_loose(index, byte)
-    }
-
-    /// Returns whether a byte at `index` says nothing about the next one.
-    pub fn is_loose(&self, index: usize, byte: u8) -> bool {
-        index > 0 && (reader::can_escape(byte) || self.notation.can_skip(byte, 0))
-    }
-
-    pub fn order(&self, other: &Self) -> Ordering {
-        self.units.cmp(&other.units)
     }
 }
 
@@ -122,7 +136,7 @@ fn read_all(value: &[u8], is_end: bool) -> Zeroizing<Vec<u8>> {
     let mut at = 0;
     while let Some(unit) = reader::read(&value[at..], is_end) {
         units.extend_from_slice(unit.bytes());
-        at += unit.length;
+        at += unit.length();
     }
     units
 }

@@ -25,13 +25,18 @@ pub(super) struct Unit {
     bytes: [u8; 4],
     count: u8,
     /// The length of its written form.
-    pub length: usize,
+    length: u8,
 }
 
 impl Unit {
     /// Returns the bytes that it means.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.count)]
+    }
+
+    /// Returns the length of its written form.
+    pub fn length(&self) -> usize {
+        usize::from(self.length)
     }
 }
 
@@ -61,7 +66,7 @@ pub(super) fn read(bytes: &[u8], is_end: bool) -> Option<Unit> {
 pub(super) fn prefix(bytes: &[u8], count: usize) -> &[u8] {
     let (mut end, mut units) = (0, 0);
     while let Some(unit) = read(&bytes[end..], true).filter(|_| units < count) {
-        end += unit.length;
+        end += unit.length();
         units += unit.bytes().len();
     }
     &bytes[..end]
@@ -261,7 +266,7 @@ impl Reader<'_> {
         let point = match code {
             Code::Byte(byte) => {
                 return Some(Unit {
-                    length: end,
+                    length: written_length(end),
                     ..raw(byte)
                 });
             }
@@ -284,7 +289,12 @@ impl Reader<'_> {
         Some(Unit {
             bytes,
             count: u8::try_from(count).unwrap_or(4),
-            length,
+            length: written_length(length),
         })
     }
+}
+
+/// The length of an escape, which is [`MOST_ESCAPE`] at most.
+fn written_length(length: usize) -> u8 {
+    u8::try_from(length).unwrap_or(u8::MAX)
 }

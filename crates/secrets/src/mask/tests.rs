@@ -183,6 +183,7 @@ fn a_guess_is_treated_alike_whether_it_is_right_or_wrong() {
     for length in [8, 20, 40, set::ECHO_UNITS - 1, 100, value.len()] {
         let value = &value[..length];
         let right = masks(value);
+        let wrong = masks(&"Q7#".repeat(length)[..length]);
         for (encoding, text) in encodings(value) {
             for end in 0..text.len().min(set::ECHO_UNITS) {
                 let Some(guess) = text.get(..end).filter(|_| !text.is_empty()) else {
@@ -191,7 +192,6 @@ fn a_guess_is_treated_alike_whether_it_is_right_or_wrong() {
                 if right.mask_text(guess) != guess {
                     break;
                 }
-                let wrong = masks(&"Q7#".repeat(length)[..length]);
                 let (mut right, mut wrong) = (right.stream(), wrong.stream());
                 for piece in ["! ", guess, "?", "\n", guess, guess, " "] {
                     let (right, wrong) =
@@ -243,7 +243,8 @@ fn binary_values_are_masked() {
         STANDARD.encode(value).into(),
     ] {
         let masked = masks.mask_bytes(&echo).into_owned();
-        assert!(masked.starts_with(b"[secret KEY]"), "{echo:?}");
+        let is_masked = masked.windows(12).any(|part| part == b"[secret KEY]");
+        assert!(is_masked && masked.len() < 16, "{echo:?}");
     }
 }
 

@@ -47,6 +47,13 @@ impl MemorySecrets {
         self.with(name, Binding::program("exec", program, variable))
     }
 
+    /// Binds a secret to an argument of a tool, at one origin.
+    #[must_use]
+    pub fn with_field(self, name: &str, tool: &str, argument: &str, origin: &str) -> Self {
+        let origin = Origin::parse(origin).expect("an origin");
+        self.with(name, Binding::field(tool, argument, Some(origin)))
+    }
+
     fn with(self, name: &str, binding: Result<Binding, lango_secrets::BindingError>) -> Self {
         let bound = BoundSecret {
             name: SecretName::new(name).expect("a name"),

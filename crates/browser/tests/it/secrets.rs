@@ -2,10 +2,7 @@
 
 use crate::act::handle;
 use crate::support::Bench;
-use lango_core::{BoxFuture, UserId};
-use lango_secrets::{
-    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretValue,
-};
+use lango_testkit::secrets::MemorySecrets;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -13,38 +10,12 @@ const VALUE: &str = "canary-typed-1";
 const FORM: &str = "<label>Word <input type=password id=word></label><label>Search <input id=search></label>\
     <label>Note <textarea id=note></textarea></label>";
 
-#[derive(Debug)]
-struct OneSecret(Binding);
-
-impl SecretSource for OneSecret {
-    fn bound<'a>(
-        &'a self,
-        _: &'a UserId,
-        tool: &'a str,
-    ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>> {
-        let own = (*self.0.tool == *tool).then(|| BoundSecret {
-            name: SecretName::new("WORD").unwrap(),
-            binding: self.0.clone(),
-        });
-        Box::pin(std::future::ready(Ok(own.into_iter().collect())))
-    }
-
-    fn resolve<'a>(
-        &'a self,
-        _: &'a UserId,
-        _: &'a BoundSecret,
-    ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
-        let value = Arc::new(SecretValue::new(VALUE));
-        Box::pin(std::future::ready(Ok(value)))
-    }
-}
-
 /// A browser with a secret that is bound to this address.
 async fn bound_to(address: impl Fn(u16) -> String) -> Bench {
     let bench = Bench::new().await;
-    let origin = Origin::parse(&address(bench.site.port)).unwrap();
-    let binding = Binding::field("browser_act", "text", Some(origin)).unwrap();
-    bench.sessions.set_secrets(Arc::new(OneSecret(binding)));
+    let secrets = MemorySecrets::new(VALUE);
+    let secrets = secrets.with_field("WORD", "browser_act", "text", &address(bench.site.port));
+    bench.sessions.set_secrets(Arc::new(secrets));
     bench
 }
 

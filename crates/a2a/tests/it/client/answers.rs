@@ -90,10 +90,10 @@ async fn several_artifacts_come_in_order_and_chunks_find_theirs() {
         events,
         [
             accepted(),
-            text("one"),
-            text("\n\nthree"),
+            text("one\n\n"),
             RemoteEvent::Withdrawn,
-            text("one two\n\nthree")
+            text("one two\n\n"),
+            text("three")
         ]
     );
     assert_eq!(end.unwrap(), done("one two\n\nthree"));
@@ -103,7 +103,7 @@ async fn several_artifacts_come_in_order_and_chunks_find_theirs() {
 async fn what_was_shown_and_is_not_the_answer_is_withdrawn() {
     let (events, end) = of_stream(vec![
         task("WORKING", "", &[]),
-        chunk("a", "draft", false),
+        chunk("a", "draft ", false),
         chunk("a", "final", false),
         update("COMPLETED", ""),
     ])
@@ -112,7 +112,7 @@ async fn what_was_shown_and_is_not_the_answer_is_withdrawn() {
         events,
         [
             accepted(),
-            text("draft"),
+            text("draft "),
             RemoteEvent::Withdrawn,
             text("final")
         ]
@@ -121,13 +121,13 @@ async fn what_was_shown_and_is_not_the_answer_is_withdrawn() {
     for (state, words) in [("REJECTED", "not mine"), ("FAILED", "broken")] {
         let (events, _) = of_stream(vec![
             task("WORKING", "", &[]),
-            chunk("a", "draft", false),
+            chunk("a", "draft ", false),
             update(state, words),
         ])
         .await;
         assert_eq!(
             events,
-            [accepted(), text("draft"), RemoteEvent::Withdrawn],
+            [accepted(), text("draft "), RemoteEvent::Withdrawn],
             "{state}"
         );
     }

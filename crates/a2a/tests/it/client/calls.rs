@@ -96,8 +96,8 @@ async fn a_stream_is_shown_as_it_comes() {
                 vec![
                     task("SUBMITTED", "", &[]),
                     update("WORKING", "let me see"),
-                    chunk("a", "Hel", false),
-                    chunk("a", "lo", true),
+                    chunk("a", "Oh ", false),
+                    chunk("a", "hello", true),
                     update("COMPLETED", ""),
                 ],
                 End::Silent,
@@ -106,8 +106,8 @@ async fn a_stream_is_shown_as_it_comes() {
         })
         .await;
         let (events, end) = hear(&*scripted.agent().await, send("hi")).await;
-        assert_eq!(events, [accepted(), text("Hel"), text("lo")], "{binding:?}");
-        assert_eq!(end.unwrap(), done("Hello"));
+        assert_eq!(events, [accepted(), text("Oh "), text("hello")], "{binding:?}");
+        assert_eq!(end.unwrap(), done("Oh hello"));
         assert_eq!(scripted.asked().len(), 1);
     }
 }
@@ -192,13 +192,13 @@ async fn after_a_restart_a_task_is_asked_for_and_listened_to() {
             let looks = AtomicUsize::new(0);
             let scripted = Scripted::start(binding, streams, move |op| match op {
                 Op::Get(_) if looks.fetch_add(1, Ordering::SeqCst) == 0 => {
-                    Said::Whole(bare_task("WORKING", "", &[("a", "Hel")]))
+                    Said::Whole(bare_task("WORKING", "", &[("a", "Oh ")]))
                 }
-                Op::Get(_) => Said::Whole(bare_task("COMPLETED", "", &[("a", "Hello")])),
+                Op::Get(_) => Said::Whole(bare_task("COMPLETED", "", &[("a", "Oh hello")])),
                 Op::Subscribe(_) => Said::Stream(
                     vec![
-                        task("WORKING", "", &[("a", "Hel")]),
-                        chunk("a", "lo", true),
+                        task("WORKING", "", &[("a", "Oh ")]),
+                        chunk("a", "hello", true),
                         update("COMPLETED", ""),
                     ],
                     End::Clean,
@@ -207,8 +207,8 @@ async fn after_a_restart_a_task_is_asked_for_and_listened_to() {
             })
             .await;
             let (events, end) = hear(&*scripted.agent().await, go_on()).await;
-            assert_eq!(events, [text("Hel"), text("lo")], "{binding:?} {streams}");
-            assert_eq!(end.unwrap(), done("Hello"));
+            assert_eq!(events, [text("Oh "), text("hello")], "{binding:?} {streams}");
+            assert_eq!(end.unwrap(), done("Oh hello"));
             let second = if streams {
                 Op::Subscribe("t1".to_owned())
             } else {

@@ -34,6 +34,8 @@ impl Fixture {
             passphrase: None,
             key_file: Some(key),
             keyring: OsKeyring::new(&BTreeMap::new()),
+            own_user: UserId::from("nobody"),
+            command: "lango secrets",
         };
         let masks = Masks::default();
         Self {

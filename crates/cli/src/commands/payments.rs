@@ -229,3 +229,41 @@ impl From<PaymentError> for Failure {
             .next("`lango doctor` looks at the endpoint, the wallet and the limits")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_core::{PaymentState, Timestamp};
+
+    #[test]
+    fn a_line_of_the_history_has_the_time_zone_and_the_checksum_of_the_address() {
+        let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+        let payment = Payment {
+            id: "1".into(),
+            account: PaymentAccount {
+                network: "base".into(),
+                wallet: "0x1".into(),
+            },
+            user: "ann".into(),
+            session: "s".into(),
+            recipient: address.to_lowercase().into(),
+            purpose: "a book".into(),
+            host: None,
+            budget: None,
+            amount: 1_500_000,
+            day: 0,
+            state: PaymentState::Settled,
+            valid_before: 0,
+            authorization: None,
+            transaction: None,
+            detail: "".into(),
+            revision: 0,
+            created: Timestamp(1_794_787_200_000),
+            updated: Timestamp(0),
+        };
+        assert_eq!(
+            line(&payment),
+            format!("2026-11-16 00:00 UTC  settled             1.5 USDC  {address}  a book")
+        );
+    }
+}

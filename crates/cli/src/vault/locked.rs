@@ -77,11 +77,15 @@ impl Locked {
 
     /// Returns the reasons on one line, for results of tools.
     pub fn line(&self) -> String {
+        let next = self.next_step();
+        if self.is_passphrase_wrong {
+            return format!("{}; the user can {next}", self.problems.join("; "));
+        }
         let mut line = "the vault is locked".to_owned();
         for problem in &self.problems {
             line.push_str(&format!("; {problem}"));
         }
-        format!("{line}; the user can unlock it: {}", self.next_step())
+        format!("{line}; the user can unlock it: {next}")
     }
 }
 

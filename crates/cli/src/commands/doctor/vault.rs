@@ -4,46 +4,63 @@
 use super::{Finding, Mark};
 use crate::app::App;
 use crate::screen;
-use crate::vault::{Asking, Locked, Opening};
+use crate::vault::{Asking, Locked, Opening, VaultAccess};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::BindingTarget;
 use lango_vault::{Entry, SealedVault, date};
 
-/// Examines the vault of the user. Unlocks it if that needs no prompt.
+/// Examines the vaults of the user and, if there is one, of `server.user`. Unlocks them if that needs no prompt.
 pub(super) async fn examine(app: &App) -> Vec<Finding> {
-    let sealed = match app.vault.read(RecordSelection::All).await {
-        Ok(Some(sealed)) => sealed,
-        Ok(None) => {
-            let detail = "none (made with the first `lango secrets set`)".to_owned();
-            return vec![finding(Mark::Well, detail)];
-        }
-        Err(failure) => return vec![finding(Mark::Faulty, failure.to_string())],
-    };
-    let mut findings = vec![examine_unlock(app, &sealed).await];
-    let now = SystemClock.now();
-    for entry in sealed.entries() {
-        let problems = expiry(entry, now).into_iter().chain(bindings(app, entry));
-        findings.extend(problems.map(|problem| finding(Mark::Warning, problem)));
+    let mut findings = Vec::new();
+    for user in app.users() {
+        let is_own = user == app.user();
+        let name = if is_own { "vault" } else { "server vault" };
+        let access = app.vault.for_user(user);
+        let (mark, detail) = match access.read(RecordSelection::All).await {
+            Ok(Some(sealed)) => {
+                let results = examine_vault(app, &access, &sealed).await;
+                findings.extend(results.into_iter().map(|(mark, detail)| Finding {
+                    name,
+                    mark,
+                    detail,
+                }));
+                continue;
+            }
+            Ok(None) if !is_own => continue,
+            Ok(None) => {
+                let detail = "none (made with the first `lango secrets set`)".to_owned();
+                (Mark::Well, detail)
+            }
+            Err(failure) => (Mark::Faulty, failure.to_string()),
+        };
+        findings.push(Finding { name, mark, detail });
     }
     findings
 }
 
-fn finding(mark: Mark, detail: String) -> Finding {
-    Finding {
-        name: "vault",
-        mark,
-        detail,
+async fn examine_vault(
+    app: &App,
+    access: &VaultAccess,
+    sealed: &SealedVault,
+) -> Vec<(Mark, String)> {
+    let mut results = vec![examine_unlock(access, sealed).await];
+    let (now, command) = (SystemClock.now(), access.command());
+    for entry in sealed.entries() {
+        let problems = expiry(entry, now, command).into_iter();
+        let problems = problems.chain(bindings(app, entry, command));
+        results.extend(problems.map(|problem| (Mark::Warning, problem)));
     }
+    results
 }
 
 /// Opens the vault by the methods of this machine, and checks its records.
-async fn examine_unlock(app: &App, sealed: &SealedVault) -> Finding {
+async fn examine_unlock(access: &VaultAccess, sealed: &SealedVault) -> (Mark, String) {
     let methods = sealed.methods().iter();
     let methods: Vec<String> = methods.map(|method| method.kind().to_string()).collect();
     let secrets = screen::count(sealed.entries().count() as u64, "secret");
     let summary = format!("{secrets}; can be unlocked by {}", methods.join(", "));
-    let (mark, status, problems) = match app.vault.try_open(Asking::Never).await {
+    let (mark, status, problems) = match access.try_open(Asking::Never).await {
         Ok(Opening::Open(open)) => match open.check().await {
             Ok(problems) => (Mark::Well, "; unlocked here".to_owned(), problems),
             Err(error) => (Mark::Faulty, format!("\n{error}"), Vec::new()),
@@ -63,7 +80,7 @@ async fn examine_unlock(app: &App, sealed: &SealedVault) -> Finding {
         .iter()
         .map(|problem| format!("\n{problem}"))
         .collect();
-    finding(mark, format!("{summary}{status}{problems}"))
+    (mark, format!("{summary}{status}{problems}"))
 }
 
 fn describe_locked(locked: &Locked) -> (Mark, String) {
@@ -83,18 +100,18 @@ fn describe_locked(locked: &Locked) -> (Mark, String) {
     }
 }
 
-fn expiry(entry: &Entry, now: Timestamp) -> Option<String> {
+fn expiry(entry: &Entry, now: Timestamp, command: &str) -> Option<String> {
     let at = entry.expires.filter(|_| entry.is_expired(now))?;
     let name = &entry.name;
     Some(format!(
-        "{name} expired on {}, so nothing can use it; `lango secrets rotate {name}` gives it a new value, `lango secrets rm \
-         {name}` deletes it",
+        "{name} expired on {}, so nothing can use it; `{command} rotate {name}` gives it a new value, `{command} rm {name}` \
+         deletes it",
         date(at)
     ))
 }
 
 /// Describes the bindings of a secret that cannot work here.
-fn bindings(app: &App, entry: &Entry) -> Vec<String> {
+fn bindings(app: &App, entry: &Entry, command: &str) -> Vec<String> {
     let name = &entry.name;
     let numbered = entry.bindings.iter().enumerate();
     let broken = numbered.filter_map(|(at, binding)| {
@@ -111,7 +128,7 @@ fn bindings(app: &App, entry: &Entry) -> Vec<String> {
             Ok(None) => None,
             Ok(Some(missing)) => Some(format!("{name} cannot be used {place}: {missing}")),
             Err(problem) => Some(format!(
-                "{name} cannot be used {place}: {problem}; `lango secrets unbind {name} {}` removes the binding",
+                "{name} cannot be used {place}: {problem}; `{command} unbind {name} {}` removes the binding",
                 at + 1
             )),
         }

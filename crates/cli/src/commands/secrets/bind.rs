@@ -3,7 +3,7 @@
 use super::Secrets;
 use crate::app::App;
 use crate::args::BindArguments;
-use crate::config::NetworkAccess;
+use crate::config::{NetworkAccess, Settings};
 use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -73,7 +73,7 @@ async fn check_places(secrets: &Secrets, bindings: &[Binding]) -> Result<Vec<Str
             Some(app) => app.vaults.check_place(binding),
             None => places.check(binding),
         };
-        let hint = checked.map_err(|problem| refuse_place(binding, problem))?;
+        let hint = checked.map_err(|problem| refuse_place(settings, binding, problem))?;
         let is_listed = match &binding.target {
             BindingTarget::Header { origin, .. } if *binding.tool == *Binding::COMMANDS => {
                 let access = &settings.tools.exec.network;
@@ -87,11 +87,18 @@ async fn check_places(secrets: &Secrets, bindings: &[Binding]) -> Result<Vec<Str
     Ok(hints)
 }
 
-fn refuse_place(binding: &Binding, problem: String) -> Failure {
-    let next = if *binding.tool == *lango_browser::TYPING_TOOL {
-        "`lango doctor` shows whether there is a browser"
+fn refuse_place(settings: &Settings, binding: &Binding, problem: String) -> Failure {
+    let tool = &binding.tool;
+    let is_own = |id: &&String| {
+        let rest = tool.strip_prefix(id.as_str());
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    };
+    let next = if **tool == *lango_browser::TYPING_TOOL {
+        "`lango doctor` shows whether there is a browser".to_owned()
+    } else if let Some(id) = settings.mcp.servers.keys().find(is_own) {
+        format!("`lango mcp test {id}` connects the server and shows its tools")
     } else {
-        "`lango mcp list` shows the MCP servers with their tools; tools of a server are known after it was connected once"
+        "`lango mcp list` shows the MCP servers with their tools".to_owned()
     };
     Failure::new(Exit::Usage, problem).next(next)
 }

@@ -40,23 +40,31 @@ pub fn secret_access(source: Arc<dyn SecretSource>, masks: Masks) -> SecretAcces
 /// Says what is missing before a secret that is bound to an origin can be used there by commands, or by the program of an
 /// MCP server, whose network access `key` names; `None` if nothing is.
 pub fn missing_access(access: &NetworkAccess, key: &str, origin: &Origin) -> Option<String> {
-    let (host, port) = (origin.host(), origin.port());
-    let is_listed = match access {
-        NetworkAccess::Closed => false,
-        NetworkAccess::Hosts(hosts) => hosts.iter().any(|entry| entry.covers(host, port)),
-        NetworkAccess::Open => {
-            return Some(format!(
-                "`{key} = true` has no proxy that could replace the placeholder; set `{key} = [\"{host}\"]`, with all hosts that are needed"
-            ));
+    let entry = missing_entry(access, origin)?;
+    Some(match access {
+        NetworkAccess::Open => format!(
+            "`{key} = true` has no proxy that could replace the placeholder; set `{key} = [\"{entry}\"]`, with all hosts that are needed"
+        ),
+        NetworkAccess::Closed | NetworkAccess::Hosts(_) => {
+            format!("add `{entry}` to `{key}`, which does not list it")
         }
-    };
-    let is_usual = port == if origin.is_https() { 443 } else { 80 };
-    let entry = if is_usual {
+    })
+}
+
+/// Returns the entry for an origin that a list of hosts lacks; `None` if it lists the origin.
+pub fn missing_entry(access: &NetworkAccess, origin: &Origin) -> Option<String> {
+    let (host, port) = (origin.host(), origin.port());
+    if let NetworkAccess::Hosts(hosts) = access
+        && hosts.iter().any(|entry| entry.covers(host, port))
+    {
+        return None;
+    }
+    // Without a port an entry opens all ports of the host.
+    Some(if origin.is_https() && port == 443 {
         host.to_owned()
     } else {
         format!("{host}:{port}")
-    };
-    (!is_listed).then(|| format!("add `{entry}` to `{key}`, which does not list it"))
+    })
 }
 
 /// Describes in a few words what commands reach of the network.
@@ -119,6 +127,15 @@ mod tests {
         assert!(missing("10.0.0.5").is_some() && missing("npmjs.org").is_some());
         let open = missing_access(&NetworkAccess::Open, "k", &origin("a.example"));
         assert!(open.unwrap().contains("set `k = [\"a.example\"]`"));
+        for (text, entry) in [
+            ("http://127.0.0.1", "127.0.0.1:80"),
+            ("https://a.example:8443", "a.example:8443"),
+        ] {
+            for access in [NetworkAccess::Open, NetworkAccess::Closed] {
+                let found = missing_entry(&access, &origin(text));
+                assert_eq!(found.as_deref(), Some(entry));
+            }
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! How a command ends: the exit codes, and the one place where errors become one.
 
+mod vault;
+
 use crate::config::{Problem, Problems};
 use crate::redact::redact;
 use lango_core::{Outcome, SessionId, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
 use lango_knowledge::LibraryError;
 use lango_mcp::{LoginError, PinError};
-use lango_secrets::InvalidName;
 use lango_tools::{TrashError, WorkspaceError};
-use lango_vault::VaultError;
 use std::fmt;
 
 /// The exit codes, as the documentation lists them.
@@ -76,6 +76,11 @@ impl Failure {
         }
     }
 
+    /// What failed, without causes and the next step.
+    pub fn message(&self) -> String {
+        redact(&self.error.to_string()).into_owned()
+    }
+
     /// The same, with the next step.
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
@@ -86,6 +91,17 @@ impl Failure {
     pub fn at(mut self, place: &str) -> Self {
         let message = format!("{place}: {}", self.error);
         self.error = anyhow::Error::msg(message);
+        self
+    }
+
+    /// The same, with another beginning of the commands that it names, such as `lango secrets --server`.
+    pub fn with_command(mut self, from: &str, to: &str) -> Self {
+        if from != to {
+            // What names the other command already must not get it twice.
+            let replace = |text: &str| text.replace(to, from).replace(from, to);
+            self.error = anyhow::Error::msg(replace(&format!("{:#}", self.error)));
+            self.next = self.next.map(|next| replace(&next));
+        }
         self
     }
 
@@ -353,91 +369,6 @@ impl From<TrashError> for Failure {
             error,
             Some("`lango trash` lists what was deleted"),
         )
-    }
-}
-
-impl From<InvalidName> for Failure {
-    fn from(error: InvalidName) -> Self {
-        VaultError::from(error).into()
-    }
-}
-
-impl From<VaultError> for Failure {
-    fn from(error: VaultError) -> Self {
-        let (exit, next) = match &error {
-            VaultError::Absent => (
-                Exit::Config,
-                Some("`lango secrets set NAME` or `lango secrets init` makes it"),
-            ),
-            VaultError::Exists => (
-                Exit::Usage,
-                Some("`lango secrets methods add` adds a way to unlock it"),
-            ),
-            VaultError::WrongSecret { .. } => (
-                Exit::Config,
-                Some("try again; `lango secrets methods` shows what unlocks the vault"),
-            ),
-            VaultError::NoMethod { .. }
-            | VaultError::NoSuchMethod { .. }
-            | VaultError::MethodNotGiven { .. } => (
-                Exit::Usage,
-                Some(
-                    "`lango secrets methods` shows what unlocks the vault; `rotate --master --without ID` drops a method",
-                ),
-            ),
-            VaultError::KeyOutdated => (Exit::Config, Some("lango secrets unlock")),
-            VaultError::TooNew { .. } => (
-                Exit::Config,
-                Some("use the lango that wrote it, or a newer one"),
-            ),
-            VaultError::Changed { .. } => (
-                Exit::Failed,
-                Some(
-                    "find out who can write the database; then put a backup in its place, or delete the vault with `lango secrets destroy --yes` and store the secrets anew",
-                ),
-            ),
-            VaultError::RolledBack { .. }
-            | VaultError::RecordChanged { .. }
-            | VaultError::RecordMissing { .. }
-            | VaultError::RecordForeign { .. } => (
-                Exit::Failed,
-                Some(
-                    "find out who can write the database; then put a backup in its place, or store the secret anew with `lango secrets set`",
-                ),
-            ),
-            VaultError::NotFound { .. } => (Exit::Usage, Some("`lango secrets list` shows them")),
-            VaultError::Expired { .. } => (
-                Exit::Config,
-                Some("`lango secrets rotate NAME` gives it a new value"),
-            ),
-            VaultError::InvalidName(_) => (Exit::Usage, Some("lango secrets set OPENAI_API_KEY")),
-            VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => {
-                (Exit::Usage, Some("nothing was changed; give another one"))
-            }
-            VaultError::NotBound { .. }
-            | VaultError::AlreadyBound { .. }
-            | VaultError::VariableTaken { .. } => (
-                Exit::Usage,
-                Some("`lango secrets list` shows the secrets with their bindings"),
-            ),
-            VaultError::NameTaken { .. }
-            | VaultError::IsKey { .. }
-            | VaultError::WrongKind { .. } => {
-                (Exit::Usage, Some("`lango secrets list` shows the secrets"))
-            }
-            VaultError::Limit { .. } => (Exit::Usage, Some("remove one that is not used")),
-            VaultError::LastMethod => (
-                Exit::Usage,
-                Some("add another one first: lango secrets methods add --passphrase"),
-            ),
-            VaultError::Contended => (Exit::Failed, Some("run the command again")),
-            VaultError::System(_) => (Exit::Config, Some("correct what is named above")),
-            VaultError::Store(_) => (Exit::Failed, None),
-        };
-        match error {
-            VaultError::Store(error) => error.into(),
-            error => Self::of(exit, error, next),
-        }
     }
 }
 

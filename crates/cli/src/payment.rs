@@ -1,39 +1,63 @@
 //! Payments from the configuration: there when `payment.rpcUrl` and `payment.wallet` are set and the wallet's key is in the vault.
 //! The key is read from the vault for each signature, and never leaves this process.
 
+mod wallet;
+
+pub use wallet::StoredWallet;
+
 use crate::app::Keeping;
 use crate::config::{Loaded, PaymentSettings, Surroundings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Kept;
-use crate::vault::{Asking, Opening, VaultAccess, secret_of};
-use lango_core::{BoxFuture, PaymentLimits, PaymentStore, RecordSelection, Tool};
+use crate::vault::{Asking, Opening, VaultAccess};
+use lango_core::{BoxFuture, PaymentLimits, PaymentStore, Tool};
 use lango_engine::SystemClock;
 use lango_net::Egress;
 use lango_payment::{
-    KeyBytes, PaymentError, PaymentParts, Payments, Rpc, WalletKey, parse_key, payment_tools,
+    KeyBytes, Network, PaymentError, PaymentParts, Payments, Rpc, WalletKey, parse_key,
+    payment_tools,
 };
 use lango_vault::{OpenVault, SecretName};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
+use wallet::WalletNameError;
 
 /// The time between two reconciliations of a server.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
-
-/// How to get payments.
-const NOT_SET_UP: &str =
-    "`payment.rpcUrl` and `payment.wallet` are not both set (docs/payments.md)";
 
 /// Whether agents can pay.
 pub enum PaymentStatus {
     /// They can.
     Ready(Payments),
-    /// They cannot, and why not.
-    Absent(String),
-    /// They cannot, although the configuration wants it.
-    Broken(String),
+    /// They cannot, because the configuration does not ask for it.
+    Absent(SetupProblem),
+    /// They cannot, although the configuration asks for it.
+    Broken(SetupProblem),
+}
+
+/// What keeps agents from paying.
+#[derive(Debug, Clone)]
+pub struct SetupProblem {
+    /// What is missing or wrong.
+    pub message: String,
+    /// The next step.
+    pub next: String,
+}
+
+impl std::fmt::Display for SetupProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; next: {}", self.message, self.next)
+    }
+}
+
+impl From<SetupProblem> for Failure {
+    fn from(problem: SetupProblem) -> Self {
+        let message = format!("payments are not set up: {}", problem.message);
+        Self::new(Exit::Config, message).next(problem.next)
+    }
 }
 
 /// What payments are made of.
@@ -48,6 +72,12 @@ pub struct Source<'a> {
     pub asking: Asking,
 }
 
+impl Source<'_> {
+    fn vault(&self) -> VaultAccess {
+        VaultAccess::new(self.loaded, self.surroundings, self.kept)
+    }
+}
+
 /// Returns the tools, if payments are set up, and how it stands with them.
 pub async fn open(
     source: Source<'_>,
@@ -56,8 +86,11 @@ pub async fn open(
 ) -> Result<(Vec<Arc<dyn Tool>>, PaymentStatus), Failure> {
     // A payment that nothing is stored about could be made twice.
     if keeping == Keeping::Nothing {
-        let why = "nothing is stored in this run, and payments need the ledger".to_owned();
-        return Ok((Vec::new(), PaymentStatus::Absent(why)));
+        let problem = SetupProblem {
+            message: "nothing is stored in this run, and payments need the ledger".to_owned(),
+            next: "run it without `--ephemeral`".to_owned(),
+        };
+        return Ok((Vec::new(), PaymentStatus::Absent(problem)));
     }
     let status = PaymentStatus::of(&source).await?;
     let tools = match &status {
@@ -71,6 +104,11 @@ pub async fn open(
     Ok((tools, status))
 }
 
+/// Says how to set the endpoint.
+pub fn set_rpc_url(network: Network) -> String {
+    format!("set payment.rpcUrl = \"https://…\", a JSON-RPC endpoint of {network}")
+}
+
 fn limits(settings: &PaymentSettings) -> PaymentLimits {
     PaymentLimits {
         payment: settings.max_per_payment.0,
@@ -78,10 +116,6 @@ fn limits(settings: &PaymentSettings) -> PaymentLimits {
         recipient: settings.max_per_recipient.0,
         purpose: settings.max_per_purpose.0,
     }
-}
-
-fn wrong(message: String) -> Failure {
-    Failure::new(Exit::Config, message).next("docs/payments.md shows a configuration")
 }
 
 /// The wallet's key in the vault.
@@ -92,12 +126,12 @@ struct VaultWallet {
 }
 
 impl VaultWallet {
-    async fn opened(&self, asking: Asking) -> Result<&OpenVault, PaymentError> {
+    async fn opened(&self) -> Result<&OpenVault, PaymentError> {
         let open = self.open.get_or_try_init(|| async {
-            match self.access.try_open(asking).await {
+            match self.access.try_open(Asking::Never).await {
                 Ok(Opening::Open(open)) => Ok(open),
-                Ok(Opening::Locked(_)) => Err(PaymentError::Key {
-                    detail: "the vault is locked; `lango secrets unlock`".to_owned(),
+                Ok(Opening::Locked(locked)) => Err(PaymentError::Key {
+                    detail: locked.line(),
                 }),
                 Err(failure) => Err(PaymentError::Key {
                     detail: failure.to_string(),
@@ -111,7 +145,7 @@ impl VaultWallet {
 impl WalletKey for VaultWallet {
     fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>> {
         Box::pin(async {
-            let open = self.opened(Asking::Never).await?;
+            let open = self.opened().await?;
             let value = open.use_value(&self.name).await;
             let value = value.map_err(|error| PaymentError::Key {
                 detail: error.to_string(),
@@ -125,38 +159,51 @@ impl WalletKey for VaultWallet {
 }
 
 impl PaymentStatus {
-    /// Looks whether payments are set up. Contacts nothing, and opens the vault only if it may ask.
+    /// Looks whether payments are set up. Contacts nothing, and opens the vault only if it may ask; a vault that stays locked
+    /// then is an error.
     pub async fn of(source: &Source<'_>) -> Result<Self, Failure> {
         let settings = &source.loaded.settings.payment;
-        let (Some(url), Some(wallet)) = (&settings.rpc_url.0, &settings.wallet) else {
-            return Ok(Self::Absent(NOT_SET_UP.to_owned()));
+        let file = source.loaded.paths.user_file.display();
+        let access = source.vault();
+        let Some(url) = &settings.rpc_url.0 else {
+            let other = match settings.wallet {
+                Some(_) => "",
+                None => "; `payment.wallet` is not set either",
+            };
+            return Ok(Self::Absent(SetupProblem {
+                message: format!("`payment.rpcUrl` is not set{other}"),
+                next: format!("{} in {file}", set_rpc_url(settings.network)),
+            }));
         };
-        let rpc = Rpc::new(url).map_err(|problem| wrong(format!("`payment.rpcUrl`: {problem}")))?;
-        let name = secret_of(wallet).ok_or_else(|| {
-            wrong(
-                "`payment.wallet` names a secret of the vault, such as `secret:WALLET_KEY`"
-                    .to_owned(),
-            )
-        })?;
-        let access = VaultAccess::new(source.loaded, source.surroundings, source.kept);
-        let name = SecretName::new(name)?;
-        let sealed = access.read(RecordSelection::None).await?;
-        let mut entries = sealed.iter().flat_map(|sealed| sealed.entries());
-        if !entries.any(|entry| entry.name == name) {
-            return Ok(Self::Broken(format!(
-                "there is no secret `{name}`; `lango payments wallet create` makes a wallet"
-            )));
-        }
+        let rpc = match Rpc::new(url) {
+            Ok(rpc) => rpc,
+            Err(problem) => {
+                return Ok(Self::Broken(SetupProblem {
+                    message: format!("`payment.rpcUrl` cannot be used: {problem}"),
+                    next: format!(
+                        "{}; `lango config show --origin` tells where it is set",
+                        set_rpc_url(settings.network)
+                    ),
+                }));
+            }
+        };
+        let name = match wallet::wallet_name(source, &access).await {
+            Ok(name) => name,
+            Err(WalletNameError::Setup(problem)) if settings.wallet.is_none() => {
+                return Ok(Self::Absent(problem));
+            }
+            Err(WalletNameError::Setup(problem)) => return Ok(Self::Broken(problem)),
+            Err(WalletNameError::Failed(failure)) => return Err(failure),
+        };
+        let open = match source.asking {
+            Asking::Never => None,
+            asking => Some(access.open(asking).await?),
+        };
         let key = VaultWallet {
             access,
             name,
-            open: OnceCell::new(),
+            open: OnceCell::new_with(open),
         };
-        if source.asking == Asking::Allowed
-            && let Err(error) = key.opened(Asking::Allowed).await
-        {
-            return Ok(Self::Broken(error.to_string()));
-        }
         // A call that the turn cuts off would say less than one that ends by itself.
         let most = source.loaded.settings.agent.tool_timeout.mul_f64(0.7);
         Ok(Self::Ready(Payments::new(PaymentParts {
@@ -175,9 +222,7 @@ impl PaymentStatus {
     pub fn payments(&self) -> Result<&Payments, Failure> {
         match self {
             Self::Ready(payments) => Ok(payments),
-            Self::Absent(why) | Self::Broken(why) => {
-                Err(wrong(format!("payments are not set up: {why}")))
-            }
+            Self::Absent(problem) | Self::Broken(problem) => Err(problem.clone().into()),
         }
     }
 
@@ -201,8 +246,8 @@ impl PaymentStatus {
     pub async fn describe(&self) -> (Option<bool>, String) {
         let payments = match self {
             Self::Ready(payments) => payments,
-            Self::Absent(why) => return (None, format!("none; {why}")),
-            Self::Broken(why) => return (Some(false), why.clone()),
+            Self::Absent(problem) => return (None, format!("none; {problem}")),
+            Self::Broken(problem) => return (Some(false), problem.to_string()),
         };
         let limits = payments.limits();
         let usdc = lango_payment::Usdc;

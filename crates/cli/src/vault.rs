@@ -5,6 +5,8 @@ mod cache;
 mod credentials;
 mod grants;
 mod keyring;
+mod locked;
+mod places;
 mod prompt;
 mod prompts;
 mod references;
@@ -13,13 +15,15 @@ mod source;
 pub use credentials::{CredentialParts, Credentials};
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
+pub use locked::Locked;
+pub use places::{Places, server_fields};
 pub use prompt::{can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
 pub use prompts::{typed_value, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};
 pub use source::UserVaults;
 
 use crate::config::{Loaded, StoreLocation, Surroundings};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::screen;
 use crate::sessions::Kept;
 use lango_core::{RecordSelection, UserId, VaultEvent, VaultStore};
@@ -31,6 +35,12 @@ use lango_vault::{
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The command for the vault of `session.user`.
+const OWN_COMMAND: &str = "lango secrets";
+
+/// The command for the vault of `server.user`.
+const SERVER_COMMAND: &str = "lango secrets --server";
+
 /// Maximum number of passphrase prompts.
 const TRIES: usize = 3;
 
@@ -39,6 +49,8 @@ const TRIES: usize = 3;
 pub enum Asking {
     /// At a terminal, if there is one.
     Allowed,
+    /// At a terminal, by a command that says itself how long the unlock lasts.
+    AllowedForUnlock,
     /// Never: a vault that needs a prompt stays locked.
     Never,
 }
@@ -47,8 +59,8 @@ pub enum Asking {
 pub enum Opening {
     /// It is open.
     Open(OpenVault),
-    /// No available method unlocks it, with the reason of each failure.
-    Locked(Vec<String>),
+    /// No available method unlocks it.
+    Locked(Locked),
 }
 
 /// The vault of the configured user, with the available unlock methods.
@@ -64,6 +76,10 @@ pub struct VaultAccess {
     pub key_file: Option<PathBuf>,
     /// The keyring of the desktop.
     pub keyring: OsKeyring,
+    /// The user of the commands without `--server`.
+    own_user: UserId,
+    /// The command that works on this vault.
+    command: &'static str,
 }
 
 impl VaultAccess {
@@ -75,15 +91,28 @@ impl VaultAccess {
             passphrase: surroundings.vault_passphrase.clone(),
             key_file: loaded.settings.vault.key_file.clone(),
             keyring: OsKeyring::new(&surroundings.env),
+            own_user: loaded.settings.session.user.clone(),
+            command: OWN_COMMAND,
         }
     }
 
     /// Returns the access to another user's vault by the same unlock methods.
     pub fn for_user(&self, user: UserId) -> Self {
+        let command = if user == self.own_user {
+            OWN_COMMAND
+        } else {
+            SERVER_COMMAND
+        };
         Self {
             vault: self.vault.of_user(user),
+            command,
             ..self.clone()
         }
+    }
+
+    /// Returns the beginning of the commands that work on this vault: `lango secrets`, or with `--server`.
+    pub fn command(&self) -> &'static str {
+        self.command
     }
 
     /// Reads the locked vault; `None` if there is none. Creates no database.
@@ -113,12 +142,12 @@ impl VaultAccess {
     pub async fn open(&self, asking: Asking) -> Result<OpenVault, Failure> {
         match self.try_open(asking).await? {
             Opening::Open(open) => Ok(open),
-            Opening::Locked(problems) => Err(locked(&problems)),
+            Opening::Locked(locked) => Err(locked.into()),
         }
     }
 
     /// Opens the vault like [`open`](Self::open), but returns [`Opening::Locked`] if no method works. A failing method
-    /// falls through to the next one, except a wrong passphrase in the environment, which is an error.
+    /// falls through to the next one, except a wrong passphrase in the environment, which ends the search.
     pub async fn try_open(&self, asking: Asking) -> Result<Opening, Failure> {
         let sealed = self.sealed().await?;
         if let Some(open) = self.open_cached(&sealed).await? {
@@ -128,7 +157,13 @@ impl VaultAccess {
         if let Some(secret) = self.environment_passphrase()
             && has(MethodKind::Passphrase)
         {
-            return Ok(Opening::Open(self.vault.unlock(secret).await?));
+            return match self.vault.unlock(secret).await {
+                Err(VaultError::WrongSecret { .. }) => {
+                    let locked = self.locked(&sealed, Vec::new());
+                    Ok(Opening::Locked(locked.with_wrong_passphrase()))
+                }
+                unlocked => Ok(Opening::Open(unlocked?)),
+            };
         }
         let mut problems = Vec::new();
         for secret in self.stored_secrets(&sealed, &mut problems) {
@@ -139,15 +174,28 @@ impl VaultAccess {
                 unlocked => return Ok(Opening::Open(unlocked?)),
             }
         }
-        let can_ask = asking == Asking::Allowed && can_ask();
+        let can_ask = asking != Asking::Never && can_ask();
         if can_ask && has(MethodKind::Passphrase) {
             problems.iter().for_each(|problem| screen::say(problem));
             let open = self.ask().await?;
             // Without a cache each command asks; that is no error.
-            cache::store(sealed.id(), open.master());
+            let is_cached = cache::store(sealed.id(), open.master());
+            if is_cached && asking == Asking::Allowed {
+                screen::say(&self.cache_notice());
+            }
             return Ok(Opening::Open(open));
         }
-        Ok(Opening::Locked(problems))
+        Ok(Opening::Locked(self.locked(&sealed, problems)))
+    }
+
+    fn locked(&self, sealed: &SealedVault, problems: Vec<String>) -> Locked {
+        Locked::new(sealed, problems, self.key_file.is_some(), self.command)
+    }
+
+    /// Says how long a cached unlock lasts.
+    pub fn cache_notice(&self) -> String {
+        let command = self.command;
+        format!("unlocked for 15 minutes in this session; `{command} lock` ends it")
     }
 
     /// Caches the unlock. Returns whether this system supports it.
@@ -238,14 +286,4 @@ fn is_missing(place: &StoreLocation) -> bool {
         Ok(found) => found.is_file() && found.len() == 0,
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
-}
-
-fn locked(problems: &[String]) -> Failure {
-    let mut text = "the vault is locked".to_owned();
-    for problem in problems {
-        text.push_str(&format!("\n  {problem}"));
-    }
-    Failure::new(Exit::Config, text).next(
-        "`lango secrets unlock` at a terminal, or set LANGO_VAULT_PASSPHRASE or vault.keyFile for scripts and servers",
-    )
 }

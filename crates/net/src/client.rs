@@ -10,6 +10,7 @@ use crate::budget::Budget;
 use crate::destination::{Destination, Host};
 use crate::error::{EgressError, Reason, Refusal};
 use crate::guard::{Check, Guard};
+use crate::tls_error;
 use body::BodyReader;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -252,7 +253,7 @@ impl EgressClient {
         let after = self.guard.limits.connect_time;
         let handshake = TlsConnector::from(config).connect(name, stream);
         match timeout(after, handshake).await {
-            Ok(secured) => secured.map_err(failed),
+            Ok(secured) => secured.map_err(|error| failed(tls_error::explain(error))),
             Err(_) => Err(EgressError::TimedOut {
                 destination: destination.to_string(),
                 deed: "finish the TLS handshake",

@@ -157,6 +157,12 @@ impl fmt::Display for Refusal {
                 formatter,
                 "a request to `{destination}` is refused: the placeholder of the secret `{name}` was in {place}; it may only be in {allowed}"
             )?,
+            Reason::SecretUnavailable { name, detail } if detail.contains(&format!("`{name}`")) => {
+                write!(
+                    formatter,
+                    "a request to `{destination}` is refused: {detail}"
+                )?;
+            }
             Reason::SecretUnavailable { name, detail } => write!(
                 formatter,
                 "a request to `{destination}` is refused: the secret `{name}` cannot be used: {detail}"

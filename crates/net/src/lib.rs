@@ -28,6 +28,7 @@ mod proxy;
 mod resolver;
 mod rules;
 mod seen_links;
+mod tls_error;
 
 pub use address::{AddressClass, Permission, classify};
 pub use budget::{Budget, BudgetUsage, Budgets};

@@ -30,7 +30,7 @@ pub use error::PaymentError;
 pub use network::Network;
 pub use payments::{LimitsLeft, MOST_PURPOSE, Order, PaymentParts, Payments, Quote, Reconciled};
 pub use rpc::Rpc;
-pub use show::{amount_text, payment_json};
+pub use show::{amount_text, checksummed, payment_json};
 pub use tools::payment_tools;
 pub use wallet::{KeyBytes, WalletKey, address_of, key_text, parse_key};
 pub use wei::Wei;

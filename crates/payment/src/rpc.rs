@@ -28,14 +28,15 @@ pub struct Rpc {
 impl Rpc {
     /// Creates a client for a URL: `https`, or `http` on this machine. Contacts nothing yet.
     pub fn new(url: &str) -> Result<Self, String> {
-        let url = Url::parse(url).map_err(|error| error.to_string())?;
+        let start = "it must begin with `https://`, or `http://` on this machine";
+        let url = Url::parse(url).map_err(|_| format!("it is not a URL; {start}"))?;
         let port = url.port_or_known_default().unwrap_or(443);
         let host = url.host_str().unwrap_or_default();
         let is_here = is_loopback(&url);
         match url.scheme() {
             "https" => {}
             "http" if is_here => {}
-            _ => return Err("it must begin with `https://`, or `http://` on this machine".into()),
+            _ => return Err(start.to_owned()),
         }
         let mut allow = vec![format!("{host}:{port}")];
         if host == "localhost" {

@@ -1,5 +1,6 @@
 //! What users and models read about payments.
 
+use crate::address::Address;
 use crate::amount::Usdc;
 use crate::error::PaymentError;
 use crate::payments::{LimitsLeft, Order, Payments, Quote};
@@ -74,7 +75,7 @@ pub(crate) fn quote(payments: &Payments, quote: &Quote) -> String {
 /// Says what became of a payment.
 pub(crate) fn outcome(payment: &Payment) -> String {
     let amount = Usdc(payment.amount);
-    let recipient = &payment.recipient;
+    let recipient = checksummed(&payment.recipient);
     let id = &payment.id[..payment.id.len().min(12)];
     let hash = payment.transaction.as_ref();
     let hash = hash.and_then(|signed| signed.hashes.split(' ').next());
@@ -123,7 +124,7 @@ pub fn payment_json(payment: &Payment) -> Value {
         "id": payment.id,
         "state": payment.state.name(),
         "amount": amount_text(payment.amount),
-        "recipient": payment.recipient,
+        "recipient": checksummed(&payment.recipient),
         "network": payment.account.network,
         "purpose": payment.purpose,
         "host": payment.host,
@@ -133,6 +134,11 @@ pub fn payment_json(payment: &Payment) -> Value {
         "created": payment.created.0,
         "updated": payment.updated.0,
     })
+}
+
+/// Returns the address of the ledger with its checksum, as other software shows it.
+pub fn checksummed(address: &str) -> String {
+    Address::parse(address).map_or_else(|_| address.to_owned(), |address| address.to_string())
 }
 
 /// Returns an amount without its unit.

@@ -44,11 +44,11 @@ pub enum SecretError {
         detail: String,
     },
     /// There is no such secret, it expired, or it was changed outside lango.
-    #[error("the secret `{name}` cannot be used: {detail}")]
+    #[error("{detail}")]
     Unusable {
         /// The name of the secret.
         name: SecretName,
-        /// The reason.
+        /// The reason, with the name of the secret, and the next step.
         detail: String,
     },
     /// The secret is not bound to this use.

@@ -1,9 +1,12 @@
 //! A binding as people and models write it, with what they leave out filled in.
 
-use lango_secrets::{Binding, BindingError, Origin, SecretName};
+use lango_secrets::{Binding, BindingError, BindingTarget, Origin, SecretName};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::IpAddr;
+
+/// The header of a binding that names none.
+const DEFAULT_HEADER: &str = "authorization";
 
 /// The parts of a binding. A host alone means the `authorization` header of commands' requests to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -55,7 +58,7 @@ impl BindingDraft {
                 Ok(Binding::program(tool, program, &self.variable(name))?)
             }
             (None, None, Some(host)) => {
-                let header = self.header.as_deref().unwrap_or("authorization");
+                let header = self.header.as_deref().unwrap_or(DEFAULT_HEADER);
                 let tool = self.program_tool()?;
                 let origin = origin(host)?;
                 Ok(Binding::header(tool, origin, header, &self.variable(name))?)
@@ -106,6 +109,50 @@ impl BindingDraft {
                 false => name,
             }
         })
+    }
+}
+
+/// Returns the command that makes a binding.
+pub fn bind_command(name: &SecretName, binding: &Binding) -> String {
+    let mut words = vec!["lango".to_owned(), "secrets".into(), "bind".into()];
+    words.push(name.to_string());
+    let mut flag = |flag: &str, value: &str| words.extend([flag.to_owned(), quote(value)]);
+    if *binding.tool != *Binding::COMMANDS {
+        flag("--tool", &binding.tool);
+    }
+    match &binding.target {
+        BindingTarget::Header {
+            origin,
+            header,
+            variable,
+        } => {
+            flag("--host", &origin.to_string());
+            if **header != *DEFAULT_HEADER {
+                flag("--header", header);
+            }
+            flag("--env", variable);
+        }
+        BindingTarget::Program { program, variable } => {
+            flag("--program", program);
+            flag("--env", variable);
+        }
+        BindingTarget::Field { field, origin } => {
+            flag("--field", field);
+            if let Some(origin) = origin {
+                flag("--host", &origin.to_string());
+            }
+        }
+    }
+    words.join(" ")
+}
+
+/// Quotes a word for a shell if it needs it.
+fn quote(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
@@ -168,6 +215,38 @@ mod tests {
             built(&draft).unwrap(),
             "browser_act: argument `text`, sent to https://example.com"
         );
+    }
+
+    #[test]
+    fn the_command_of_a_binding_names_all_its_parts() {
+        let name = SecretName::new("TOKEN").unwrap();
+        let origin = |text| Origin::parse(text).unwrap();
+        let header = |tool, host, header| Binding::header(tool, origin(host), header, "V").unwrap();
+        for (binding, arguments) in [
+            (
+                header("exec", "a.example", "authorization"),
+                "--host https://a.example --env V",
+            ),
+            (
+                header("mcp:x", "a.example:8443", "x-key"),
+                "--tool mcp:x --host https://a.example:8443 --header x-key --env V",
+            ),
+            (
+                header("exec", "http://[::1]:81", "authorization"),
+                "--host 'http://[::1]:81' --env V",
+            ),
+            (
+                Binding::program("exec", "aws", "V").unwrap(),
+                "--program aws --env V",
+            ),
+            (
+                Binding::field("browser_act", "text", Some(origin("a.example"))).unwrap(),
+                "--tool browser_act --field text --host https://a.example",
+            ),
+        ] {
+            let command = format!("lango secrets bind TOKEN {arguments}");
+            assert_eq!(bind_command(&name, &binding), command);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::manifest::SecretKind;
 use crate::method::MethodKind;
 use chrono::DateTime;
 use lango_core::{StoreError, Timestamp};
+use std::path::PathBuf;
 
 /// An error of a vault.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +124,14 @@ pub enum VaultError {
         /// The other secret.
         name: String,
     },
+    /// The value has characters that the header of a request cannot carry.
+    #[error(
+        "the value of `{name}` has a line break or another control character, which the header of a request cannot carry"
+    )]
+    UnfitForHeader {
+        /// The secret.
+        name: String,
+    },
     /// Keys stay inside lango: they cannot be bound, and no value replaces them.
     #[error(
         "`{name}` is a key ({kind}) that stays inside lango: it is neither sent anywhere nor replaced; delete it with `lango secrets rm {name}` if nothing needs it"
@@ -182,6 +191,12 @@ pub enum VaultError {
         id: u16,
         /// Its kind.
         method: MethodKind,
+    },
+    /// A new key file would replace something that exists.
+    #[error("`{}` exists already, and a new key file replaces nothing", path.display())]
+    KeyFileExists {
+        /// The path.
+        path: PathBuf,
     },
     /// Other processes won the race on every retry.
     #[error("other processes keep changing the vault; try again")]

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 4] = b"LVLT";
 
-/// The format that is written. Format 1 has no bindings.
-const FORMAT: u8 = 2;
+/// The format that is written. Format 1 has no bindings, format 2 no public identifiers of keys.
+const FORMAT: u8 = 3;
 
 /// Length of a master key's fingerprint in bytes.
 const MARK_BYTES: usize = 16;
@@ -262,6 +262,9 @@ mod tests {
     use crate::manifest::SecretKind;
     use lango_core::Timestamp;
 
+    /// Bytes of the encoding of an empty text.
+    const EMPTY_TEXT_BYTES: usize = 4;
+
     /// A head with one secret that has no bindings.
     fn head() -> Head {
         let entry = Entry {
@@ -272,6 +275,7 @@ mod tests {
             updated: Timestamp(20),
             expires: None,
             bindings: Vec::new(),
+            public_id: None,
             digest: [7; DIGEST_BYTES],
         };
         Head {
@@ -296,24 +300,47 @@ mod tests {
     }
 
     #[test]
-    fn a_head_of_the_format_without_bindings_opens() {
+    fn heads_of_the_formats_without_bindings_and_public_identifiers_open() {
         let keys = Keys::derive(&cipher::random_key().unwrap(), [1; 16]).unwrap();
         let newest = head().encode(&keys);
         assert_eq!(
             read(newest.clone()).unwrap().verify(&keys).unwrap().0,
             head()
         );
-        // The last byte of the body is the number of bindings.
+        // The body ends with the number of bindings and the length of the public identifier.
         let mut body = newest[..newest.len() - DIGEST_BYTES].to_vec();
-        assert_eq!(body.pop(), Some(0));
-        body[MAGIC.len()] = 1;
-        let bytes = authenticated(&UserId::from("ann"), &body);
-        body.extend(cipher::authenticate(&keys.manifest, &bytes));
-        assert_eq!(read(body.clone()).unwrap().verify(&keys).unwrap().0, head());
-        for format in [0, FORMAT + 1] {
-            let mut other = body.clone();
-            other[MAGIC.len()] = format;
-            assert!(read(other).is_err(), "format {format}");
+        for (format, added) in [(2, EMPTY_TEXT_BYTES), (1, 1)] {
+            let end = body.split_off(body.len() - added);
+            assert!(end.iter().all(|byte| *byte == 0), "{end:?}");
+            body[MAGIC.len()] = format;
+            let bytes = authenticated(&UserId::from("ann"), &body);
+            let code = cipher::authenticate(&keys.manifest, &bytes);
+            let older = [&body[..], &code[..]].concat();
+            let opened = read(older.clone()).unwrap().verify(&keys).unwrap().0;
+            assert_eq!(opened, head());
+            for format in [0, FORMAT + 1] {
+                let mut other = older.clone();
+                other[MAGIC.len()] = format;
+                assert!(read(other).is_err(), "format {format}");
+            }
         }
+    }
+
+    #[test]
+    fn a_public_identifier_is_readable_without_a_key_and_authenticated() {
+        let keys = Keys::derive(&cipher::random_key().unwrap(), [1; 16]).unwrap();
+        let mut head = head();
+        let entry = head.entries.values_mut().next().unwrap();
+        entry.public_id = Some("0xabc".into());
+        let encoded = head.encode(&keys);
+        let sealed = read(encoded.clone()).unwrap();
+        let shown = sealed.entries().next().unwrap().public_id.clone();
+        assert_eq!(shown.as_deref(), Some("0xabc"));
+        assert_eq!(sealed.verify(&keys).unwrap().0, head);
+        let at = encoded.windows(5).position(|part| part == b"0xabc");
+        let mut changed = encoded;
+        changed[at.unwrap() + 4] = b'd';
+        let refused = read(changed).unwrap().verify(&keys);
+        assert!(matches!(refused, Err(VaultError::Changed { .. })));
     }
 }

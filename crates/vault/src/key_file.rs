@@ -20,7 +20,12 @@ pub fn create(path: &Path) -> Result<Key, VaultError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let failed = |error: std::io::Error| failure(path, &error.to_string());
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
-    let mut file = File::from(file.map_err(|error| failed(error.into()))?);
+    let mut file = File::from(file.map_err(|error| match error {
+        rustix::io::Errno::EXIST => VaultError::KeyFileExists {
+            path: path.to_owned(),
+        },
+        error => failed(error.into()),
+    })?);
     file.write_all(line.as_bytes()).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     Ok(key)

@@ -51,7 +51,7 @@ mod tools;
 mod vault;
 
 pub use audit::AuditAction;
-pub use binding_draft::{BindingDraft, DraftError};
+pub use binding_draft::{BindingDraft, DraftError, bind_command};
 pub use error::{VaultError, date};
 pub use head::SealedVault;
 pub use key::Key;
@@ -62,5 +62,5 @@ pub use method::{
 };
 pub use open_vault::{NewSecret, OpenVault};
 pub use sealer::Sealer;
-pub use tools::{SecretField, VaultProvider, vault_tools};
+pub use tools::{SecretField, VaultProvider, describe_choice, vault_tools};
 pub use vault::{Vault, VaultParts};

@@ -5,12 +5,15 @@ use crate::bindings;
 use crate::cipher::DIGEST_BYTES;
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
-use lango_core::Timestamp;
+use lango_core::{Text, Timestamp};
 use lango_secrets::{Binding, SecretName};
 use std::fmt;
 
 /// Maximum number of secrets. The manifest lists all of them and is rewritten with every change.
 pub const MOST_SECRETS: usize = 500;
+
+/// Maximum length of the public identifier of a key in bytes.
+pub(crate) const MOST_PUBLIC_ID_BYTES: usize = 200;
 
 /// The kind of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,6 +97,8 @@ pub struct Entry {
     pub expires: Option<Timestamp>,
     /// Where its value may go, in the order in which the user bound it.
     pub bindings: Vec<Binding>,
+    /// The public identifier of a key, such as the address of a wallet. Stored in clear.
+    pub public_id: Option<Text>,
     /// The digest of its envelope.
     pub(crate) digest: [u8; DIGEST_BYTES],
 }
@@ -119,9 +124,10 @@ impl Entry {
         self.write_identity(to);
         to.array(&self.digest);
         bindings::write(&self.bindings, to);
+        to.text(self.public_id.as_deref().unwrap_or_default());
     }
 
-    /// Reads an entry of a head of this format. Format 1 has no bindings.
+    /// Reads an entry of a head of this format. Format 1 has no bindings, format 2 no public identifiers.
     pub(crate) fn read(from: &mut Reader<'_>, format: u8) -> Result<Self, VaultError> {
         let unwritten = |_| VaultError::changed("it has a name that lango never writes");
         let name = SecretName::new(from.text()?).map_err(unwritten)?;
@@ -138,6 +144,15 @@ impl Entry {
             1 => Vec::new(),
             _ => bindings::read(from)?,
         };
+        let public_id = match format {
+            1 | 2 => "",
+            _ => from.text()?,
+        };
+        if public_id.len() > MOST_PUBLIC_ID_BYTES {
+            return Err(VaultError::changed(
+                "it has a public identifier that lango never writes",
+            ));
+        }
         if bindings::digest(&bindings) != bindings_digest {
             return Err(VaultError::changed(
                 "it has bindings that lango never writes",
@@ -151,6 +166,7 @@ impl Entry {
             updated,
             expires,
             bindings,
+            public_id: (!public_id.is_empty()).then(|| public_id.into()),
             digest,
         })
     }

@@ -11,11 +11,12 @@ use crate::envelope;
 use crate::error::VaultError;
 use crate::head::{Head, Keys};
 use crate::key::Key;
-use crate::manifest::{Entry, MOST_SECRETS, SecretKind};
+use crate::manifest::{Entry, MOST_PUBLIC_ID_BYTES, MOST_SECRETS, SecretKind};
 use crate::method::{UnlockMethod, UnlockSecret};
 use crate::vault::{TRIES, Vault, in_background, pause};
 use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChanged, VaultRecord};
 use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
+use std::sync::Arc;
 
 /// A secret to be stored.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct NewSecret {
     pub kind: Option<SecretKind>,
     /// When it expires.
     pub expires: Option<Timestamp>,
+    /// The public identifier of a key, which everybody who can read the database sees.
+    pub public_id: Option<Text>,
 }
 
 impl NewSecret {
@@ -35,6 +38,7 @@ impl NewSecret {
             value,
             kind: None,
             expires: None,
+            public_id: None,
         }
     }
 }
@@ -44,7 +48,7 @@ impl NewSecret {
 pub struct OpenVault {
     vault: Vault,
     master: Key,
-    keys: Keys,
+    keys: Arc<Keys>,
 }
 
 /// What happens to a secret that exists when another value is stored under its name.
@@ -72,7 +76,16 @@ impl OpenVault {
         Self {
             vault,
             master,
-            keys,
+            keys: Arc::new(keys),
+        }
+    }
+
+    /// Returns the same vault for another actor in the audit log.
+    pub fn acting_as(&self, actor: Text) -> Self {
+        Self {
+            vault: self.vault.acting_as(actor),
+            master: self.master.duplicate(),
+            keys: Arc::clone(&self.keys),
         }
     }
 
@@ -158,6 +171,9 @@ impl OpenVault {
             let now = self.vault.clock().now();
             let old = head.entries.get(name);
             check_existing(old, existing)?;
+            if let Some(old) = old {
+                bind::check_headers(name, &old.bindings, &new.value)?;
+            }
             if old.is_none() && head.entries.len() >= MOST_SECRETS {
                 let (most, things) = (MOST_SECRETS, "secrets");
                 return Err(VaultError::Limit { most, things });
@@ -174,6 +190,7 @@ impl OpenVault {
                 updated: now,
                 expires: new.expires,
                 bindings: old.map_or_else(Vec::new, |old| old.bindings.clone()),
+                public_id: new.public_id.clone(),
                 digest: [0; DIGEST_BYTES],
             };
             let envelope = envelope::seal(&self.keys.wrapping, &head.vault, &entry, &new.value)?;
@@ -397,6 +414,12 @@ fn check_value(new: &NewSecret, now: Timestamp) -> Result<(), VaultError> {
         format!("the value is longer than {MOST_SECRET_BYTES} bytes")
     } else if new.expires.is_some_and(|expires| expires <= now) {
         "the secret would have expired already".to_owned()
+    } else if new
+        .public_id
+        .as_ref()
+        .is_some_and(|id| id.len() > MOST_PUBLIC_ID_BYTES)
+    {
+        format!("the public identifier is longer than {MOST_PUBLIC_ID_BYTES} bytes")
     } else {
         return Ok(());
     };

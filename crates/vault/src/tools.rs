@@ -11,17 +11,20 @@ use crate::error::VaultError;
 use crate::head::SealedVault;
 use crate::open_vault::OpenVault;
 use lango_core::{
-    BoxFuture, Caller, Declaration, Effect, Inspection, Risk, Subject, Text, Tool, ToolError,
-    UserId,
+    BoxFuture, Caller, Clock, Declaration, Effect, Inspection, Risk, Subject, Text, Tool,
+    ToolError, UserId,
 };
-use lango_secrets::{SecretError, SecretName, SecretValue};
+use lango_secrets::{Binding, SecretError, SecretName, SecretValue};
 use std::sync::Arc;
 
 /// Maximum length of a text that a tool hashes, signs or encrypts, in bytes.
 const MOST_TEXT_BYTES: usize = 64 << 10;
 
-/// Maximum number of tools that an error names.
+/// Maximum number of names that an error lists.
 const MOST_NAMED: usize = 10;
+
+/// The least likeness of a name that is suggested.
+const NEAR: f64 = 0.6;
 
 /// Opens the vaults of users for tools.
 pub trait VaultProvider: Send + Sync {
@@ -40,17 +43,18 @@ pub trait VaultProvider: Send + Sync {
     /// Takes the value that the person typed after allowing the call with this key.
     fn take_typed(&self, call: &str) -> Option<SecretValue>;
 
-    /// Lists the tools and arguments that take `secret:NAME`, for errors and descriptions.
-    fn fields(&self) -> Vec<SecretField>;
+    /// Checks the place of a binding. Fails if nothing here has it; returns the settings that keep the binding from working,
+    /// with what to change.
+    fn check_place(&self, binding: &Binding) -> Result<Option<String>, String>;
 }
 
-/// An argument of a tool that can be bound.
+/// The arguments of a tool that can be bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretField {
     /// The name of the tool.
     pub tool: Text,
-    /// The name of the argument; `None` if every text argument of the tool can be bound.
-    pub field: Option<Text>,
+    /// The names of its arguments that can be bound; `None` if it does not say which arguments it has.
+    pub arguments: Option<Vec<Text>>,
     /// Whether the tool contacts sites, so that a binding must name the one that receives the value.
     pub has_site: bool,
 }
@@ -66,21 +70,19 @@ impl SecretField {
         let own = fields.iter().find(|own| *own.tool == *tool);
         let Some(own) = own else {
             let tools: Vec<&str> = fields.iter().map(|own| &*own.tool).collect();
-            let tools = match tools.as_slice() {
-                [] => "no tool here does".to_owned(),
-                tools if tools.len() > MOST_NAMED => {
-                    format!("tools that do: {}, …", tools[..MOST_NAMED].join(", "))
-                }
-                tools => format!("tools that do: {}", tools.join(", ")),
-            };
             return Err(format!(
-                "the tool `{tool}` takes no secrets as arguments; {tools}"
+                "the tool `{tool}` takes no secrets as arguments; {}",
+                describe_choice(tool, &tools, "no tool here does")
             ));
         };
-        match &own.field {
-            Some(field) if **field != *argument => Err(format!(
-                "the argument `{argument}` of `{tool}` takes no secret; `{field}` does"
-            )),
+        match &own.arguments {
+            Some(names) if names.iter().all(|name| **name != *argument) => {
+                let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+                Err(format!(
+                    "`{tool}` has no argument `{argument}` that can be a secret; {}",
+                    describe_choice(argument, &names, "it has none that can")
+                ))
+            }
             _ if !own.has_site && has_origin => Err(format!(
                 "lango does not see which hosts `{tool}` contacts; leave the host out"
             )),
@@ -92,9 +94,41 @@ impl SecretField {
     }
 }
 
+/// Lists what could have been meant instead of `wrong`, the most similar name first; `none` if there is nothing.
+pub fn describe_choice(wrong: &str, names: &[&str], none: &str) -> String {
+    if names.is_empty() {
+        return none.to_owned();
+    }
+    let mut names: Vec<(f64, &str)> = names
+        .iter()
+        .map(|name| (strsim::normalized_damerau_levenshtein(wrong, name), *name))
+        .collect();
+    names.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let (likeness, nearest) = names[0];
+    let guess = if likeness >= NEAR {
+        format!("did you mean `{nearest}`? ")
+    } else {
+        String::new()
+    };
+    let rest = if names.len() > MOST_NAMED {
+        ", …"
+    } else {
+        ""
+    };
+    let shown: Vec<&str> = names
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(_, name)| *name)
+        .collect();
+    format!("{guess}possible: {}{rest}", shown.join(", "))
+}
+
 /// Returns the tools over the vaults of `provider`.
-pub fn vault_tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
-    let mut tools = list::tools(provider);
+pub fn vault_tools(
+    provider: &Arc<dyn VaultProvider>,
+    clock: &Arc<dyn Clock>,
+) -> Vec<Arc<dyn Tool>> {
+    let mut tools = list::tools(provider, clock);
     tools.push(request::tool(provider));
     tools.extend(bind::tools(provider));
     tools.extend(texts::tools(provider));
@@ -158,9 +192,11 @@ async fn inspect_vault(provider: Arc<dyn VaultProvider>, caller: Caller, need: N
 async fn opened(
     provider: &Arc<dyn VaultProvider>,
     caller: &Caller,
-) -> Result<Arc<OpenVault>, ToolError> {
+) -> Result<OpenVault, ToolError> {
     let open = provider.open(&caller.user).await;
-    open.map_err(|error| ToolError::trusted(error.to_string()))
+    let open = open.map_err(|error| ToolError::trusted(error.to_string()))?;
+    let actor = format!("agent {} in session {}", caller.agent, caller.session);
+    Ok(open.acting_as(actor.into()))
 }
 
 fn name(text: &str) -> Result<SecretName, ToolError> {

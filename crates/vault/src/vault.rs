@@ -54,6 +54,14 @@ impl Vault {
         })
     }
 
+    /// Returns a handle of the same vault for another actor in the audit log.
+    pub(crate) fn acting_as(&self, actor: Text) -> Self {
+        Self::new(VaultParts {
+            actor,
+            ..self.parts.clone()
+        })
+    }
+
     /// Reads the vault with some of its records; returns `None` if there is no vault.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;

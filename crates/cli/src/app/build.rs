@@ -17,10 +17,12 @@ use crate::no_commands::exec_without_sandbox;
 use crate::payment;
 use crate::roster::Roster;
 use crate::sessions::Kept;
-use crate::vault::{Asking, CredentialParts, Credentials, UserVaults, VaultAccess};
+use crate::vault::{
+    Asking, CredentialParts, Credentials, Places, UserVaults, VaultAccess, server_fields,
+};
 use crate::web;
-use lango_core::{AgentName, Model, Tool};
-use lango_engine::Tree;
+use lango_core::{AgentName, Clock, Model, Tool};
+use lango_engine::{SystemClock, Tree};
 use lango_mcp::Start;
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
@@ -153,7 +155,8 @@ impl App {
         let (payment_tools, payments) = payment::open(payment_source, keeping, &egress).await?;
         tools.extend(payment_tools);
         let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
-        tools.extend(lango_vault::vault_tools(&provider));
+        let clock = Arc::new(SystemClock) as Arc<dyn Clock>;
+        tools.extend(lango_vault::vault_tools(&provider, &clock));
         let here = mcp::Surrounding {
             loaded: &loaded,
             env: &surroundings.env,
@@ -169,7 +172,8 @@ impl App {
         };
         let mcp = Mcp::open(here, start).await?;
         let server_tools = mcp.servers.tools().iter();
-        vaults.set_fields(secret_fields(&browser, mcp.servers.tools()));
+        let fields = secret_fields(&browser, mcp.servers.tools());
+        vaults.set_places(Places::new(&loaded.settings, &egress, fields));
         tools.extend(server_tools.map(|tool| {
             let tool = FieldTool::new(Arc::clone(tool), Arc::clone(&source));
             Arc::new(tool) as Arc<dyn Tool>
@@ -207,20 +211,13 @@ impl App {
     }
 }
 
-/// Returns the arguments of tools that take secrets: any of an MCP server's tool, and what the browser types.
+/// Returns the arguments of tools that take secrets: those of MCP servers' tools, and what the browser types.
 fn secret_fields(browser: &BrowserStatus, servers: &[Arc<dyn Tool>]) -> Vec<SecretField> {
-    let mut fields: Vec<SecretField> = servers
-        .iter()
-        .map(|tool| SecretField {
-            tool: tool.spec().name.as_str().into(),
-            field: None,
-            has_site: false,
-        })
-        .collect();
+    let mut fields: Vec<SecretField> = server_fields(servers).collect();
     if browser.is_available() {
         fields.push(SecretField {
             tool: lango_browser::TYPING_TOOL.into(),
-            field: Some(lango_browser::TYPING_FIELD.into()),
+            arguments: Some(vec![lango_browser::TYPING_FIELD.into()]),
             has_site: true,
         });
     }

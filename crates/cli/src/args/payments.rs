@@ -1,5 +1,6 @@
 //! The arguments of `lango payments`.
 
+use super::secrets::parse_limit;
 use clap::Subcommand;
 use std::ffi::OsString;
 
@@ -16,7 +17,7 @@ pub enum PaymentsCommand {
     /// The payments of the wallet, the newest first
     History {
         /// How many at most.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = parse_limit)]
         limit: usize,
         /// Print JSON.
         #[arg(long)]
@@ -50,12 +51,18 @@ pub enum WalletCommand {
         /// The name of the secret.
         #[arg(default_value = "WALLET_KEY")]
         name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Store a key that exists: type it, or pipe it to standard input
     Import {
         /// The name of the secret.
         #[arg(default_value = "WALLET_KEY")]
         name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
         /// What would be a key; it is refused.
         #[arg(hide = true)]
         extra: Vec<OsString>,

@@ -21,7 +21,7 @@ pub enum SecretsCommand {
     Set {
         /// Its name, such as OPENAI_API_KEY.
         name: String,
-        /// Refuse it from then on: a time such as 90d, or a day such as 2027-01-31.
+        /// Refuse it from then on: a time such as 90d, a day such as 2027-01-31, or never.
         #[arg(long, value_name = "WHEN")]
         expires: Option<String>,
         /// What would be a value; it is refused.
@@ -63,7 +63,7 @@ pub enum SecretsCommand {
     /// Give a secret a new value, or the vault a new master key
     Rotate {
         /// The secret.
-        #[arg(required_unless_present = "master", conflicts_with = "master")]
+        #[arg(conflicts_with = "master")]
         name: Option<String>,
         /// Replace the master key; every unlock method must be at hand.
         #[arg(long)]
@@ -71,7 +71,8 @@ pub enum SecretsCommand {
         /// With --master: remove this unlock method instead. May be repeated.
         #[arg(long, value_name = "ID", requires = "master")]
         without: Vec<u16>,
-        /// Refuse the new value from then on: a time such as 90d, or a day such as 2027-01-31.
+        /// Refuse the new value from then on: a time such as 90d, a day such as 2027-01-31, or never. If nothing is said it
+        /// lives as long as the value before did.
         #[arg(long, value_name = "WHEN", conflicts_with = "master")]
         expires: Option<String>,
         /// What would be a value; it is refused.
@@ -104,7 +105,7 @@ pub enum SecretsCommand {
     /// What was done with the vault, the latest first
     Log {
         /// How many entries at most.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = parse_limit)]
         limit: usize,
         /// Print JSON.
         #[arg(long)]
@@ -148,7 +149,7 @@ pub struct BindArguments {
     #[arg(long, requires = "tool", conflicts_with_all = ["program", "header", "env"])]
     pub field: Option<String>,
 
-    /// The hosts, headers and variables of a well-known service.
+    /// The hosts, headers and variables of a well-known service: github, gitlab or npm.
     #[arg(long = "for", value_name = "SERVICE", conflicts_with_all = ["host", "header", "env", "program", "field"])]
     pub service: Option<String>,
 }
@@ -185,4 +186,13 @@ pub enum MethodsCommand {
         /// Its number, as the list shows it.
         id: u16,
     },
+}
+
+/// Parses the number of entries to show.
+pub(super) fn parse_limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 entry is shown".to_owned()),
+        Ok(limit) => Ok(limit),
+        Err(_) => Err("it is not a whole number".to_owned()),
+    }
 }

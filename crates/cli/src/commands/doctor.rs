@@ -1,5 +1,7 @@
 //! `lango doctor`: looks at everything a turn needs, and changes nothing.
 
+mod vault;
+
 use super::mcp;
 use crate::app::App;
 use crate::config::StoreLocation;
@@ -9,13 +11,9 @@ use crate::markdown::sanitize;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
 use crate::web;
-use lango_core::{Clock, RecordSelection};
-use lango_engine::SystemClock;
 use lango_models::Offline;
 use lango_sandbox::Strength;
-use lango_secrets::BindingTarget;
 use lango_store::VectorSearch;
-use lango_vault::{SealedVault, date};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +77,12 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     if as_json {
         let rows = findings.iter().map(|finding| {
             let is_well = finding.mark != Mark::Faulty;
-            json!({ "name": finding.name, "ok": is_well, "detail": finding.detail })
+            json!({
+                "name": finding.name,
+                "ok": is_well,
+                "warning": finding.mark == Mark::Warning,
+                "detail": finding.detail,
+            })
         });
         let rows: Vec<_> = rows.collect();
         screen::print(&screen::json(&rows, Layout::Indented)?)?;
@@ -145,7 +148,7 @@ async fn examine(app: &App) -> Vec<Finding> {
     let has_opened = store.mark == Mark::Well;
     findings.push(store);
     if has_opened {
-        findings.push(examine_vault(app).await);
+        findings.extend(vault::examine(app).await);
         findings.push(examine_payments(app).await);
     }
     if has_opened
@@ -200,26 +203,6 @@ async fn examine_store(app: &App) -> Finding {
     }
 }
 
-/// What shows of the vault without unlocking it: how it is unlocked, what expired, and records that were changed.
-async fn examine_vault(app: &App) -> Finding {
-    let (is_well, detail) = match app.vault.read(RecordSelection::All).await {
-        Ok(None) => (
-            true,
-            "none (made with the first `lango secrets set`)".to_owned(),
-        ),
-        Ok(Some(sealed)) => {
-            let (is_well, detail) = describe_vault(&sealed);
-            (is_well, detail + &describe_unreachable(app, &sealed))
-        }
-        Err(failure) => (false, failure.to_string()),
-    };
-    Finding {
-        name: "vault",
-        mark: Mark::of(is_well),
-        detail,
-    }
-}
-
 /// Whether agents can pay, by asking the chain.
 async fn examine_payments(app: &App) -> Finding {
     let (is_well, detail) = app.payments.describe().await;
@@ -228,49 +211,6 @@ async fn examine_payments(app: &App) -> Finding {
         mark: is_well.map_or(Mark::Absent, Mark::of),
         detail,
     }
-}
-
-fn describe_vault(sealed: &SealedVault) -> (bool, String) {
-    let now = SystemClock.now();
-    let methods = sealed.methods().iter();
-    let methods: Vec<String> = methods.map(|method| method.kind().to_string()).collect();
-    let secrets = screen::count(sealed.entries().count() as u64, "secret");
-    let mut detail = format!("{secrets}; can be unlocked by {}", methods.join(", "));
-    let problems = sealed.record_problems();
-    for problem in &problems {
-        detail.push_str(&format!("\n{problem}"));
-    }
-    for entry in sealed.entries().filter(|entry| entry.is_expired(now)) {
-        let expired = entry.expires.map(date).unwrap_or_default();
-        detail.push_str(&format!("\n{} expired on {expired}", entry.name));
-    }
-    (problems.is_empty(), detail)
-}
-
-/// Describes bindings to hosts that the network settings do not open.
-fn describe_unreachable(app: &App, sealed: &SealedVault) -> String {
-    let settings = &app.loaded.settings;
-    let bindings = sealed.entries().flat_map(|entry| {
-        let bindings = entry.bindings.iter();
-        bindings.map(|binding| (&entry.name, binding))
-    });
-    let unreachable = bindings.filter_map(|(name, binding)| {
-        let BindingTarget::Header { origin, .. } = &binding.target else {
-            return None;
-        };
-        let missing = match binding.tool.strip_prefix("mcp:") {
-            None => {
-                egress::missing_access(&settings.tools.exec.network, "tools.exec.network", origin)
-            }
-            Some(id) => {
-                let key = format!("mcp.servers.{id}.network");
-                let server = settings.mcp.servers.get(id)?;
-                egress::missing_access(&server.network, &key, origin)
-            }
-        };
-        Some(format!("\n{name} cannot be used at {origin}: {}", missing?))
-    });
-    unreachable.collect()
 }
 
 /// How a server finds the nearest vectors.

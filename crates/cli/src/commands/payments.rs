@@ -3,13 +3,14 @@
 use super::secrets::{Secrets, VaultOwner, piped_value, refuse_value};
 use crate::args::{PaymentsCommand, WalletCommand};
 use crate::exit::{Exit, Failure};
-use crate::payment::PaymentStatus;
+use crate::payment::{PaymentStatus, Source, StoredWallet, set_rpc_url};
 use crate::screen::{self, Layout};
 use crate::vault::typed_value;
 use chrono::DateTime;
-use lango_core::Payment;
+use lango_core::{Payment, PaymentAccount, PaymentQuery};
 use lango_payment::{
-    KeyBytes, PaymentError, Payments, address_of, amount_text, key_text, parse_key, payment_json,
+    KeyBytes, PaymentError, Payments, address_of, amount_text, checksummed, key_text, parse_key,
+    payment_json,
 };
 use lango_vault::{Key, NewSecret, SecretKind, SecretName, SecretValue};
 use serde_json::json;
@@ -19,43 +20,45 @@ const MOST_SHOWN: usize = 10_000;
 
 /// Runs the command.
 pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<Exit, Failure> {
-    let command = match command {
-        PaymentsCommand::Wallet {
-            command: WalletCommand::Create { name },
-        } => {
-            create(config, &name).await?;
-            return Ok(Exit::Ok);
-        }
-        PaymentsCommand::Wallet {
-            command: WalletCommand::Import { name, extra },
-        } => {
-            refuse_value(&name, &extra, "payments wallet import")?;
-            import(config, &name).await?;
-            return Ok(Exit::Ok);
-        }
-        other => other,
-    };
-    let secrets = Secrets::load(config, VaultOwner::User)?;
-    let status = PaymentStatus::of(&secrets.payment_source()).await?;
-    let payments = status.payments()?;
     match command {
-        PaymentsCommand::History { limit, json } => history(payments, limit, json).await?,
-        PaymentsCommand::Balance { json } => balance(payments, json).await?,
-        PaymentsCommand::Reconcile { json } => reconcile(payments, json).await?,
-        PaymentsCommand::Wallet { command } => address(payments, &command).await?,
+        PaymentsCommand::Wallet { command } => wallet(config, command).await?,
+        PaymentsCommand::History { limit, json } => {
+            let secrets = Secrets::load(config, VaultOwner::User)?;
+            history(&secrets.payment_source(), limit, json).await?;
+        }
+        PaymentsCommand::Balance { json } => balance(&open(config).await?, json).await?,
+        PaymentsCommand::Reconcile { json } => reconcile(&open(config).await?, json).await?,
     }
     Ok(Exit::Ok)
 }
 
-async fn history(payments: &Payments, limit: usize, as_json: bool) -> Result<(), Failure> {
-    let history = payments.history(limit.min(MOST_SHOWN)).await?;
+/// Opens the payments. Fails with what is missing, or because the vault is locked.
+async fn open(config: Vec<String>) -> Result<Payments, Failure> {
+    let secrets = Secrets::load(config, VaultOwner::User)?;
+    let status = PaymentStatus::of(&secrets.payment_source()).await?;
+    status.payments().cloned()
+}
+
+/// Shows the ledger of the wallet. Needs neither the chain nor the key.
+async fn history(source: &Source<'_>, limit: usize, as_json: bool) -> Result<(), Failure> {
+    let wallet = StoredWallet::read(source).await?;
+    let account = PaymentAccount {
+        network: source.loaded.settings.payment.network.name().into(),
+        wallet: wallet.address.lower().into(),
+    };
+    let query = PaymentQuery::Newest(account);
+    let ledger = &source.kept.database;
+    let history = ledger.payments(query, limit.min(MOST_SHOWN)).await?;
     if as_json {
         let rows: Vec<_> = history.iter().map(payment_json).collect();
         screen::print(&screen::json(&rows, Layout::Indented)?)?;
         return Ok(());
     }
     if history.is_empty() {
-        screen::print("nothing was paid")?;
+        screen::print(&format!(
+            "{} paid nothing on {}",
+            wallet.address, source.loaded.settings.payment.network
+        ))?;
     }
     for payment in &history {
         screen::print(&line(payment))?;
@@ -67,16 +70,17 @@ fn line(payment: &Payment) -> String {
     let time = i64::try_from(payment.created.0).unwrap_or_default();
     let time = DateTime::from_timestamp_millis(time).unwrap_or_default();
     let purpose = screen::one_line(&payment.purpose, 60);
-    let detail = match payment.state.is_open() {
-        true => format!("  ({})", screen::one_line(&payment.detail, 100)),
-        false => String::new(),
+    let detail = if payment.state.is_open() {
+        format!("  ({})", screen::one_line(&payment.detail, 100))
+    } else {
+        String::new()
     };
     format!(
         "{}  {:<9}  {:>12} USDC  {}  {purpose}{detail}",
-        time.format("%Y-%m-%d %H:%M"),
+        time.format("%Y-%m-%d %H:%M UTC"),
         payment.state.name(),
         amount_text(payment.amount),
-        payment.recipient,
+        checksummed(&payment.recipient),
     )
 }
 
@@ -115,36 +119,63 @@ async fn reconcile(payments: &Payments, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn address(payments: &Payments, command: &WalletCommand) -> Result<(), Failure> {
-    let wallet = payments.wallet().await?.to_string();
-    let text = match command {
-        WalletCommand::Address { json: true } => {
-            screen::json(&json!({ "address": wallet }), Layout::Indented)?
+async fn wallet(config: Vec<String>, command: WalletCommand) -> Result<(), Failure> {
+    match command {
+        WalletCommand::Create { name, json } => {
+            let random = Key::random()?;
+            store(config, &name, &KeyBytes::new(*random.expose()), json).await
         }
-        _ => wallet,
-    };
-    screen::print(&text)?;
+        WalletCommand::Import { name, json, extra } => {
+            refuse_value(&name, &extra, "payments wallet import")?;
+            import(config, &name, json).await
+        }
+        WalletCommand::Address { json } => address(config, json).await,
+    }
+}
+
+/// Shows the address. Needs neither the chain nor the key, but says if the address could not be authenticated.
+async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
+    let secrets = Secrets::load(config, VaultOwner::User)?;
+    let wallet = StoredWallet::read(&secrets.payment_source()).await?;
+    let address = wallet.address.to_string();
+    if as_json {
+        let row = json!({ "address": address, "checked": wallet.locked.is_none() });
+        return Ok(screen::print(&screen::json(&row, Layout::Indented)?)?);
+    }
+    screen::print(&address)?;
+    if let Some(locked) = wallet.locked {
+        let next = locked.next_step();
+        screen::say(&format!(
+            "the vault is locked, so this address was not checked; before you send anything to it: {next}"
+        ));
+    }
     Ok(())
 }
 
-async fn create(config: Vec<String>, name: &str) -> Result<(), Failure> {
-    let random = Key::random()?;
-    store(config, name, &KeyBytes::new(*random.expose())).await
-}
-
-async fn import(config: Vec<String>, name: &str) -> Result<(), Failure> {
+async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Failure> {
     let name_of_secret = SecretName::new(name)?;
     let value = match piped_value("payments wallet import")? {
         Some(value) => value,
         None => typed_value(&name_of_secret)?,
     };
-    let key = parse_key(value.expose_text().unwrap_or_default())?;
-    store(config, name, &key).await
+    let key = parse_key(value.expose_text().unwrap_or_default()).map_err(|_| {
+        let message = "this is not the private key of a wallet: it has 64 hexadecimal digits, with or without `0x`";
+        Failure::new(Exit::Config, message).next(format!(
+            "export the private key of the account from your wallet (neither its address nor the seed phrase), and run \
+             `lango payments wallet import {name}` again"
+        ))
+    })?;
+    store(config, name, &key, as_json).await
 }
 
 /// Stores a key under a name that is free: a key that is replaced takes what its wallet has along.
-async fn store(config: Vec<String>, name: &str, key: &KeyBytes) -> Result<(), Failure> {
-    let address = address_of(key)?;
+async fn store(
+    config: Vec<String>,
+    name: &str,
+    key: &KeyBytes,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let address = address_of(key)?.to_string();
     let name = SecretName::new(name)?;
     let secrets = Secrets::load(config, VaultOwner::User)?;
     let open = secrets.open_or_create().await?;
@@ -157,12 +188,35 @@ async fn store(config: Vec<String>, name: &str, key: &KeyBytes) -> Result<(), Fa
     }
     let secret = NewSecret {
         kind: Some(SecretKind::PaymentKey),
+        public_id: Some(address.as_str().into()),
         ..NewSecret::new(SecretValue::new(key_text(key).as_bytes()))
     };
     open.set(&name, secret).await?;
-    screen::print(&format!("stored the key of wallet {address} as {name}"))?;
-    screen::say(&format!("next: set payment.wallet = \"secret:{name}\""));
+    screen::print(&if as_json {
+        let row = json!({ "address": address, "name": name.as_str() });
+        screen::json(&row, Layout::Indented)?
+    } else {
+        format!("stored the key of wallet {address} as {name}")
+    })?;
+    say_next_steps(&secrets.payment_source(), &name);
     Ok(())
+}
+
+/// Says which settings are missing before agents can pay with a wallet.
+fn say_next_steps(source: &Source<'_>, name: &SecretName) {
+    let settings = &source.loaded.settings.payment;
+    let file = source.loaded.paths.user_file.display();
+    let setting = format!("secret:{name}");
+    let mut steps = Vec::new();
+    if settings.rpc_url.0.is_none() {
+        steps.push(set_rpc_url(settings.network));
+    }
+    if settings.wallet.as_ref() != Some(&setting) {
+        steps.push(format!("set payment.wallet = \"{setting}\""));
+    }
+    if !steps.is_empty() {
+        screen::say(&format!("next, in {file}: {}", steps.join("; and ")));
+    }
 }
 
 impl From<PaymentError> for Failure {
@@ -173,5 +227,43 @@ impl From<PaymentError> for Failure {
         };
         Self::new(exit, error.to_string())
             .next("`lango doctor` looks at the endpoint, the wallet and the limits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_core::{PaymentState, Timestamp};
+
+    #[test]
+    fn a_line_of_the_history_has_the_time_zone_and_the_checksum_of_the_address() {
+        let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+        let payment = Payment {
+            id: "1".into(),
+            account: PaymentAccount {
+                network: "base".into(),
+                wallet: "0x1".into(),
+            },
+            user: "ann".into(),
+            session: "s".into(),
+            recipient: address.to_lowercase().into(),
+            purpose: "a book".into(),
+            host: None,
+            budget: None,
+            amount: 1_500_000,
+            day: 0,
+            state: PaymentState::Settled,
+            valid_before: 0,
+            authorization: None,
+            transaction: None,
+            detail: "".into(),
+            revision: 0,
+            created: Timestamp(1_794_787_200_000),
+            updated: Timestamp(0),
+        };
+        assert_eq!(
+            line(&payment),
+            format!("2026-11-16 00:00 UTC  settled             1.5 USDC  {address}  a book")
+        );
     }
 }

@@ -18,6 +18,7 @@ use lango_core::{AgentName, Clock, RecordSelection, Timestamp};
 use lango_engine::{SystemClock, Tree};
 use lango_vault::{
     Entry, MethodKind, NewSecret, OpenVault, SecretKind, SecretName, SecretValue, UnlockSecret,
+    date,
 };
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -33,6 +34,8 @@ pub enum VaultOwner {
 
 /// What the commands work with.
 pub(super) struct Secrets {
+    /// The `-c` flags.
+    flags: Vec<String>,
     loaded: Loaded,
     surroundings: Surroundings,
     access: VaultAccess,
@@ -41,7 +44,7 @@ pub(super) struct Secrets {
 
 impl Secrets {
     pub(super) fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
-        let surroundings = Surroundings::from_process(flags)?;
+        let surroundings = Surroundings::from_process(flags.clone())?;
         let loaded = config::load(&surroundings)?;
         let roster = Roster::read(&loaded, &surroundings.cwd)?;
         let root = roster.topology.as_ref();
@@ -53,6 +56,7 @@ impl Secrets {
             VaultOwner::Server => access.for_user(loaded.settings.server.user.clone()),
         };
         Ok(Self {
+            flags,
             loaded,
             surroundings,
             access,
@@ -86,37 +90,52 @@ pub async fn secrets(
     command: SecretsCommand,
 ) -> Result<Exit, Failure> {
     let secrets = Secrets::load(config, owner)?;
+    let done = run(&secrets, command).await;
+    done.map_err(|failure| failure.with_command("lango secrets", secrets.access.command()))
+}
+
+async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure> {
     match command {
-        SecretsCommand::Init(arguments) => methods::init(&secrets, &arguments).await?,
+        SecretsCommand::Init(arguments) => methods::init(secrets, &arguments).await?,
         SecretsCommand::Set {
             name,
             expires,
             extra,
         } => {
             refuse_value(&name, &extra, "secrets set")?;
-            set(&secrets, &name, expires.as_deref()).await?;
+            set(secrets, &name, expires.as_deref()).await?;
         }
-        SecretsCommand::List { json } => show::list(&secrets, json).await?,
-        SecretsCommand::Describe { name, json } => show::describe(&secrets, &name, json).await?,
-        SecretsCommand::Bind(arguments) => bind::bind(&secrets, &arguments).await?,
-        SecretsCommand::Unbind { name, number } => bind::unbind(&secrets, &name, number).await?,
+        SecretsCommand::List { json } => show::list(secrets, json).await?,
+        SecretsCommand::Describe { name, json } => show::describe(secrets, &name, json).await?,
+        SecretsCommand::Bind(arguments) => bind::bind(secrets, &arguments).await?,
+        SecretsCommand::Unbind { name, number } => bind::unbind(secrets, &name, number).await?,
         SecretsCommand::Rotate {
             name: Some(name),
             expires,
             extra,
             ..
         } => {
-            refuse_value(&name, &extra, "secrets set")?;
-            rotate(&secrets, &name, expires.as_deref()).await?;
+            refuse_value(&name, &extra, "secrets rotate")?;
+            rotate(secrets, &name, expires.as_deref()).await?;
         }
-        SecretsCommand::Rotate { without, .. } => rotate_master(&secrets, &without).await?,
-        SecretsCommand::Rm { name, yes } => remove(&secrets, &name, yes).await?,
-        SecretsCommand::Unlock => unlock(&secrets).await?,
-        SecretsCommand::Lock => lock(&secrets).await?,
-        SecretsCommand::ImportEnv { names } => import::import(&secrets, &names).await?,
-        SecretsCommand::Methods { command } => methods::methods(&secrets, command).await?,
-        SecretsCommand::Log { limit, json } => show::log(&secrets, limit, json).await?,
-        SecretsCommand::Destroy { yes } => destroy(&secrets, yes).await?,
+        SecretsCommand::Rotate {
+            master: true,
+            without,
+            ..
+        } => rotate_master(secrets, &without).await?,
+        SecretsCommand::Rotate { .. } => {
+            let message = "name the secret that gets a new value, or say `--master` for a new master key of the vault";
+            return Err(Failure::new(Exit::Usage, message).next(
+                "`lango secrets rotate NAME` or `lango secrets rotate --master`; `lango secrets list` shows the names",
+            ));
+        }
+        SecretsCommand::Rm { name, yes } => remove(secrets, &name, yes).await?,
+        SecretsCommand::Unlock => unlock(secrets).await?,
+        SecretsCommand::Lock => lock(secrets).await?,
+        SecretsCommand::ImportEnv { names } => import::import(secrets, &names).await?,
+        SecretsCommand::Methods { command } => methods::methods(secrets, command).await?,
+        SecretsCommand::Log { limit, json } => show::log(secrets, limit, json).await?,
+        SecretsCommand::Destroy { yes } => destroy(secrets, yes).await?,
     }
     Ok(Exit::Ok)
 }
@@ -139,10 +158,29 @@ pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Res
 
 async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let expires = expires.map(Expiry::read).transpose()?;
+    let expiry = expires
+        .map(Expiry::read)
+        .transpose()?
+        .unwrap_or(Expiry::Never);
     let piped = piped_value("secrets set")?;
     let open = secrets.open_or_create().await?;
-    store(&open, &name, piped, expires).await
+    let old = find(&open, &name).await?;
+    let entry = store(&open, &name, piped, expiry).await?;
+    if let Some(before) = old.and_then(|old| old.expires)
+        && entry.expires.is_none()
+    {
+        screen::say(&format!(
+            "{name} does not expire any more; the value before would have on {}. `{} rotate` keeps the lifetime",
+            date(before),
+            secrets.access.command()
+        ));
+    }
+    Ok(())
+}
+
+async fn find(open: &OpenVault, name: &SecretName) -> Result<Option<Entry>, Failure> {
+    let entries = open.entries().await?;
+    Ok(entries.into_iter().find(|entry| entry.name == *name))
 }
 
 async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(), Failure> {
@@ -165,25 +203,33 @@ async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(),
 
 async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let expires = expires.map(Expiry::read).transpose()?;
+    let expiry = expires.map(Expiry::read).transpose()?;
     // Without a vault there is nothing to replace, whatever the value is.
     secrets.access.sealed().await?;
     let piped = piped_value("secrets rotate")?;
     let open = secrets.access.open(Asking::Allowed).await?;
-    let entries = open.entries().await?;
-    if !entries.iter().any(|entry| entry.name == name) {
-        let name = name.to_string();
-        return Err(lango_vault::VaultError::NotFound { name }.into());
+    let old = find(&open, &name).await?;
+    let old = old.ok_or_else(|| lango_vault::VaultError::NotFound {
+        name: name.to_string(),
+    })?;
+    let is_kept = expiry.is_none() && old.expires.is_some();
+    let expiry = expiry.unwrap_or_else(|| Expiry::like(&old));
+    let entry = store(&open, &name, piped, expiry).await?;
+    if let Some(at) = entry.expires.filter(|_| is_kept) {
+        screen::say(&format!(
+            "it expires on {}, after the same time as the value before; `--expires` sets another time, `--expires never` none",
+            date(at)
+        ));
     }
-    store(&open, &name, piped, expires).await
+    Ok(())
 }
 
 async fn store(
     open: &OpenVault,
     name: &SecretName,
     piped: Option<SecretValue>,
-    expires: Option<Expiry>,
-) -> Result<(), Failure> {
+    expiry: Expiry,
+) -> Result<Entry, Failure> {
     let value = match piped {
         Some(value) => {
             vault::warn_if_short(name, &value);
@@ -192,7 +238,7 @@ async fn store(
         None => vault::typed_value(name)?,
     };
     let secret = NewSecret {
-        expires: expires.map(Expiry::time),
+        expires: expiry.time(),
         ..NewSecret::new(value)
     };
     let entry = open.set(name, secret).await?;
@@ -200,7 +246,7 @@ async fn store(
         1 => format!("stored {name}"),
         version => format!("stored {name} (version {version}; the value before is gone)"),
     })?;
-    Ok(())
+    Ok(entry)
 }
 
 /// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
@@ -225,11 +271,16 @@ enum Expiry {
     After(u64),
     /// From this time on.
     At(Timestamp),
+    /// Not at all.
+    Never,
 }
 
 impl Expiry {
     fn read(text: &str) -> Result<Self, Failure> {
         use chrono::{NaiveDate, NaiveTime};
+        if text == "never" {
+            return Ok(Self::Never);
+        }
         if let Ok(day) = text.parse::<NaiveDate>() {
             let start = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
             return Ok(Self::At(Timestamp(
@@ -237,7 +288,7 @@ impl Expiry {
             )));
         }
         let age = config::age(text).map_err(|_| {
-            let message = "`--expires` is a time such as 90d, or a day such as 2027-01-31";
+            let message = "`--expires` is a time such as 90d, a day such as 2027-01-31, or never";
             Failure::new(Exit::Usage, message).next("lango secrets set NAME --expires 90d")
         })?;
         Ok(Self::After(
@@ -245,11 +296,20 @@ impl Expiry {
         ))
     }
 
+    /// Returns the expiry after which a new value lives as long as the stored one does.
+    fn like(old: &Entry) -> Self {
+        match old.expires {
+            Some(at) => Self::After(at.0.saturating_sub(old.updated.0)),
+            None => Self::Never,
+        }
+    }
+
     /// Returns the time, for a secret that is stored now.
-    fn time(self) -> Timestamp {
+    fn time(self) -> Option<Timestamp> {
         match self {
-            Self::After(age) => Timestamp(SystemClock.now().0.saturating_add(age)),
-            Self::At(time) => time,
+            Self::After(age) => Some(Timestamp(SystemClock.now().0.saturating_add(age))),
+            Self::At(time) => Some(time),
+            Self::Never => None,
         }
     }
 }
@@ -283,11 +343,12 @@ async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
     let sealed = access.sealed().await?;
     // Not from the cache: its time would not start anew, and a wrong passphrase would not be noticed.
     access.forget(&sealed);
-    let open = access.open(Asking::Allowed).await?;
-    screen::print(if access.remember(&sealed, &open) {
-        "unlocked for 15 minutes in this session; `lango secrets lock` ends it"
+    let open = access.open(Asking::AllowedForUnlock).await?;
+    screen::print(&if access.remember(&sealed, &open) {
+        access.cache_notice()
     } else {
         "the vault can be unlocked; this system has no kernel keyring, so each command asks anew"
+            .to_owned()
     })?;
     Ok(())
 }

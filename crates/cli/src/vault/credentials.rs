@@ -2,7 +2,7 @@
 //! when a request is built, so that a secret that is rotated is used without a restart.
 
 use super::references::{KeySetting, key_settings, secret_of};
-use super::source::UseError;
+use super::source::{UseError, describe_unusable};
 use super::{Asking, UserVaults, can_ask};
 use crate::config::Settings;
 use crate::exit::{Exit, Failure};
@@ -10,7 +10,6 @@ use crate::screen;
 use lango_core::{BoxFuture, RecordSelection, UserId};
 use lango_models::known_providers;
 use lango_secrets::{Credential, CredentialSource, Masks, SecretError, SecretName, SecretValue};
-use lango_vault::VaultError;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -137,12 +136,12 @@ impl Credentials {
     /// Unlocks the vault while somebody can be asked. What fails here fails again where a secret is needed.
     async fn unlock(&self, asking: Asking) {
         let problem = match asking {
-            Asking::Allowed if can_ask() => {
+            Asking::Allowed | Asking::AllowedForUnlock if can_ask() => {
                 let opened = self.vaults.unlock(&self.user).await;
                 opened.err().map(|failure| failure.to_string())
             }
             // It is opened when it is needed.
-            Asking::Allowed => None,
+            Asking::Allowed | Asking::AllowedForUnlock => None,
             Asking::Never => {
                 let opened = self.vaults.opened(&self.user).await;
                 opened.err().map(|error| error.to_string())
@@ -257,19 +256,12 @@ fn invalid(setting: &KeySetting<'_>, error: &lango_secrets::InvalidName) -> Fail
 }
 
 fn unusable(error: UseError, name: &SecretName) -> SecretError {
-    let detail = match error {
-        UseError::Secret(error) => return error,
-        UseError::Vault(error @ VaultError::Expired { .. }) => {
-            format!("{error}; `lango secrets rotate {name}` gives it a new value")
-        }
-        UseError::Vault(error @ VaultError::NotFound { .. }) => {
-            format!("{error}; `lango secrets set {name}` stores it")
-        }
-        UseError::Vault(error) => error.to_string(),
-    };
-    SecretError::Unusable {
-        name: name.clone(),
-        detail,
+    match error {
+        UseError::Secret(error) => error,
+        UseError::Vault(error) => SecretError::Unusable {
+            name: name.clone(),
+            detail: describe_unusable(&error, name),
+        },
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reads secret values: from the terminal without echo, or from standard input.
 
+use super::TRIES;
 use crate::exit::{Exit, Failure};
+use crate::screen;
 use lango_vault::{
     LEAST_PASSPHRASE_CHARACTERS, MOST_SECRET_BYTES, SecretValue, UnlockSecret, VaultError,
 };
@@ -52,11 +54,27 @@ pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     }
 }
 
-/// Prompts twice; fails if the answers differ.
-pub fn read_confirmed(question: &str, again: &str) -> Result<SecretValue, Failure> {
-    let first = read_hidden(question)?;
-    let second = read_hidden(again)?;
-    same(first, &second)
+/// Prompts twice, and anew if the answer is refused by `check` or the second one differs. Fails after [`TRIES`] times.
+pub fn read_confirmed(
+    question: &str,
+    again: &str,
+    check: impl Fn(&SecretValue) -> Result<(), Failure>,
+) -> Result<SecretValue, Failure> {
+    let mut tries = 1;
+    loop {
+        let first = read_hidden(question)?;
+        let confirmed = match check(&first) {
+            Ok(()) => same(first, &read_hidden(again)?),
+            Err(failure) => Err(failure),
+        };
+        match confirmed {
+            Err(failure) if tries < TRIES => {
+                tries += 1;
+                screen::say(&format!("{}; try again", failure.message()));
+            }
+            confirmed => return confirmed,
+        }
+    }
 }
 
 fn same(first: SecretValue, second: &SecretValue) -> Result<SecretValue, Failure> {
@@ -68,18 +86,21 @@ fn same(first: SecretValue, second: &SecretValue) -> Result<SecretValue, Failure
     }
 }
 
-/// Prompts for the passphrase of a new vault, and checks its length before it is typed again.
+/// Prompts for the passphrase of a new vault, and checks its length before it is typed again. Nothing is stored yet, so
+/// that somebody who mistyped it tries again.
 pub fn new_passphrase() -> Result<UnlockSecret, Failure> {
     let question =
         format!("new passphrase of the vault ({LEAST_PASSPHRASE_CHARACTERS} characters or more): ");
-    let first = read_hidden(&question)?;
-    let length = first.expose_text().map(|text| text.chars().count());
-    if length.is_some_and(|length| length < LEAST_PASSPHRASE_CHARACTERS) {
+    let check = |typed: &SecretValue| {
+        let length = typed.expose_text().map(|text| text.chars().count());
         let least = LEAST_PASSPHRASE_CHARACTERS;
-        return Err(VaultError::ShortPassphrase { least }.into());
-    }
-    let second = read_hidden("the same again: ")?;
-    Ok(UnlockSecret::Passphrase(same(first, &second)?))
+        if length.is_some_and(|length| length < least) {
+            return Err(VaultError::ShortPassphrase { least }.into());
+        }
+        Ok(())
+    };
+    let typed = read_confirmed(&question, "the same again: ", check)?;
+    Ok(UnlockSecret::Passphrase(typed))
 }
 
 /// Reads standard input to its end, and removes one trailing newline.

@@ -1,8 +1,8 @@
 //! What the user types after allowing a call of a vault tool: the passphrase of a vault that is locked or has to be created,
 //! and the value of a requested secret. The turn waits for the answer meanwhile, so nothing else writes to the terminal.
 
-use super::{UserVaults, VaultAccess, new_passphrase, read_confirmed, read_hidden};
-use crate::exit::Failure;
+use super::{TRIES, UserVaults, VaultAccess, new_passphrase, read_confirmed, read_hidden};
+use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::{Answer, RecordSelection, UserId, Waiting};
 use lango_secrets::{LEAST_MASKED_BYTES, SecretName, SecretValue};
@@ -13,9 +13,6 @@ const VAULT_TOOLS: [&str; 2] = ["secrets_", "crypto_"];
 
 /// The tool whose value the user types.
 const REQUEST_TOOL: &str = "secrets_request";
-
-/// Maximum number of passphrase prompts.
-const TRIES: usize = 3;
 
 impl UserVaults {
     /// Prompts for what an allowed call needs. Returns the answer that takes the place of the user's if they typed
@@ -81,9 +78,17 @@ async fn unlock(access: &VaultAccess) -> Result<lango_vault::OpenVault, Failure>
 
 /// Prompts for a value, twice.
 pub fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
+    let check = |typed: &SecretValue| {
+        if typed.is_empty() {
+            let failure = Failure::new(Exit::Usage, "the value is empty");
+            return Err(failure.next("nothing was changed; give another one"));
+        }
+        Ok(())
+    };
     let value = read_confirmed(
         &format!("value of {name} (not shown): "),
         &format!("value of {name} again: "),
+        check,
     )?;
     warn_if_short(name, &value);
     Ok(value)
@@ -103,5 +108,5 @@ async fn in_background<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let read = tokio::task::spawn_blocking(read).await;
-    read.unwrap_or_else(|error| Err(Failure::new(crate::exit::Exit::Failed, error.to_string())))
+    read.unwrap_or_else(|error| Err(Failure::new(Exit::Failed, error.to_string())))
 }

@@ -1,12 +1,12 @@
 //! The secrets of the users of this process: opens each user's vault when it is first needed, and keeps it open.
 
-use super::{Asking, Opening, VaultAccess, can_ask};
+use super::{Asking, Opening, Places, VaultAccess, can_ask};
 use crate::exit::Failure;
 use lango_core::{BoxFuture, RecordSelection, UserId};
 use lango_secrets::{
     Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretValue,
 };
-use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
+use lango_vault::{Entry, OpenVault, SealedVault, VaultError, VaultProvider};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +30,8 @@ pub struct UserVaults {
     masked: Mutex<BTreeMap<(UserId, SecretName), u64>>,
     /// Values that the user typed for calls that run next.
     typed: Mutex<HashMap<String, SecretValue>>,
-    /// The arguments of tools that take secrets.
-    fields: OnceLock<Vec<SecretField>>,
+    /// The places where values can be used here.
+    places: OnceLock<Places>,
     /// Whether the command that runs here asks the user at the terminal.
     is_interactive: AtomicBool,
 }
@@ -46,7 +46,7 @@ impl UserVaults {
             uses: Mutex::default(),
             masked: Mutex::default(),
             typed: Mutex::default(),
-            fields: OnceLock::new(),
+            places: OnceLock::new(),
             is_interactive: AtomicBool::new(false),
         }
     }
@@ -56,10 +56,16 @@ impl UserVaults {
         self.is_interactive.store(can_ask(), Ordering::Relaxed);
     }
 
-    /// Sets the arguments of tools that take secrets. Later calls change nothing.
-    pub fn set_fields(&self, fields: Vec<SecretField>) {
+    /// Sets the places where values can be used. Later calls change nothing.
+    pub fn set_places(&self, places: Places) {
         // The tools of a process do not change.
-        let _ = self.fields.set(fields);
+        let _ = self.places.set(places);
+    }
+
+    /// Checks the place of a binding as [`Places::check`] does. Before the places are set every place is accepted.
+    pub fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
+        let places = self.places.get();
+        places.map_or(Ok(None), |places| places.check(binding))
     }
 
     pub(super) fn access(&self) -> &VaultAccess {
@@ -96,7 +102,7 @@ impl UserVaults {
         let access = self.access.for_user(user.clone());
         let sealed = access.read(RecordSelection::None).await;
         if sealed.map_err(|error| failed(&error))?.is_none() {
-            return Err(absent());
+            return Err(absent(&access));
         }
         let opening = access.try_open(Asking::Never).await;
         match opening.map_err(|error| failed(&error))? {
@@ -105,7 +111,9 @@ impl UserVaults {
                 open.insert(user.clone(), Arc::clone(&vault));
                 Ok(vault)
             }
-            Opening::Locked(problems) => Err(locked(&problems)),
+            Opening::Locked(locked) => Err(SecretError::Unavailable {
+                detail: locked.line(),
+            }),
         }
     }
 
@@ -276,8 +284,8 @@ impl VaultProvider for UserVaults {
         typed.remove(call)
     }
 
-    fn fields(&self) -> Vec<SecretField> {
-        self.fields.get().cloned().unwrap_or_default()
+    fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
+        self.check_place(binding)
     }
 }
 
@@ -300,8 +308,8 @@ impl UseError {
         }
     }
 
-    fn about(self, name: &SecretName) -> SecretError {
-        let name = name.clone();
+    fn about(self, secret: &SecretName) -> SecretError {
+        let name = secret.clone();
         match self {
             Self::Vault(VaultError::NotBound { .. }) => SecretError::NotBound { name },
             Self::Vault(
@@ -312,10 +320,23 @@ impl UseError {
                 | VaultError::RecordMissing { .. }),
             ) => SecretError::Unusable {
                 name,
-                detail: error.to_string(),
+                detail: describe_unusable(&error, secret),
             },
             error => error.into_secret_error(),
         }
+    }
+}
+
+/// Describes why a secret cannot be used, with the next step.
+pub(super) fn describe_unusable(error: &VaultError, name: &SecretName) -> String {
+    match error {
+        VaultError::Expired { .. } => {
+            format!("{error}; `lango secrets rotate {name}` gives it a new value")
+        }
+        VaultError::NotFound { .. } => {
+            format!("{error}; `lango secrets set {name}` stores it")
+        }
+        error => error.to_string(),
     }
 }
 
@@ -323,22 +344,13 @@ fn use_key(user: &UserId, secret: &BoundSecret) -> (UserId, SecretName, Binding)
     (user.clone(), secret.name.clone(), secret.binding.clone())
 }
 
-fn absent() -> SecretError {
-    let detail = "there is no vault yet; the user can make it with `lango secrets init`";
+fn absent(access: &VaultAccess) -> SecretError {
     SecretError::Unavailable {
-        detail: detail.to_owned(),
+        detail: format!(
+            "there is no vault yet; the user can make it with `{} init`",
+            access.command()
+        ),
     }
-}
-
-fn locked(problems: &[String]) -> SecretError {
-    let mut detail = "the vault is locked".to_owned();
-    for problem in problems {
-        detail.push_str(&format!("; {problem}"));
-    }
-    detail.push_str(
-        "; the user can unlock it with `lango secrets unlock` (servers: LANGO_VAULT_PASSPHRASE or vault.keyFile)",
-    );
-    SecretError::Unavailable { detail }
 }
 
 fn failed(error: &Failure) -> SecretError {

@@ -51,6 +51,7 @@ mod secrets_bind;
 mod secrets_canary;
 mod secrets_commands;
 mod secrets_echo;
+mod secrets_hints;
 mod secrets_races;
 mod secrets_terminal;
 mod secrets_tools;

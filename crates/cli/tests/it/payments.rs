@@ -157,3 +157,117 @@ fn the_key_of_a_wallet_is_no_argument_and_deleted_only_with_yes() {
     assert!(list.stdout.contains("WALLET_KEY"), "{list:#?}");
     run(&lango, &["secrets", "rm", "WALLET_KEY", "--yes"]).ok();
 }
+
+#[test]
+fn the_address_and_the_history_need_neither_the_chain_nor_the_key() {
+    let lango = Lango::new();
+    import(&lango, KEY).ok();
+    lango.home_file("lango.toml", "payment.wallet = 'secret:WALLET_KEY'\n");
+    // Locked, and without an endpoint.
+    let address = lango.run(&["payments", "wallet", "address"]).ok();
+    assert_eq!(address.stdout, format!("{ADDRESS}\n"));
+    assert!(address.stderr.contains("was not checked"), "{address:#?}");
+    assert!(
+        address.stderr.contains("lango secrets unlock"),
+        "{address:#?}"
+    );
+    let checked = ["payments", "wallet", "address", "--json"];
+    let row = lango.run(&checked).ok().json();
+    assert_eq!(
+        (&row["address"], &row["checked"]),
+        (&ADDRESS.into(), &false.into())
+    );
+    assert_eq!(run(&lango, &checked).ok().json()["checked"], true);
+    let history = lango.run(&["payments", "history"]).ok();
+    assert!(history.stdout.contains(ADDRESS), "{history:#?}");
+    let rows = lango.run(&["payments", "history", "--json"]).ok().json();
+    assert_eq!(rows, json!([]));
+    // Public data is in the list too.
+    let listed = lango.run(&["secrets", "list", "--json"]).ok().json();
+    assert_eq!(listed[0]["publicId"], ADDRESS);
+}
+
+#[test]
+fn what_is_missing_for_payments_is_named_with_the_next_command() {
+    let lango = Lango::new();
+    let balance = |flags: &[&str]| run(&lango, &[flags, &["payments", "balance"]].concat());
+    balance(&[]).refused(
+        3,
+        &[
+            "`payment.rpcUrl` is not set",
+            "`payment.wallet` is not set either",
+        ],
+    );
+    let url = "payment.rpcUrl=http://127.0.0.1:1";
+    balance(&["-c", url]).refused(
+        3,
+        &[
+            "`payment.wallet` is not set",
+            "lango payments wallet create",
+        ],
+    );
+    let created = run(&lango, &["payments", "wallet", "create", "OTHER", "--json"]).ok();
+    assert!(
+        text(&created.json()["address"]).starts_with("0x"),
+        "{created:#?}"
+    );
+    for step in [
+        "payment.rpcUrl",
+        "payment.wallet = \"secret:OTHER\"",
+        "lango.toml",
+    ] {
+        assert!(created.stderr.contains(step), "{created:#?}");
+    }
+    // The wallet that exists is proposed.
+    balance(&["-c", url]).refused(3, &["`payment.wallet` is not set", "secret:OTHER"]);
+    run(&lango, &["payments", "wallet", "address"])
+        .refused(3, &["`payment.wallet`", "secret:OTHER"]);
+    let wallet = "payment.wallet=secret:OTHER";
+    balance(&["-c", wallet]).refused(3, &["`payment.rpcUrl` is not set", "JSON-RPC endpoint"]);
+    balance(&["-c", wallet, "-c", "payment.rpcUrl=notaurl"]).refused(
+        3,
+        &[
+            "`payment.rpcUrl` cannot be used: it is not a URL",
+            "https://",
+        ],
+    );
+    // A locked vault is said to be locked, and not that nothing is set up.
+    let both = ["-c", wallet, "-c", url, "payments", "balance"];
+    let locked = lango
+        .run(&both)
+        .refused(3, &["the vault is locked", "lango secrets unlock"]);
+    assert!(!locked.stderr.contains("not set up"), "{locked:#?}");
+    let wrong = with_passphrase(&lango, "not the passphrase", &both, b"");
+    wrong.refused(3, &["LANGO_VAULT_PASSPHRASE does not unlock this vault"]);
+}
+
+#[test]
+fn an_endpoint_that_is_no_url_stops_payments_and_nothing_else() {
+    let lango = Lango::new();
+    import(&lango, KEY).ok();
+    lango.home_file(
+        "lango.toml",
+        SETTINGS.replace("http://127.0.0.1:1", "notaurl"),
+    );
+    let ran = lango.run(&["run", "hello"]).ok();
+    assert!(
+        ran.stderr.contains("agents cannot pay: `payment.rpcUrl`"),
+        "{ran:#?}"
+    );
+    let row = payment_row(&lango);
+    assert_eq!(row["ok"], false);
+    assert!(text(&row["detail"]).contains("it is not a URL"), "{row}");
+}
+
+#[test]
+fn a_key_that_is_none_is_refused_with_what_to_export() {
+    let refused = import(&Lango::new(), "abandon ability able about");
+    refused.refused(
+        3,
+        &[
+            "64 hexadecimal digits",
+            "seed phrase",
+            "wallet import WALLET_KEY",
+        ],
+    );
+}

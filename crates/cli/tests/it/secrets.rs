@@ -143,7 +143,8 @@ fn a_wrong_passphrase_takes_its_time_and_is_in_the_log() {
         let started = Instant::now();
         let ran = with_passphrase(&lango, wrong, &["secrets", "rm", "KEY"], b"");
         assert!(started.elapsed() >= Duration::from_millis(100));
-        ran.refused(3, &["the passphrase does not unlock the vault"]);
+        let named = "LANGO_VAULT_PASSPHRASE does not unlock this vault";
+        ran.refused(3, &[named, "unset it"]);
     }
     assert_eq!(actions(&lango)[..2], ["unlock failed", "unlock failed"]);
     assert_eq!(listed(&lango).len(), 1);
@@ -254,9 +255,11 @@ fn a_secret_that_expires_is_shown_with_its_day() {
     expiring("3s").ok();
     wait_until_expired(&lango);
     let found = lango.run(&["doctor", "--json"]).json();
-    let rows = found.as_array().unwrap().iter();
-    let vault = rows.clone().find(|row| row["name"] == "vault").unwrap();
-    assert!(text(&vault["detail"]).contains("KEY expired on"), "{vault}");
+    let mut rows = found.as_array().unwrap().iter();
+    let expired = rows.find(|row| text(&row["detail"]).starts_with("KEY expired on"));
+    let expired = expired.unwrap();
+    assert_eq!(expired["warning"], true);
+    assert!(text(&expired["detail"]).contains("lango secrets rotate KEY"));
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn a_secret_is_bound_shown_and_unbound() {
 }
 
 #[test]
-fn well_known_services_programs_and_fields_can_be_bound() {
+fn well_known_services_and_programs_can_be_bound() {
     let lango = Lango::new();
     set(&lango, "TOKEN", "a long value").ok();
     for service in ["github", "gitlab", "npm"] {
@@ -110,26 +110,14 @@ fn well_known_services_programs_and_fields_can_be_bound() {
         ],
     )
     .ok();
-    run(
-        &lango,
-        &[
-            "secrets",
-            "bind",
-            "AWS",
-            "--tool",
-            "shop_login",
-            "--field",
-            "password",
-        ],
-    )
-    .ok();
     assert_eq!(
         bindings(&lango, "AWS"),
-        [
-            json!({ "tool": "exec", "program": "aws", "variable": "AWS_SECRET" }),
-            json!({ "tool": "shop_login", "field": "password", "origin": null }),
-        ]
+        [json!({ "tool": "exec", "program": "aws", "variable": "AWS_SECRET" })]
     );
+    let help = lango.run(&["secrets", "bind", "--help"]).ok().stdout;
+    let help: Vec<&str> = help.split_whitespace().collect();
+    let help = help.join(" ");
+    assert!(help.contains("github, gitlab or npm"), "{help}");
 }
 
 #[test]
@@ -190,4 +178,54 @@ fn a_short_value_is_stored_with_a_warning() {
 fn rotating_without_a_vault_says_so_and_not_that_the_input_is_empty() {
     let ran = Lango::new().run(&["secrets", "rotate", "KEY"]);
     ran.refused(3, &["there is no vault yet"]);
+}
+
+#[test]
+fn a_tool_an_mcp_server_or_a_value_that_cannot_work_is_refused_with_what_exists() {
+    let lango = Lango::new();
+    lango.home_file("lango.toml", "[mcp.servers.sentry]\ncommand = ['true']\n");
+    set(&lango, "A", "a long value").ok();
+    set(&lango, "LINES", "first line\nsecond line").ok();
+    let bind = |words: &[&str]| run(&lango, &[&["secrets", "bind"], words].concat());
+    bind(&["A", "--tool", "mcp:sentri", "--host", "a.example"])
+        .refused(2, &["no MCP server `sentri`", "did you mean `sentry`?"]);
+    bind(&["A", "--tool", "mcp:sentri", "--program", "aws"]).refused(2, &["`sentri`"]);
+    let login = ["A", "--tool", "sentry_login", "--field", "password"];
+    bind(&login).refused(
+        2,
+        &["`sentry_login` takes no secrets", "lango mcp test sentry"],
+    );
+    let page = ["A", "--tool", "browser_act", "--field", "text"];
+    bind(&[&page[..], &["--host", "a.example"]].concat())
+        .refused(2, &["`browser_act` takes no secrets", "lango doctor"]);
+    bind(&["LINES", "--host", "a.example"]).refused(
+        2,
+        &[
+            "line break",
+            "header of a request cannot carry",
+            "--program",
+        ],
+    );
+    assert!(bindings(&lango, "A").is_empty() && bindings(&lango, "LINES").is_empty());
+    let bound = bind(&["A", "--tool", "mcp:sentry", "--host", "a.example:8443"]).ok();
+    let hint = "add `a.example:8443` to `mcp.servers.sentry.network`";
+    assert!(bound.stderr.contains(hint), "{bound:#?}");
+    // A value that a header cannot carry does not take the place of one that it can.
+    let passphrase = crate::secrets::PASSPHRASE;
+    let rotate = ["secrets", "rotate", "A"];
+    with_passphrase(&lango, passphrase, &rotate, b"one\ntwo").refused(2, &["line break"]);
+}
+
+#[test]
+fn a_bound_host_that_the_guard_refuses_is_named_with_its_port() {
+    let lango = Lango::new();
+    set(&lango, "A", "a long value").ok();
+    let network = "tools.exec.network=[\"127.0.0.1:80\"]";
+    let bind = ["secrets", "bind", "A", "--host", "http://127.0.0.1"];
+    let closed = run(&lango, &bind).ok();
+    let setting = "set tools.exec.network = [\"127.0.0.1:80\"] in ";
+    assert!(closed.stderr.contains(setting), "{closed:#?}");
+    let listed = run(&lango, &[&["-c", network], &bind[..]].concat()).ok();
+    let hint = "`127.0.0.1:80` to `egress.allow`";
+    assert!(listed.stderr.contains(hint), "{listed:#?}");
 }

@@ -223,7 +223,8 @@ fn a_locked_vault_stops_only_what_needs_it() {
         "{ran:#?}"
     );
     let ran = with_passphrase(&lango, wrong, &["agents"], b"").ok();
-    assert!(ran.stderr.contains("passphrase"), "{ran:#?}");
+    let named = "LANGO_VAULT_PASSPHRASE does not unlock this vault";
+    assert!(ran.stderr.contains(named), "{ran:#?}");
     with_passphrase(&lango, "wrong passphrase", &["run", "hello"], b"").exits(3);
     assert!(provider.server.requests().is_empty());
 }

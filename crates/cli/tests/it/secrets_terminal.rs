@@ -58,20 +58,22 @@ fn an_unlock_at_the_terminal_asks_again_after_a_wrong_passphrase() {
 fn two_different_values_and_an_interrupt_store_nothing() {
     let lango = Lango::new();
     crate::secrets::set(&lango, "KEY", "value").ok();
-    let ask = |second: &str| {
+    let ask = |seconds: &[&str]| {
         let words = ["secrets", "rotate", "KEY"];
         let env = [("LANGO_VAULT_PASSPHRASE", PASSPHRASE)];
         let mut terminal = Terminal::start(&lango, 100, &words, &env);
-        terminal.wait_for("(not shown): ");
-        terminal.press("one value\r");
-        terminal.wait_for("again: ");
-        terminal.press(second);
+        for second in seconds {
+            terminal.wait_for("(not shown): ");
+            terminal.press("one value\r");
+            terminal.wait_for("again: ");
+            terminal.press(second);
+        }
         terminal.end()
     };
-    let (code, last) = ask("another value\r");
+    let (code, last) = ask(&["another value\r"; 3]);
     assert_eq!(code, Some(2), "{last}");
     assert!(last.contains("not the same"), "{last}");
-    let (code, last) = ask("one\u{3}");
+    let (code, last) = ask(&["one\u{3}"]);
     assert_eq!(code, Some(130), "{last}");
     assert_eq!(listed(&lango), [("KEY".to_owned(), 1)]);
 }
@@ -96,14 +98,65 @@ fn the_echo_is_back_after_an_interrupt() {
 fn a_short_passphrase_is_refused_before_it_is_typed_again() {
     let lango = Lango::new();
     let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
-    terminal.wait_for("or more): ");
-    terminal.press("short\r");
+    let mut seen = String::new();
+    for _ in 0..3 {
+        seen += &terminal.wait_for("or more): ");
+        terminal.press("short\r");
+    }
     let (code, last) = terminal.end();
     assert_eq!(code, Some(2), "{last}");
+    seen += &last;
     assert!(
-        last.contains("at least 8 characters") && !last.contains("the same again"),
-        "{last}"
+        seen.contains("at least 8 characters; try again") && !seen.contains("the same again"),
+        "{seen}"
     );
+}
+
+#[test]
+fn a_mistyped_new_passphrase_and_an_empty_value_are_asked_for_again() {
+    let lango = Lango::new();
+    let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
+    let mut seen = terminal.wait_for("or more): ");
+    for (typed, next) in [
+        (PASSPHRASE, "the same again: "),
+        ("something else", "not the same"),
+        ("", "or more): "),
+        (PASSPHRASE, "the same again: "),
+        (PASSPHRASE, "value of KEY (not shown): "),
+        ("", "the value is empty; try again"),
+    ] {
+        if !typed.is_empty() || next.starts_with("the value") {
+            terminal.press(&format!("{typed}\r"));
+        }
+        seen += &terminal.wait_for(next);
+    }
+    seen += &terminal.wait_for("value of KEY (not shown): ");
+    terminal.press("a long value\r");
+    seen += &terminal.wait_for("value of KEY again: ");
+    terminal.press("a long value\r");
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}{last}");
+    // Only a value that is stored is warned about.
+    assert!(!seen.contains("warning"), "{seen}");
+    assert_eq!(listed(&lango), [("KEY".to_owned(), 1)]);
+}
+
+#[test]
+fn a_command_that_asked_for_the_passphrase_says_how_long_the_unlock_lasts() {
+    let lango = Lango::new();
+    crate::secrets::set(&lango, "KEY", "value").ok();
+    let mut terminal = start(&lango, &["secrets", "rm", "KEY"]);
+    terminal.wait_for("passphrase of the vault: ");
+    terminal.press(&format!("{PASSPHRASE}\r"));
+    terminal.wait_for("unlocked for 15 minutes in this session; `lango secrets lock` ends it");
+    assert_eq!(terminal.end().0, Some(0));
+    // Said once by the command that is for it.
+    let mut terminal = start(&lango, &["secrets", "unlock"]);
+    terminal.wait_for("passphrase of the vault: ");
+    terminal.press(&format!("{PASSPHRASE}\r"));
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(shown.matches("15 minutes").count(), 1, "{shown}");
 }
 
 #[test]

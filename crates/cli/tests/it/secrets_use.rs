@@ -70,6 +70,7 @@ fn an_expired_key_is_refused_with_its_day() {
     ] {
         assert!(ran.stderr.contains(text), "{ran:#?}");
     }
+    assert_eq!(ran.stderr.matches("expired").count(), 1, "{ran:#?}");
     assert!(provider.server.requests().is_empty());
     // What needs another model goes on.
     run(&lango, &["run", "-c", "agent.model=offline/rules", "hello"]).ok();

@@ -165,10 +165,11 @@ fn home(model: &str, places: &Places) -> Lango {
     }
     let host = format!("http://{}", places.host);
     run(&lango, &["secrets", "bind", "API_TOKEN", "--host", &host]).ok();
+    // The tools of a server are known after it was connected.
+    run(&lango, &["mcp", "test", "toy"]).ok();
     let field = ["--tool", "toy_login", "--field", "password"];
     let bind = [&["secrets", "bind", "SHOP_PASSWORD"][..], &field].concat();
     run(&lango, &bind).ok();
-    run(&lango, &["mcp", "test", "toy"]).ok();
     lango
 }
 

@@ -22,6 +22,7 @@ fn entry() -> Entry {
         updated: Timestamp(20),
         expires: Some(Timestamp(30)),
         bindings: Vec::new(),
+        public_id: None,
         digest: [0; DIGEST_BYTES],
     }
 }

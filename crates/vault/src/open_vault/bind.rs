@@ -12,7 +12,8 @@ use lango_core::{RecordSelection, Text, VaultRecord};
 use lango_secrets::{Binding, BindingTarget, MOST_BINDINGS, SecretName, SecretValue};
 
 impl OpenVault {
-    /// Adds a binding. Fails for keys, and if another secret has the same environment variable of the same tool.
+    /// Adds a binding. Fails for keys, if another secret has the same environment variable of the same tool, and if a header
+    /// cannot carry the value.
     pub async fn bind(&self, name: &SecretName, binding: &Binding) -> Result<Entry, VaultError> {
         let edit = |head: &Head| {
             let entry = head.entry(name)?;
@@ -80,6 +81,9 @@ impl OpenVault {
             let record = Head::record(entry, records)?;
             let wrapping = &self.keys.wrapping;
             let value = envelope::open(wrapping, &head.vault, entry, &record.envelope)?;
+            if action == AuditAction::Bound {
+                check_headers(name, &bindings, &value)?;
+            }
             let mut entry = Entry {
                 bindings,
                 ..entry.clone()
@@ -99,6 +103,22 @@ impl OpenVault {
         let record = RecordSelection::One(name.text());
         self.change(record, change).await
     }
+}
+
+/// Fails if a binding is to a header and the value has characters that no header can carry.
+pub(super) fn check_headers(
+    name: &SecretName,
+    bindings: &[Binding],
+    value: &SecretValue,
+) -> Result<(), VaultError> {
+    let is_header = |own: &Binding| matches!(own.target, BindingTarget::Header { .. });
+    let is_unfit = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+    if bindings.iter().any(is_header) && value.expose().iter().any(is_unfit) {
+        return Err(VaultError::UnfitForHeader {
+            name: name.to_string(),
+        });
+    }
+    Ok(())
 }
 
 /// Fails if another secret has the environment variable: a program finds only one value in it.

@@ -1,6 +1,6 @@
 //! `secrets_bind` and `secrets_revoke`: changes of where a value may go. The user is asked each time.
 
-use super::{SecretField, VaultProvider, declaration, failed, name, opened};
+use super::{VaultProvider, declaration, failed, name, opened};
 use crate::binding_draft::BindingDraft;
 use crate::error::VaultError;
 use lango_core::{Caller, Effect, Inspection, Risk, Text, Tool, ToolError, ToolOutput};
@@ -54,7 +54,8 @@ fn bind(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
                     Ok(_) | Err(VaultError::AlreadyBound { .. }) => {}
                     Err(error) => return Err(failed(error)),
                 }
-                Ok(ToolOutput::trusted(format!("bound {name}: {binding}")))
+                let text = format!("bound {name}: {binding}");
+                Ok(ToolOutput::trusted(with_hint(&provider, &binding, text)))
             }
         },
         Some(Box::new(move |arguments: BindArguments, _| {
@@ -125,7 +126,7 @@ fn parse(
     Ok((name, binding))
 }
 
-/// Builds a binding, and checks that a tool takes a secret in the field.
+/// Builds a binding, and checks that the tool, field or MCP server that it names exists.
 pub(super) fn build(
     provider: &Arc<dyn VaultProvider>,
     name: &SecretName,
@@ -133,12 +134,20 @@ pub(super) fn build(
 ) -> Result<Binding, ToolError> {
     let binding = draft.build(name);
     let binding = binding.map_err(|error| ToolError::trusted(error.to_string()))?;
-    if let BindingTarget::Field { field, origin } = &binding.target {
-        let fields = provider.fields();
-        SecretField::check(&fields, &binding.tool, field, origin.is_some())
-            .map_err(ToolError::trusted)?;
-    }
+    provider.check_place(&binding).map_err(ToolError::trusted)?;
     Ok(binding)
+}
+
+/// Appends what keeps a binding from working here.
+pub(super) fn with_hint(
+    provider: &Arc<dyn VaultProvider>,
+    binding: &Binding,
+    text: String,
+) -> String {
+    match provider.check_place(binding) {
+        Ok(Some(hint)) => format!("{text}\nit cannot be used yet: {hint}; tell the user"),
+        Ok(None) | Err(_) => text,
+    }
 }
 
 /// Describes a binding for the user who is asked, a line for each part.

@@ -3,7 +3,7 @@
 use super::{VaultProvider, declaration, name};
 use crate::error::date;
 use crate::manifest::Entry;
-use lango_core::{Caller, Effect, Risk, Tool, ToolError, ToolOutput};
+use lango_core::{Caller, Clock, Effect, Risk, Timestamp, Tool, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -24,7 +24,10 @@ struct Listing {
     is_checked: bool,
 }
 
-pub(super) fn tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
+pub(super) fn tools(
+    provider: &Arc<dyn VaultProvider>,
+    clock: &Arc<dyn Clock>,
+) -> Vec<Arc<dyn Tool>> {
     let safe = (Effect::Pure, Risk::Safe);
     let list = declaration(
         "secrets_list",
@@ -32,10 +35,10 @@ pub(super) fn tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
          shown, to nobody. Use it to find the name of a credential.",
         safe,
     );
-    let own = Arc::clone(provider);
+    let (own, time) = (Arc::clone(provider), Arc::clone(clock));
     let list = list.with_code(move |caller: Caller, _: ListArguments| {
-        let provider = Arc::clone(&own);
-        async move { show_all(&read(&provider, &caller).await?) }
+        let (provider, now) = (Arc::clone(&own), time.now());
+        async move { show_all(&read(&provider, &caller).await?, now) }
     });
     let describe = declaration(
         "secrets_describe",
@@ -43,9 +46,9 @@ pub(super) fn tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
          used. The value itself is never shown.",
         safe,
     );
-    let own = Arc::clone(provider);
+    let (own, time) = (Arc::clone(provider), Arc::clone(clock));
     let describe = describe.with_code(move |caller: Caller, arguments: DescribeArguments| {
-        let provider = Arc::clone(&own);
+        let (provider, now) = (Arc::clone(&own), time.now());
         async move {
             let name = name(&arguments.name)?;
             let listing = read(&provider, &caller).await?;
@@ -55,7 +58,7 @@ pub(super) fn tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
                     "there is no secret `{name}`; `secrets_list` shows all, `secrets_request` asks the user for it"
                 ))
             })?;
-            Ok(ToolOutput::trusted(describe_entry(entry, listing.is_checked)))
+            Ok(ToolOutput::trusted(describe_entry(entry, now, listing.is_checked)))
         }
     });
     vec![list, describe]
@@ -83,7 +86,7 @@ async fn read(provider: &Arc<dyn VaultProvider>, caller: &Caller) -> Result<List
     }
 }
 
-fn show_all(listing: &Listing) -> Result<ToolOutput, ToolError> {
+fn show_all(listing: &Listing, now: Timestamp) -> Result<ToolOutput, ToolError> {
     if listing.entries.is_empty() {
         return Ok(ToolOutput::trusted(
             "there are no secrets; `secrets_request` asks the user for one, `crypto_create_key` makes a key",
@@ -93,8 +96,8 @@ fn show_all(listing: &Listing) -> Result<ToolOutput, ToolError> {
     for entry in &listing.entries {
         // Writing to a string does not fail.
         let _ = write!(text, "{} ({}", entry.name, entry.kind);
-        if let Some(at) = entry.expires {
-            let _ = write!(text, ", expires on {}", date(at));
+        if let Some(expiry) = describe_expiry(entry, now) {
+            let _ = write!(text, ", {expiry}");
         }
         let _ = match entry.bindings.len() {
             0 => writeln!(text, ")"),
@@ -106,14 +109,24 @@ fn show_all(listing: &Listing) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::trusted(text))
 }
 
-fn describe_entry(entry: &Entry, is_checked: bool) -> String {
+fn describe_expiry(entry: &Entry, now: Timestamp) -> Option<String> {
+    let at = date(entry.expires?);
+    Some(if entry.is_expired(now) {
+        let name = &entry.name;
+        format!("EXPIRED on {at}, cannot be used until the user runs `lango secrets rotate {name}`")
+    } else {
+        format!("expires on {at}")
+    })
+}
+
+fn describe_entry(entry: &Entry, now: Timestamp, is_checked: bool) -> String {
     let mut text = format!(
         "{} ({}, version {})\n",
         entry.name, entry.kind, entry.version
     );
     let _ = writeln!(text, "stored on {}", date(entry.updated));
-    if let Some(at) = entry.expires {
-        let _ = writeln!(text, "expires on {}", date(at));
+    if let Some(expiry) = describe_expiry(entry, now) {
+        let _ = writeln!(text, "{expiry}");
     }
     if entry.kind.is_key() {
         text.push_str("a key: used by crypto tools inside lango, never sent anywhere\n");

@@ -1,9 +1,9 @@
 //! `secrets_request`: asks the user for a secret that is not stored yet. The user types it at the terminal after allowing
 //! the call; the value goes from there into the vault.
 
-use super::bind::{build, describe};
+use super::bind::{build, describe, with_hint};
 use super::{VaultProvider, declaration, failed, name, opened};
-use crate::binding_draft::BindingDraft;
+use crate::binding_draft::{BindingDraft, bind_command};
 use crate::error::VaultError;
 use crate::open_vault::NewSecret;
 use lango_core::{Caller, Effect, Inspection, Risk, Tool, ToolError, ToolOutput};
@@ -86,7 +86,9 @@ async fn request(
         return Ok(ToolOutput::trusted(format!(
             "nobody could type it here; tell the user to store it with `lango secrets set {name}`{}",
             match binding {
-                Some(_) => format!(", and to bind it with `lango secrets bind {name}`"),
+                Some(binding) => {
+                    format!(", and to bind it with `{}`", bind_command(&name, &binding))
+                }
                 None => String::new(),
             }
         )));
@@ -104,9 +106,8 @@ async fn request(
         return Ok(ToolOutput::trusted(format!("the user stored {name}")));
     };
     open.bind(&name, &binding).await.map_err(failed)?;
-    Ok(ToolOutput::trusted(format!(
-        "the user stored {name} and bound it: {binding}"
-    )))
+    let text = format!("the user stored {name} and bound it: {binding}");
+    Ok(ToolOutput::trusted(with_hint(provider, &binding, text)))
 }
 
 fn preview(

@@ -187,3 +187,22 @@ async fn the_audit_log_has_bindings_and_their_uses() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_value_that_no_header_can_carry_is_not_bound_to_one() {
+    let open = one_secret().await;
+    let unfit = |stored: Result<_, VaultError>| {
+        assert!(matches!(stored, Err(VaultError::UnfitForHeader { .. })));
+    };
+    set(&open, "LINES", "first\nsecond").await;
+    unfit(open.bind(&name("LINES"), &github()).await);
+    // A program may have it.
+    let program = Binding::program("exec", "openssl", "KEY").unwrap();
+    open.bind(&name("LINES"), &program).await.unwrap();
+    // Nor does a new value make one out of a bound secret.
+    open.bind(&name("A"), &github()).await.unwrap();
+    unfit(open.set(&name("A"), new("one\r\ntwo")).await);
+    let value = open.bound_value(&name("A"), &github()).await.unwrap();
+    assert_eq!(value.expose(), b"value of a");
+    set(&open, "A", "tab\tand ü").await;
+}

@@ -13,7 +13,7 @@ fn a_key_file_is_private_and_comes_back() {
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(key_file::read(&path).unwrap().expose(), key.expose());
     let again = key_file::create(&path).unwrap_err().to_string();
-    assert!(again.contains("File exists"), "{again}");
+    assert!(again.contains("exists already"), "{again}");
     assert_eq!(key_file::read(&path).unwrap().expose(), key.expose());
 }
 

@@ -1,9 +1,12 @@
 //! The tools over a real vault: what each gives, and what no tool gives.
 
-use crate::{key_file, name, set, vault_of};
-use lango_core::{BoxFuture, Caller, Extent, Inspection, RecordSelection, Tool, Trust, UserId};
-use lango_secrets::{SecretError, SecretValue};
+use crate::{NOW, key_file, name, set, vault_of};
+use lango_core::{
+    BoxFuture, Caller, Clock, Extent, Inspection, RecordSelection, Timestamp, Tool, Trust, UserId,
+};
+use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue};
 use lango_store::MemoryStore;
+use lango_testkit::ambient::SetClock;
 use lango_vault::{
     NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider, vault_tools,
 };
@@ -38,28 +41,39 @@ impl VaultProvider for Provider {
         self.typed.lock().unwrap().take()
     }
 
-    fn fields(&self) -> Vec<SecretField> {
-        let field = |tool: &str, field: Option<&str>, has_site| SecretField {
+    fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
+        let field = |tool: &str, argument: &str, has_site| SecretField {
             tool: tool.into(),
-            field: field.map(Into::into),
+            arguments: Some(vec![argument.into()]),
             has_site,
         };
-        vec![
-            field("shop_login", None, false),
-            field("browser_act", Some("text"), true),
-        ]
+        let fields = [
+            field("shop_login", "password", false),
+            field("browser_act", "text", true),
+        ];
+        match &binding.target {
+            BindingTarget::Field { field, origin } => {
+                SecretField::check(&fields, &binding.tool, field, origin.is_some())?;
+                Ok(None)
+            }
+            BindingTarget::Header { origin, .. } if origin.host() == "closed.example" => {
+                Ok(Some("add `closed.example` to the network".to_owned()))
+            }
+            _ => Ok(None),
+        }
     }
 }
 
 /// The tools over a vault with the secret `TOKEN`.
 struct Fixture {
     provider: Arc<Provider>,
+    clock: Arc<SetClock>,
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Fixture {
     async fn new(typed: Option<&str>) -> Self {
-        let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+        let (vault, clock) = vault_of("ann", Arc::new(MemoryStore::new()));
         let open = vault.create(vec![key_file(1)]).await.unwrap();
         set(&open, "TOKEN", "canary-value").await;
         let provider = Arc::new(Provider {
@@ -68,8 +82,13 @@ impl Fixture {
             typed: Mutex::new(typed.map(SecretValue::new)),
             can_prompt: typed.is_some(),
         });
-        let tools = vault_tools(&(Arc::clone(&provider) as Arc<dyn VaultProvider>));
-        Self { provider, tools }
+        let time = Arc::clone(&clock) as Arc<dyn Clock>;
+        let tools = vault_tools(&(Arc::clone(&provider) as Arc<dyn VaultProvider>), &time);
+        Self {
+            provider,
+            clock,
+            tools,
+        }
     }
 
     fn tool(&self, tool: &str) -> &Arc<dyn Tool> {
@@ -295,5 +314,67 @@ async fn a_request_stores_what_was_typed_and_nothing_else() {
     let fixture = Fixture::new(None).await;
     let told = fixture.ok("secrets_request", request("NEW")).await;
     assert!(told.contains("lango secrets set NEW"), "{told}");
+    let command = "`lango secrets bind NEW --host https://a.example --env NEW`";
+    assert!(told.contains(command), "{told}");
     assert!(fixture.provider.open.value(&name("NEW")).await.is_err());
+}
+
+#[tokio::test]
+async fn an_expired_secret_is_marked_with_what_the_user_can_do() {
+    let fixture = Fixture::new(None).await;
+    let secret = NewSecret {
+        expires: Some(Timestamp(NOW + 1000)),
+        ..NewSecret::new(SecretValue::new("canary-value"))
+    };
+    let open = &fixture.provider.open;
+    open.set(&name("OLD"), secret).await.unwrap();
+    for (time, mark) in [(NOW + 999, "expires on "), (NOW + 1000, "EXPIRED on ")] {
+        fixture.clock.set(Timestamp(time));
+        for (tool, arguments) in [
+            ("secrets_list", json!({})),
+            ("secrets_describe", json!({ "name": "OLD" })),
+        ] {
+            let shown = fixture.ok(tool, arguments).await;
+            assert!(shown.contains(mark), "{shown}");
+        }
+    }
+    let shown = fixture.ok("secrets_list", json!({})).await;
+    assert!(shown.contains("`lango secrets rotate OLD`"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_binding_to_a_host_that_the_network_does_not_list_says_so() {
+    let fixture = Fixture::new(None).await;
+    let bind =
+        |host: &str| json!({ "name": "TOKEN", "binding": { "host": host, "variable": "A" } });
+    let bound = fixture.ok("secrets_bind", bind("open.example")).await;
+    assert!(!bound.contains("cannot be used yet"), "{bound}");
+    let bound = fixture.ok("secrets_bind", bind("closed.example")).await;
+    let hint = "it cannot be used yet: add `closed.example` to the network";
+    assert!(bound.contains(hint), "{bound}");
+}
+
+#[tokio::test]
+async fn the_log_names_the_agent_and_the_session_of_a_tool() {
+    let fixture = Fixture::new(None).await;
+    let bind = json!({ "name": "TOKEN", "binding": { "host": "a.example" } });
+    fixture.ok("secrets_bind", bind).await;
+    let newest = &fixture.provider.vault.events(1).await.unwrap()[0];
+    assert_eq!(&*newest.action, "bound");
+    assert_eq!(&*newest.actor, "agent vault in session s");
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_refused_with_the_ones_that_exist() {
+    let fixture = Fixture::new(None).await;
+    for (tool, field, expected) in [
+        ("shop_login", "pasword", "did you mean `password`?"),
+        ("shop_logn", "password", "did you mean `shop_login`?"),
+        ("other", "password", "possible: "),
+    ] {
+        let binding = json!({ "tool": tool, "field": field });
+        let bind = json!({ "name": "TOKEN", "binding": binding });
+        let refused = fixture.run("secrets_bind", bind).await.unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
+    }
 }

@@ -1,13 +1,14 @@
 //! `lango secrets bind`, `unbind` and `describe`: the places where the value of a secret may be used.
 
 use super::Secrets;
+use crate::app::App;
 use crate::args::BindArguments;
-use crate::config::NetworkAccess;
+use crate::config::{NetworkAccess, Settings};
+use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::vault::Asking;
-use lango_net::Host;
-use lango_secrets::{Binding, BindingTarget, Origin, SecretName};
+use crate::vault::{Asking, Places};
+use lango_secrets::{Binding, BindingTarget, SecretName};
 use lango_vault::{BindingDraft, OpenVault, VaultError};
 use serde::Deserialize;
 
@@ -39,6 +40,7 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
         bindings.push(binding);
     }
     let open = secrets.access.open(Asking::Allowed).await?;
+    let hints = check_places(secrets, &bindings).await?;
     for binding in &bindings {
         match open.bind(&name, binding).await {
             Ok(_) => screen::print(&format!("bound {name}: {binding}"))?,
@@ -50,7 +52,55 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
     }
     note.iter().for_each(|note| screen::say(note));
     warn_about_network(secrets, &bindings);
+    hints.iter().for_each(|hint| screen::say(hint));
     Ok(())
+}
+
+/// Fails if a binding names a tool, a field or an MCP server that does not exist. Returns the settings that bindings lack,
+/// except `tools.exec.network`.
+async fn check_places(secrets: &Secrets, bindings: &[Binding]) -> Result<Vec<String>, Failure> {
+    let is_field = |binding: &Binding| matches!(binding.target, BindingTarget::Field { .. });
+    let app = if bindings.iter().any(is_field) {
+        Some(App::load(secrets.flags.clone()).await?)
+    } else {
+        None
+    };
+    let settings = &secrets.loaded.settings;
+    let places = Places::new(settings, &egress::guard(&settings.egress), Vec::new());
+    let mut hints = Vec::new();
+    for binding in bindings {
+        let checked = match &app {
+            Some(app) => app.vaults.check_place(binding),
+            None => places.check(binding),
+        };
+        let hint = checked.map_err(|problem| refuse_place(settings, binding, problem))?;
+        let is_listed = match &binding.target {
+            BindingTarget::Header { origin, .. } if *binding.tool == *Binding::COMMANDS => {
+                let access = &settings.tools.exec.network;
+                egress::missing_entry(access, origin).is_none()
+            }
+            _ => true,
+        };
+        let hint = hint.filter(|_| is_listed);
+        hints.extend(hint.map(|hint| format!("it cannot be used yet: {hint}")));
+    }
+    Ok(hints)
+}
+
+fn refuse_place(settings: &Settings, binding: &Binding, problem: String) -> Failure {
+    let tool = &binding.tool;
+    let is_own = |id: &&String| {
+        let rest = tool.strip_prefix(id.as_str());
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    };
+    let next = if **tool == *lango_browser::TYPING_TOOL {
+        "`lango doctor` shows whether there is a browser".to_owned()
+    } else if let Some(id) = settings.mcp.servers.keys().find(is_own) {
+        format!("`lango mcp test {id}` connects the server and shows its tools")
+    } else {
+        "`lango mcp list` shows the MCP servers with their tools".to_owned()
+    };
+    Failure::new(Exit::Usage, problem).next(next)
 }
 
 /// Returns the bindings that the arguments ask for, and a note for the user.
@@ -134,8 +184,7 @@ fn warn_about_network(secrets: &Secrets, bindings: &[Binding]) {
             BindingTarget::Header { origin, .. } => Some(origin),
             BindingTarget::Program { .. } | BindingTarget::Field { .. } => None,
         })
-        .filter(|origin| !is_listed(access, origin))
-        .map(entry_for)
+        .filter_map(|origin| egress::missing_entry(access, origin))
         .collect();
     if unreachable.is_empty() {
         return;
@@ -158,27 +207,4 @@ fn warn_about_network(secrets: &Secrets, bindings: &[Binding]) {
         toml::Value::from(hosts),
         secrets.loaded.paths.user_file.display()
     ));
-}
-
-/// Returns whether commands reach an origin through the proxy.
-fn is_listed(access: &NetworkAccess, origin: &Origin) -> bool {
-    let NetworkAccess::Hosts(hosts) = access else {
-        return false;
-    };
-    let name = origin.host().trim_matches(['[', ']']);
-    let host = match name.parse() {
-        Ok(address) => Host::Address(address),
-        Err(_) => Host::Name(name.to_owned()),
-    };
-    hosts.iter().any(|own| own.matches(&host, origin.port()))
-}
-
-/// Returns the entry of a host list for an origin.
-fn entry_for(origin: &Origin) -> String {
-    let default = if origin.is_https() { 443 } else { 80 };
-    if origin.port() == default {
-        origin.host().to_owned()
-    } else {
-        format!("{}:{}", origin.host(), origin.port())
-    }
 }

@@ -75,7 +75,8 @@ pub async fn methods(secrets: &Secrets, command: Option<MethodsCommand>) -> Resu
             let open = secrets.access.open(Asking::Allowed).await?;
             open.remove_method(id).await?;
             screen::print(&format!(
-                "removed unlock method {id}; if it may be known to others, run `lango secrets rotate --master` too"
+                "removed unlock method {id}; if it may be known to others, run `{} rotate --master` too",
+                secrets.access.command()
             ))?;
             Ok(())
         }

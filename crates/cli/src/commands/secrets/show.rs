@@ -4,7 +4,7 @@ use super::Secrets;
 use crate::exit::Failure;
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, age};
-use crate::vault::{Asking, Opening};
+use crate::vault::{Asking, Locked, Opening};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
@@ -18,21 +18,24 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
         if as_json {
             return Ok(screen::print("[]")?);
         }
-        return Ok(screen::print(
-            "there is no vault yet; `lango secrets set NAME` makes it",
-        )?);
+        return Ok(screen::print(&format!(
+            "there is no vault yet; `{} set NAME` makes it",
+            secrets.access.command()
+        ))?);
     };
     let now = SystemClock.now();
     let opening = secrets.access.try_open(Asking::Never).await?;
-    let (entries, problems, is_checked) = match opening {
-        Opening::Open(open) => (open.entries().await?, open.check().await?, true),
-        Opening::Locked(_) => {
+    let (entries, problems, locked) = match opening {
+        Opening::Open(open) => (open.entries().await?, open.check().await?, None),
+        Opening::Locked(locked) => {
             let entries = sealed.entries().cloned().collect();
-            (entries, sealed.record_problems(), false)
+            (entries, sealed.record_problems(), Some(locked))
         }
     };
     if as_json {
-        let rows = entries.iter().map(|entry| row(entry, now, is_checked));
+        let rows = entries
+            .iter()
+            .map(|entry| row(entry, now, locked.is_none()));
         let rows: Vec<_> = rows.collect();
         screen::print(&screen::json(&rows, Layout::Indented)?)?;
     } else {
@@ -42,13 +45,19 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
         if entries.is_empty() {
             screen::print("the vault is empty")?;
         }
-        if !is_checked {
-            screen::say(
-                "the vault is locked, so this list was not checked; `lango secrets unlock`",
-            );
+        if let Some(locked) = &locked {
+            screen::say(&unchecked(locked, "this list"));
         }
     }
     refuse_changes(problems)
+}
+
+/// Says that something was shown without the key that would authenticate it.
+fn unchecked(locked: &Locked, shown: &str) -> String {
+    let problems = locked.problems.iter();
+    let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
+    let next = locked.next_step();
+    format!("the vault is locked{problems}, so {shown} was not checked; to check it: {next}")
 }
 
 /// Prints all problems and returns the first one as an error.
@@ -72,6 +81,9 @@ fn line(entry: &Entry, now: Timestamp) -> String {
     let (name, kind, version) = (entry.name.as_str(), entry.kind.to_string(), entry.version);
     let age = age(entry.updated, now);
     let mut text = format!("{name:<32}  {kind:<13}  version {version:<4}  {age:>10}{expires}");
+    if let Some(id) = &entry.public_id {
+        text.push_str(&format!("\n  {id}"));
+    }
     for (number, binding) in entry.bindings.iter().enumerate() {
         text.push_str(&format!("\n  {}. {binding}", number + 1));
     }
@@ -87,6 +99,7 @@ fn row(entry: &Entry, now: Timestamp, is_checked: bool) -> serde_json::Value {
         "updated": entry.updated.0,
         "expires": entry.expires.map(|time| time.0),
         "expired": entry.is_expired(now),
+        "publicId": entry.public_id,
         "bindings": entry.bindings.iter().map(binding_row).collect::<Vec<_>>(),
         "checked": is_checked,
     })
@@ -119,9 +132,9 @@ fn binding_row(binding: &Binding) -> serde_json::Value {
 pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let sealed = secrets.access.sealed().await?;
-    let (entries, is_checked) = match secrets.access.try_open(Asking::Never).await? {
-        Opening::Open(open) => (open.entries().await?, true),
-        Opening::Locked(_) => (sealed.entries().cloned().collect(), false),
+    let (entries, locked) = match secrets.access.try_open(Asking::Never).await? {
+        Opening::Open(open) => (open.entries().await?, None),
+        Opening::Locked(locked) => (sealed.entries().cloned().collect(), Some(locked)),
     };
     let entry = entries.iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| VaultError::NotFound {
@@ -129,17 +142,18 @@ pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<()
     })?;
     let now = SystemClock.now();
     if as_json {
-        let row = row(entry, now, is_checked);
+        let row = row(entry, now, locked.is_none());
         return Ok(screen::print(&screen::json(&row, Layout::Indented)?)?);
     }
     screen::print(&line(entry, now))?;
     if entry.bindings.is_empty() && !entry.kind.is_key() {
         screen::print(&format!(
-            "  no bindings: only lango's own configuration can use it; `lango secrets bind {name}` adds one"
+            "  no bindings: only lango's own configuration can use it; `{} bind {name}` adds one",
+            secrets.access.command()
         ))?;
     }
-    if !is_checked {
-        screen::say("the vault is locked, so this was not checked; `lango secrets unlock`");
+    if let Some(locked) = &locked {
+        screen::say(&unchecked(locked, "this"));
     }
     Ok(())
 }

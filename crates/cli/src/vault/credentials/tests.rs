@@ -26,6 +26,8 @@ async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
         passphrase: None,
         key_file: Some(key),
         keyring: OsKeyring::new(&BTreeMap::new()),
+        own_user: UserId::from("nobody"),
+        command: "lango secrets",
     };
     let vault = access.vault.clone();
     let open = access.vault.create(vec![unlock]).await.unwrap();

@@ -34,6 +34,8 @@ impl Fixture {
             passphrase: None,
             key_file: Some(key),
             keyring: OsKeyring::new(&BTreeMap::new()),
+            own_user: UserId::from("nobody"),
+            command: "lango secrets",
         };
         let masks = Masks::default();
         Self {
@@ -181,7 +183,7 @@ async fn a_vault_that_nothing_unlocks_here_says_how_to_unlock_it() {
         fixture.vaults.resolve(&ann, &secret).await.err(),
     ] {
         let text = refused.unwrap().to_string();
-        assert!(text.contains("`lango secrets unlock`"), "{text}");
+        assert!(text.contains("`vault.keyFile`"), "{text}");
     }
 }
 

@@ -1,0 +1,140 @@
+//! The configured wallet as far as it shows without the chain: its name in the vault, and its address, which is stored in
+//! clear beside the key.
+
+use super::{SetupProblem, Source};
+use crate::exit::Failure;
+use crate::vault::{Asking, Locked, Opening, VaultAccess, secret_of};
+use lango_core::RecordSelection;
+use lango_payment::{Address, address_of, parse_key};
+use lango_vault::{Entry, OpenVault, SecretKind, SecretName};
+
+/// The wallet that the configuration names.
+pub struct StoredWallet {
+    /// Its address.
+    pub address: Address,
+    /// The locked vault, if the address could not be authenticated.
+    pub locked: Option<Locked>,
+}
+
+impl StoredWallet {
+    /// Reads the wallet. Asks for nothing, and contacts nothing.
+    pub async fn read(source: &Source<'_>) -> Result<Self, Failure> {
+        let access = source.vault();
+        let name = wallet_name(source, &access).await?;
+        let sealed = access.sealed().await?;
+        match access.try_open(Asking::Never).await? {
+            Opening::Open(open) => {
+                let entry = open
+                    .entries()
+                    .await?
+                    .into_iter()
+                    .find(|own| own.name == name);
+                Ok(Self {
+                    address: match entry.as_ref().and_then(stored_address) {
+                        Some(address) => address,
+                        // A key that was stored before addresses were.
+                        None => derived_address(&open, &name).await?,
+                    },
+                    locked: None,
+                })
+            }
+            Opening::Locked(locked) => {
+                let entry = sealed.entries().find(|own| own.name == name);
+                match entry.and_then(stored_address) {
+                    Some(address) => Ok(Self {
+                        address,
+                        locked: Some(locked),
+                    }),
+                    None => Err(locked.into()),
+                }
+            }
+        }
+    }
+}
+
+fn stored_address(entry: &Entry) -> Option<Address> {
+    Address::parse(entry.public_id.as_deref()?).ok()
+}
+
+async fn derived_address(open: &OpenVault, name: &SecretName) -> Result<Address, Failure> {
+    let value = open.use_value(name).await?;
+    let key = parse_key(value.expose_text().unwrap_or_default())?;
+    Ok(address_of(&key)?)
+}
+
+/// A reason why the configuration names no wallet.
+pub(super) enum WalletNameError {
+    /// The setup lacks it.
+    Setup(SetupProblem),
+    /// The vault cannot be read.
+    Failed(Failure),
+}
+
+impl From<Failure> for WalletNameError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<SetupProblem> for WalletNameError {
+    fn from(problem: SetupProblem) -> Self {
+        Self::Setup(problem)
+    }
+}
+
+impl From<WalletNameError> for Failure {
+    fn from(error: WalletNameError) -> Self {
+        match error {
+            WalletNameError::Setup(problem) => problem.into(),
+            WalletNameError::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Returns the secret that `payment.wallet` names. Fails with the next step if it names none that exists.
+pub(super) async fn wallet_name(
+    source: &Source<'_>,
+    access: &VaultAccess,
+) -> Result<SecretName, WalletNameError> {
+    let file = source.loaded.paths.user_file.display();
+    let sealed = access.read(RecordSelection::None).await?;
+    let entries = sealed.iter().flat_map(|sealed| sealed.entries());
+    let wallets: Vec<&SecretName> = entries
+        .filter(|entry| entry.kind == SecretKind::PaymentKey)
+        .map(|entry| &entry.name)
+        .collect();
+    let choose = |fallback: String| match wallets.first() {
+        Some(wallet) => format!("set payment.wallet = \"secret:{wallet}\" in {file}"),
+        None => fallback,
+    };
+    let Some(setting) = &source.loaded.settings.payment.wallet else {
+        return Err(SetupProblem {
+            message: "`payment.wallet` is not set".to_owned(),
+            next: choose(format!(
+                "`lango payments wallet create`, then set payment.wallet = \"secret:WALLET_KEY\" in {file}"
+            )),
+        }
+        .into());
+    };
+    let Some(name) = secret_of(setting) else {
+        return Err(SetupProblem {
+            message: "`payment.wallet` names no secret of the vault".to_owned(),
+            next: choose(format!(
+                "set payment.wallet = \"secret:WALLET_KEY\" in {file}"
+            )),
+        }
+        .into());
+    };
+    let name = SecretName::new(name).map_err(Failure::from)?;
+    let mut entries = sealed.iter().flat_map(|sealed| sealed.entries());
+    if entries.any(|entry| entry.name == name) {
+        return Ok(name);
+    }
+    Err(SetupProblem {
+        message: format!("there is no secret `{name}`, which `payment.wallet` names"),
+        next: choose(format!(
+            "`lango payments wallet create {name}` makes a wallet, `lango payments wallet import {name}` stores a key that you have"
+        )),
+    }
+    .into())
+}

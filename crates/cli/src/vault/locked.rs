@@ -1,0 +1,103 @@
+//! A vault that nothing unlocked: the reasons, and the next step for the unlock methods that it has.
+
+use crate::config::VAULT_PASSPHRASE;
+use crate::exit::{Exit, Failure};
+use lango_vault::{MethodKind, SealedVault};
+
+/// A vault that is locked.
+#[derive(Debug, Clone)]
+pub struct Locked {
+    /// The reasons why the methods of this machine failed.
+    pub problems: Vec<String>,
+    methods: Vec<MethodKind>,
+    has_key_file_setting: bool,
+    is_passphrase_wrong: bool,
+    command: &'static str,
+}
+
+impl Locked {
+    pub(super) fn new(
+        sealed: &SealedVault,
+        problems: Vec<String>,
+        has_key_file_setting: bool,
+        command: &'static str,
+    ) -> Self {
+        let methods = sealed.methods().iter().map(|method| method.kind());
+        Self {
+            problems,
+            methods: methods.collect(),
+            has_key_file_setting,
+            is_passphrase_wrong: false,
+            command,
+        }
+    }
+
+    /// Returns the same for a passphrase of the environment that is wrong.
+    pub(super) fn with_wrong_passphrase(mut self) -> Self {
+        self.is_passphrase_wrong = true;
+        self.problems = vec![format!("{VAULT_PASSPHRASE} does not unlock this vault")];
+        self
+    }
+
+    /// Returns whether a passphrase that somebody types at a terminal unlocks it.
+    pub fn can_be_typed(&self) -> bool {
+        !self.is_passphrase_wrong && self.methods.contains(&MethodKind::Passphrase)
+    }
+
+    /// Says how to unlock it.
+    pub fn next_step(&self) -> String {
+        if self.is_passphrase_wrong {
+            return format!(
+                "correct {VAULT_PASSPHRASE}, or unset it to unlock the vault in another way"
+            );
+        }
+        let command = self.command;
+        let mut steps = Vec::new();
+        for method in &self.methods {
+            let step = match method {
+                MethodKind::Passphrase => format!(
+                    "`{command} unlock` at a terminal, or set {VAULT_PASSPHRASE} for scripts and servers"
+                ),
+                MethodKind::KeyFile if self.has_key_file_setting => {
+                    "put the key file of this vault where `vault.keyFile` says".to_owned()
+                }
+                MethodKind::KeyFile => {
+                    "set `vault.keyFile` to the key file of this vault".to_owned()
+                }
+                MethodKind::Keyring => {
+                    "run the command in the desktop session whose keyring has the key".to_owned()
+                }
+            };
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        steps.join("; or ")
+    }
+
+    /// Returns the reasons on one line, for results of tools.
+    pub fn line(&self) -> String {
+        let next = self.next_step();
+        if self.is_passphrase_wrong {
+            return format!("{}; the user can {next}", self.problems.join("; "));
+        }
+        let mut line = "the vault is locked".to_owned();
+        for problem in &self.problems {
+            line.push_str(&format!("; {problem}"));
+        }
+        format!("{line}; the user can unlock it: {next}")
+    }
+}
+
+impl From<Locked> for Failure {
+    fn from(locked: Locked) -> Self {
+        let text = if locked.is_passphrase_wrong {
+            locked.problems.join("\n  ")
+        } else {
+            let problems = locked.problems.iter();
+            let problems: String = problems.map(|problem| format!("\n  {problem}")).collect();
+            format!("the vault is locked{problems}")
+        };
+        Self::new(Exit::Config, text).next(locked.next_step())
+    }
+}

@@ -1,0 +1,124 @@
+//! The places where values can be used here: the tools, fields and MCP servers that exist, and the hosts that the settings
+//! open to them.
+
+use crate::config::{NetworkAccess, Settings};
+use crate::egress;
+use lango_core::{Text, Tool};
+use lango_net::{Egress, Url};
+use lango_secrets::{Binding, BindingTarget, Origin};
+use lango_vault::{SecretField, describe_choice};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The beginning of the tool of a binding for the program of an MCP server.
+const SERVER: &str = "mcp:";
+
+/// The places where values can be used.
+#[derive(Debug, Clone)]
+pub struct Places {
+    fields: Vec<SecretField>,
+    commands: NetworkAccess,
+    servers: BTreeMap<String, NetworkAccess>,
+    egress: Egress,
+}
+
+impl Places {
+    /// Collects the places of the configuration, and the fields of tools.
+    pub fn new(settings: &Settings, egress: &Egress, fields: Vec<SecretField>) -> Self {
+        let servers = settings.mcp.servers.iter();
+        Self {
+            fields,
+            commands: settings.tools.exec.network.clone(),
+            servers: servers
+                .map(|(id, server)| (id.clone(), server.network.clone()))
+                .collect(),
+            egress: egress.clone(),
+        }
+    }
+
+    /// Fails if nothing here has the place of a binding. Returns the settings that keep the binding from working, with what
+    /// to change; `None` if it works.
+    pub fn check(&self, binding: &Binding) -> Result<Option<String>, String> {
+        let server = binding.tool.strip_prefix(SERVER);
+        if let Some(id) = server
+            && !self.servers.contains_key(id)
+        {
+            let ids: Vec<&str> = self.servers.keys().map(String::as_str).collect();
+            return Err(format!(
+                "there is no MCP server `{id}` in the configuration; {}",
+                describe_choice(id, &ids, "`mcp.servers` is empty")
+            ));
+        }
+        match &binding.target {
+            BindingTarget::Program { .. } => Ok(None),
+            BindingTarget::Header { origin, .. } => {
+                let (access, key) = match server.and_then(|id| self.servers.get_key_value(id)) {
+                    Some((id, access)) => (access, format!("mcp.servers.{id}.network")),
+                    None => (&self.commands, "tools.exec.network".to_owned()),
+                };
+                let missing = egress::missing_access(access, &key, origin);
+                Ok(missing.or_else(|| self.refusal(origin)))
+            }
+            BindingTarget::Field { field, origin } => {
+                SecretField::check(&self.fields, &binding.tool, field, origin.is_some())?;
+                Ok(origin.as_ref().and_then(|origin| self.refusal(origin)))
+            }
+        }
+    }
+
+    /// Returns why the egress guard refuses an origin.
+    fn refusal(&self, origin: &Origin) -> Option<String> {
+        let url = Url::parse(&origin.to_string()).ok()?;
+        let refusal = self.egress.check(&url).err()?;
+        Some(refusal.to_string())
+    }
+}
+
+/// Returns the fields of the tools of MCP servers: their arguments that can be text.
+pub fn server_fields(tools: &[Arc<dyn Tool>]) -> impl Iterator<Item = SecretField> {
+    tools.iter().map(|tool| SecretField {
+        tool: tool.spec().name.as_str().into(),
+        arguments: text_arguments(&tool.spec().parameters),
+        has_site: false,
+    })
+}
+
+/// Returns the arguments of a schema that can be text; `None` if it lists none, or allows others.
+fn text_arguments(schema: &Value) -> Option<Vec<Text>> {
+    let listed = schema["properties"].as_object()?;
+    let others = &schema["additionalProperties"];
+    let allows_others = !matches!(others, Value::Null | Value::Bool(false));
+    if allows_others || listed.is_empty() {
+        return None;
+    }
+    let can_be_text = |schema: &Value| match &schema["type"] {
+        Value::String(name) => name == "string",
+        Value::Array(names) => names.iter().any(|name| name == "string"),
+        _ => true,
+    };
+    let names = listed.iter().filter(|(_, schema)| can_be_text(schema));
+    Some(names.map(|(name, _)| name.as_str().into()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_arguments_of_a_schema_that_can_be_text_are_bindable() {
+        let schema = json!({ "properties": {
+            "password": { "type": "string" },
+            "count": { "type": "integer" },
+            "maybe": { "type": ["string", "null"] },
+            "any": {},
+        } });
+        let names = text_arguments(&schema).unwrap();
+        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+        assert_eq!(names, ["any", "maybe", "password"]);
+        assert_eq!(text_arguments(&json!({ "type": "object" })), None);
+        let open = json!({ "properties": { "a": {} }, "additionalProperties": true });
+        assert_eq!(text_arguments(&open), None);
+    }
+}

@@ -30,7 +30,7 @@ pub(super) struct ServedCard {
 
 impl ServedCard {
     pub fn new(settings: &ServerSettings, since: DateTime<Utc>) -> Self {
-        let json = super::shown::json(&card(settings));
+        let json = super::render::json(&card(settings));
         let mut hasher = DefaultHasher::new();
         json.hash(&mut hasher);
         Self {

@@ -1,7 +1,7 @@
 //! The HTTP+JSON binding: what is wanted is in the path, the rest in the body or the query. All of it becomes one set of
 //! fields, read by the same rules as those of JSON-RPC. Serves the card too.
 
-use super::desk::{self, Answer};
+use super::operations::{self, Answer};
 use super::refusal::{Kind, Refusal, beginning};
 use super::request::{self, Rules};
 use super::routes::{self, CARD_PATH, Found};
@@ -65,12 +65,12 @@ async fn respond(
         params.insert(name.to_owned(), Value::String(value));
     }
     let rules = Rules {
-        behind: &*shared.behind,
+        backend: &*shared.backend,
         input_modes: &shared.settings.input_modes,
     };
     let operation = request::read(operation, &params, &rules)?;
     drop(params);
-    desk::perform(shared, user, operation, large).await
+    operations::perform(shared, user, operation, large).await
 }
 
 type Place = (&'static str, Vec<(&'static str, String)>);

@@ -1,7 +1,7 @@
 //! The JSON-RPC binding: one address, the method in the body. Batches are not served, as one answer can be a stream; nor are
 //! notifications, as every method of the protocol has an answer.
 
-use super::desk::{self, Answer};
+use super::operations::{self, Answer};
 use super::refusal::{Kind, Refusal};
 use super::request::{self, Rules};
 use super::shared::Shared;
@@ -59,12 +59,12 @@ async fn respond(
     let (method, params) = read_call(call, id)?;
     wire::check_version(&head.headers, &wire::pairs(&head.uri))?;
     let rules = Rules {
-        behind: &*shared.behind,
+        backend: &*shared.backend,
         input_modes: &shared.settings.input_modes,
     };
     let operation = request::read(&method, &params, &rules)?;
     drop(params);
-    desk::perform(shared, user, operation, body.large).await
+    operations::perform(shared, user, operation, body.large).await
 }
 
 /// The method and its parameters. The id is noted first, so that an error can name it.

@@ -1,9 +1,9 @@
 //! Why a request is refused, and how each binding says so. The table is the protocol's; what it has no word for (a body too
 //! long, a full server) is said in the words of JSON-RPC and HTTP.
 
-use super::shown;
+use super::render;
 use axum::http::StatusCode;
-use lango_core::{StoreError, Timestamp};
+use lango_core::Timestamp;
 use serde_json::{Map, Value, json};
 
 /// The kinds of refusals.
@@ -128,7 +128,7 @@ impl Refusal {
     }
 
     /// The store failed. What it said is for the operator, not for the client.
-    pub fn store(_error: &StoreError) -> Self {
+    pub fn store_failure() -> Self {
         Self::new(
             Kind::Internal,
             "tasks cannot be read or kept at the moment; try again later",
@@ -184,7 +184,7 @@ impl Refusal {
         for (key, value) in &self.metadata {
             metadata.insert((*key).to_owned(), Value::String(value.clone()));
         }
-        let time = shown::written(&shown::moment(now));
+        let time = render::written(&render::moment(now));
         metadata.insert("timestamp".to_owned(), Value::String(time));
         let mut details = vec![json!({
             "@type": a2a::ERROR_INFO_TYPE,

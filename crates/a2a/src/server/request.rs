@@ -2,8 +2,8 @@
 
 use super::fields::Fields;
 use super::refusal::{Kind, Refusal, beginning};
-use super::shown::{self, ShowArtifacts, View};
-use super::{AgentBehind, Unfit};
+use super::render::{self, ShowArtifacts, View};
+use super::{AgentBackend, MessageError};
 use a2a::{Message, Part, PartContent, Role, TaskState};
 use lango_core::{TaskQuery, Text, Timestamp};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ pub(super) struct ListRequest {
 
 /// What the rules need to know of the server.
 pub(super) struct Rules<'a> {
-    pub behind: &'a dyn AgentBehind,
+    pub backend: &'a dyn AgentBackend,
     pub input_modes: &'a [String],
 }
 
@@ -224,14 +224,16 @@ fn fits(message: &Message, rules: &Rules) -> Result<(), Refusal> {
             return Err(Refusal::new(Kind::ContentTypeNotSupported, message));
         }
     }
-    rules.behind.check(message).map_err(Refusal::from)
+    rules.backend.check(message).map_err(Refusal::from)
 }
 
-impl From<Unfit> for Refusal {
-    fn from(unfit: Unfit) -> Self {
-        match unfit {
-            Unfit::ContentType(sentence) => Self::new(Kind::ContentTypeNotSupported, sentence),
-            Unfit::Field(field, problem) => Self::field(field, problem),
+impl From<MessageError> for Refusal {
+    fn from(error: MessageError) -> Self {
+        match error {
+            MessageError::ContentType(sentence) => {
+                Self::new(Kind::ContentTypeNotSupported, sentence)
+            }
+            MessageError::Field(field, problem) => Self::field(field, problem),
         }
     }
 }
@@ -265,7 +267,7 @@ fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
     Ok(ListRequest {
         query: TaskQuery {
             context: fields.text("contextId")?.map(Text::from),
-            state: state.as_ref().map(|state| shown::word(state).into()),
+            state: state.as_ref().map(|state| render::word(state).into()),
             since: fields.time("statusTimestampAfter")?,
             after,
             limit: usize::try_from(size).unwrap_or(1),

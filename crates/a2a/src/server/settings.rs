@@ -68,12 +68,12 @@ pub struct ServerLimits {
     pub large_bodies: usize,
     /// How long a body may take to come.
     pub body_wait: Duration,
-    /// The most jobs at work at one time.
+    /// The most runs at work at one time.
     pub running: usize,
     /// The most open streams.
     pub streams: usize,
     /// How many updates a stream may be behind before it is given the whole task instead.
-    pub behind: usize,
+    pub lag: usize,
     /// The longest a task may get, messages and artifacts together, in bytes.
     pub task_bytes: usize,
     /// The most messages that are kept of a task; the oldest go first, never the first of all.
@@ -92,7 +92,7 @@ pub struct ServerLimits {
     /// How often a task is taken up again before it has failed, if each time the process ended before the work began. A
     /// server that stops in order does not count.
     pub attempts: u32,
-    /// How long a job is given to stop.
+    /// How long a run is given to stop.
     pub stop_wait: Duration,
     /// How often an open stream says that it is alive.
     pub keep_alive: Duration,
@@ -107,7 +107,7 @@ impl Default for ServerLimits {
             body_wait: Duration::from_secs(30),
             running: 64,
             streams: 256,
-            behind: 256,
+            lag: 256,
             task_bytes: 4 << 20,
             history: 200,
             write_every: Duration::from_millis(500),

@@ -120,7 +120,7 @@ async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
     server.agent.gate.add_permits(2);
     server.until(&one, "TASK_STATE_COMPLETED").await;
     server.until(&two, "TASK_STATE_COMPLETED").await;
-    // A job's place is free when it has returned, a moment after it reported its end.
+    // A run's place is free when it has returned, a moment after it reported its end.
     super::support::soon(async {
         while server
             .rpc("SendMessage", params.clone())

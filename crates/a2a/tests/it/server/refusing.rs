@@ -139,7 +139,7 @@ async fn a_message_that_is_none_is_refused_by_the_field() {
         )
         .await;
     assert_eq!(error["code"], -32602);
-    assert!(server.agent.jobs.lock().unwrap().is_empty());
+    assert!(server.agent.runs.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -1,15 +1,15 @@
-//! The operations of the protocol, the same for both bindings: each takes what was read from a request and gives the JSON
-//! of its answer, or a stream of updates.
+//! The operations of the protocol, the same for both bindings. Each takes a request that was read and gives the JSON of its
+//! answer, or a stream of updates.
 
-use super::FilesNotStored;
-use super::keeper::{Begin, Begun, Command, Watching};
-use super::ledger::{Ledger, is_settled, length};
+use super::FileError;
+use super::actor::{Command, Submitted, Subscription};
+use super::message_identity;
 use super::refusal::{Kind, Refusal};
+use super::render::{self, View};
 use super::request::{ListRequest, Operation, SendRequest, page_token};
-use super::said;
 use super::shared::{Key, Shared};
-use super::shown::{self, View};
 use super::stream::{Closing, Updates};
+use super::task::{TaskDocument, is_settled, length};
 use a2a::{Message, Role, Task};
 use lango_core::{TaskRecord, UserId};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 pub(super) enum Answer {
     /// One JSON value.
     Whole(String),
-    /// Updates, as they come.
+    /// Updates as they come.
     Stream(Updates),
 }
 
-/// Does what a client wants.
+/// Performs an operation.
 pub(super) async fn perform(
     shared: &Arc<Shared>,
     user: UserId,
@@ -44,25 +44,25 @@ pub(super) async fn perform(
         Operation::List(request) => list(shared, &user, request).await.map(Answer::Whole),
         Operation::Cancel { id } => {
             let key = (user, id);
-            let watching = shared.ask(&key, |reply| Command::Cancel { reply }).await?;
-            Ok(Answer::Whole(watching.json))
+            let subscription = shared.ask(&key, |reply| Command::Cancel { reply }).await?;
+            Ok(Answer::Whole(subscription.json))
         }
         Operation::Subscribe { id } => subscribe(shared, (user, id)).await.map(Answer::Stream),
     }
 }
 
-/// Hands the files of a message to the agent; what is left of the message has to fit into a task. After that the large body
-/// is gone, and its place is free.
+/// Stores the files of a message with the agent; the rest of the message must fit into a task. After that the large body is
+/// dropped, and its slot is free.
 async fn store_files(
     shared: &Shared,
     user: &UserId,
     request: SendRequest,
     large: Option<OwnedSemaphorePermit>,
 ) -> Result<SendRequest, Refusal> {
-    let stored = shared.behind.store_files(user, request.message).await;
+    let stored = shared.backend.store_files(user, request.message).await;
     let message = stored.map_err(|error| match error {
-        FilesNotStored::Unfit(unfit) => unfit.into(),
-        FilesNotStored::Store(error) => Refusal::store(&error),
+        FileError::Message(error) => error.into(),
+        FileError::Store(_) => Refusal::store_failure(),
     })?;
     let most = shared.settings.limits.task_bytes;
     if large.is_some() && length(&message) > most {
@@ -72,116 +72,130 @@ async fn store_files(
     Ok(SendRequest { message, ..request })
 }
 
-/// What a message led to.
+/// The result of a message.
 enum Sent {
     Message(String),
-    Task(Key, Watching),
+    Task(Key, Subscription),
 }
 
-/// Hands a message to the agent.
+/// Submits a message to its task, or opens one.
 async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<Sent, Refusal> {
     let SendRequest { message, view, .. } = request;
-    if let Some(id) = message.task_id.clone() {
-        let key = (user, id);
-        let begin = |reply| {
-            Command::Begin(Box::new(Begin {
-                message: message.clone(),
+    let (key, submitted) = match message.task_id.clone() {
+        Some(id) => {
+            let key = (user, id);
+            let command = |reply| Command::Submit {
+                message: Box::new(message.clone()),
                 view,
-                mark: None,
+                key: None,
                 reply,
-            }))
-        };
-        let begun = shared.ask(&key, begin).await?;
-        return of_begun(shared, key, view, begun).await;
+            };
+            let submitted = shared.ask(&key, command).await?;
+            (key, submitted)
+        }
+        None => {
+            let context = message.context_id.clone();
+            let context = context.unwrap_or_else(a2a::new_context_id);
+            if let Some(reply) = answer_directly(shared, &user, &context, &message).await {
+                return Ok(Sent::Message(reply));
+            }
+            open(shared, user, context, message, view).await?
+        }
+    };
+    match submitted {
+        Submitted::Task(subscription) => Ok(Sent::Task(key, subscription)),
+        Submitted::Known(id) => {
+            let key = (key.0, id);
+            let subscription = watch(shared, &key, view).await?;
+            Ok(Sent::Task(key, subscription))
+        }
     }
-    let context = message.context_id.clone();
-    let context = context.unwrap_or_else(a2a::new_context_id);
-    let answer = shared.behind.answer_at_once(&user, &context, &message);
-    let patience = shared.settings.limits.stop_wait;
-    let answer = tokio::time::timeout(patience, answer).await;
-    if let Ok(Some(words)) = answer {
-        let mut reply = Message::new(Role::Agent, words.parts);
-        reply.context_id = Some(context);
-        reply.metadata = (!words.metadata.is_empty()).then(|| words.metadata.into_iter().collect());
-        return Ok(Sent::Message(shown::json(&reply)));
-    }
+}
+
+/// Asks the agent for an answer without a task.
+async fn answer_directly(
+    shared: &Shared,
+    user: &UserId,
+    context: &str,
+    message: &Message,
+) -> Option<String> {
+    let answer = shared.backend.answer_directly(user, context, message);
+    let timeout = shared.settings.limits.stop_wait;
+    let answer = tokio::time::timeout(timeout, answer).await.ok()??;
+    let mut reply = Message::new(Role::Agent, answer.parts);
+    reply.context_id = Some(context.to_owned());
+    reply.metadata = (!answer.metadata.is_empty()).then(|| answer.metadata.into_iter().collect());
+    Some(render::json(&reply))
+}
+
+/// Opens a task for a message.
+async fn open(
+    shared: &Arc<Shared>,
+    user: UserId,
+    context: String,
+    message: Message,
+    view: View,
+) -> Result<(Key, Submitted), Refusal> {
     let id = a2a::new_task_id();
-    let mark = said::mark(&message);
+    let idempotency_key = message_identity::idempotency_key(&message);
     let key = (user, id.clone());
     let now = shared.clock.now();
     let limits = shared.settings.limits;
-    let ledger = Ledger::open(id, context, message.clone(), now, limits);
+    let document = TaskDocument::open(id, context, message.clone(), now, limits);
     let (reply, answer) = oneshot::channel();
-    let begin = Begin {
-        message,
+    let command = Command::Submit {
+        message: Box::new(message),
         view,
-        mark: Some(mark),
+        key: Some(idempotency_key),
         reply,
     };
-    shared.open(&key, ledger, Command::Begin(Box::new(begin)));
-    let begun = answer
+    shared.open(&key, document, command);
+    let submitted = answer
         .await
         .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;
-    of_begun(shared, key, view, begun).await
-}
-
-/// The task that a message began, now or when it came before.
-async fn of_begun(
-    shared: &Arc<Shared>,
-    key: Key,
-    view: View,
-    begun: Begun,
-) -> Result<Sent, Refusal> {
-    match begun {
-        Begun::Now(watching) => Ok(Sent::Task(key, watching)),
-        Begun::Before(id) => {
-            let key = (key.0, id);
-            let watching = look(shared, &key, view).await?;
-            Ok(Sent::Task(key, watching))
-        }
-    }
+    Ok((key, submitted))
 }
 
 async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {
     let view = request.view;
     let returns_at_once = request.returns_at_once;
-    let (key, watching) = match submit(shared, user, request).await? {
+    let (key, subscription) = match submit(shared, user, request).await? {
         Sent::Message(message) => return Ok(format!("{{\"message\":{message}}}")),
-        Sent::Task(key, watching) => (key, watching),
+        Sent::Task(key, subscription) => (key, subscription),
     };
-    let task = if returns_at_once || is_settled(&watching.state) {
-        watching.json
+    let task = if returns_at_once || is_settled(&subscription.state) {
+        subscription.json
     } else {
-        settled(shared, &key, view, watching).await?
+        settled(shared, &key, view, subscription).await?
     };
     Ok(format!("{{\"task\":{task}}}"))
 }
 
-/// Waits until nobody is at work on a task any more, and shows it.
+/// Waits until a task has ended or waits for somebody, and returns it.
 async fn settled(
     shared: &Arc<Shared>,
     key: &Key,
     view: View,
-    watching: Watching,
+    subscription: Subscription,
 ) -> Result<String, Refusal> {
-    let mut updates = watching.updates;
+    let mut updates = subscription.updates;
     loop {
         match updates.recv().await {
             Ok(update) if !is_settled(&update.state) => {}
             Ok(_) | Err(RecvError::Closed) => break,
             Err(RecvError::Lagged(_)) => {
-                let watching = look(shared, key, view).await?;
-                if is_settled(&watching.state) {
-                    return Ok(watching.json);
+                let subscription = watch(shared, key, view).await?;
+                if is_settled(&subscription.state) {
+                    return Ok(subscription.json);
                 }
-                updates = watching.updates;
+                updates = subscription.updates;
             }
         }
     }
-    Ok(look(shared, key, view).await?.json)
+    Ok(watch(shared, key, view).await?.json)
 }
 
-async fn look(shared: &Arc<Shared>, key: &Key, view: View) -> Result<Watching, Refusal> {
+async fn watch(shared: &Arc<Shared>, key: &Key, view: View) -> Result<Subscription, Refusal> {
     shared
         .ask(key, |reply| Command::Watch { view, reply })
         .await
@@ -199,13 +213,13 @@ async fn stream(
             let json = format!("{{\"message\":{message}}}");
             Ok(Updates::one(json, permit))
         }
-        Sent::Task(key, watching) => {
+        Sent::Task(key, subscription) => {
             let shared = Arc::clone(shared);
             Ok(Updates::new(
                 shared,
                 key,
                 view,
-                watching,
+                subscription,
                 Closing::WhenInputIsNeeded,
                 permit,
             ))
@@ -216,18 +230,25 @@ async fn stream(
 async fn subscribe(shared: &Arc<Shared>, key: Key) -> Result<Updates, Refusal> {
     let permit = Updates::permit(shared)?;
     let view = View::default();
-    let watching = look(shared, &key, view).await?;
-    if watching.state.is_terminal() {
+    let subscription = watch(shared, &key, view).await?;
+    if subscription.state.is_terminal() {
         let message = format!(
             "the task has ended as `{}`, nothing more comes; get it instead",
-            shown::word(&watching.state)
+            render::word(&subscription.state)
         );
         let refusal = Refusal::new(Kind::UnsupportedOperation, message);
         return Err(refusal.about("taskId", key.1));
     }
     let shared = Arc::clone(shared);
     let closing = Closing::AtTheEnd;
-    Ok(Updates::new(shared, key, view, watching, closing, permit))
+    Ok(Updates::new(
+        shared,
+        key,
+        view,
+        subscription,
+        closing,
+        permit,
+    ))
 }
 
 async fn get(
@@ -237,13 +258,13 @@ async fn get(
     view: View,
 ) -> Result<String, Refusal> {
     let key = (user, id);
-    Ok(look(shared, &key, view).await?.json)
+    Ok(watch(shared, &key, view).await?.json)
 }
 
-/// How long the tasks of one page may be together. A longer page ends early; the protocol lets it.
+/// The size of all tasks of one page, in bytes. A longer page ends early, as the protocol allows.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// How many tasks are read at a time.
+/// Tasks that are read at a time.
 const BATCH: usize = 16;
 
 async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<String, Refusal> {
@@ -252,13 +273,13 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
     let mut shown: Vec<String> = Vec::new();
     let mut bytes = 0;
     let mut next = String::new();
-    // One more than is shown says whether there is a next page.
+    // One more than is returned says whether there is a next page.
     let mut total = None;
     'pages: loop {
         query.limit = (size + 1 - shown.len()).min(BATCH);
         query.is_counted = total.is_none();
         let page = shared.tasks.list(user, query.clone()).await;
-        let page = page.map_err(|error| Refusal::store(&error))?;
+        let page = page.map_err(|_| Refusal::store_failure())?;
         let is_last = page.tasks.len() < query.limit;
         total = total.or(page.total);
         for record in &page.tasks {
@@ -268,7 +289,7 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
                 }
                 break 'pages;
             }
-            // One that cannot be read is left out, so that the others can be.
+            // An unreadable task is left out, so that the others can be listed.
             if let Ok(task) = read(record, view) {
                 bytes += task.len();
                 shown.push(task);
@@ -283,7 +304,7 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
     let total = total
         .unwrap_or_default()
         .min(i32::MAX.unsigned_abs().into());
-    let next = shown::json(&next);
+    let next = render::json(&next);
     Ok(format!(
         "{{\"tasks\":[{tasks}],\"nextPageToken\":{next},\"pageSize\":{size},\"totalSize\":{total}}}"
     ))
@@ -292,5 +313,5 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
 fn read(record: &TaskRecord, view: View) -> Result<String, Refusal> {
     let task: Task = serde_json::from_str(&record.body)
         .map_err(|_| Refusal::new(Kind::Internal, format!("task `{}` is damaged", record.id)))?;
-    Ok(shown::task(&task, view))
+    Ok(render::task(&task, view))
 }

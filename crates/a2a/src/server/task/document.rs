@@ -1,53 +1,58 @@
-//! One task in memory: what messages and reports make of it, and how long it may get. No I/O and no waiting.
+//! What clients see of a task: its status, messages and artifacts, how messages and reports change them, and how long it may
+//! get.
 
-use super::said::Said;
-use super::shown::{self, View, moment};
-use super::{Piece, Report, ReportError, ServerLimits, Words};
+use crate::server::message_identity::{self, MessageIdentity};
+use crate::server::render::{self, View, moment};
+use crate::server::{ArtifactChunk, Report, ReportError, ServerLimits, StatusMessage};
 use a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState, TaskStatus};
 use lango_core::{TaskRecord, Text, Timestamp, UserId};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// A task, and how many bytes its messages and artifacts have.
-#[derive(Debug)]
-pub(super) struct Ledger {
+/// A task as clients see it, with what is stored beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::server) struct TaskDocument {
     pub task: Task,
     pub updated: Timestamp,
-    /// Which writing of it was kept last; 0 before the first.
+    /// The revision that was stored last; 0 before the first.
     pub revision: u64,
-    /// How often it was taken up again since a job of it last said something.
+    /// How often it was resumed since a run last reported something.
     pub attempts: u32,
+    /// The size of its messages and artifacts.
     bytes: usize,
+    /// Messages of the agent since the document was created or read.
+    agent_messages: u64,
     limits: ServerLimits,
 }
 
-/// What a report changed, for those who listen.
-#[derive(Debug, Clone)]
-pub(super) struct Update {
+/// What a report changed, for subscribers.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::server) struct Update {
     /// As JSON, in the form of the protocol's stream.
     pub json: Text,
     pub state: TaskState,
-    /// Whether it is kept before it is shown: the state changed beyond being at work, or somebody is waited for.
+    /// Whether it must be stored before it is published: the state changed beyond working, or somebody must answer.
     pub is_binding: bool,
 }
 
-/// How the task stood, to go back to.
-pub(super) struct Mark {
+/// The part of a document that a status report changes, to undo one that was not stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::server) struct Mark {
     status: TaskStatus,
     updated: Timestamp,
     bytes: usize,
     metadata: Option<HashMap<String, Value>>,
-    /// The messages, where a report could change them.
+    /// The messages, if a report could change them.
     history: Option<Option<Vec<Message>>>,
 }
 
-/// Whether a task in this state waits for somebody or has ended: nobody is at work on it.
-pub(super) fn is_settled(state: &TaskState) -> bool {
+/// Returns whether a task in this state has ended or waits for somebody, so that no run is needed.
+pub(in crate::server) fn is_settled(state: &TaskState) -> bool {
     state.is_terminal() || matches!(state, TaskState::InputRequired | TaskState::AuthRequired)
 }
 
-impl Ledger {
-    /// A new task for a message.
+impl TaskDocument {
+    /// Creates a task for its first message.
     pub fn open(
         id: String,
         context: String,
@@ -55,7 +60,7 @@ impl Ledger {
         now: Timestamp,
         limits: ServerLimits,
     ) -> Self {
-        let mut ledger = Self {
+        let mut document = Self {
             task: Task {
                 id,
                 context_id: context,
@@ -72,13 +77,14 @@ impl Ledger {
             revision: 0,
             attempts: 0,
             bytes: 0,
+            agent_messages: 0,
             limits,
         };
-        ledger.remember(message);
-        ledger
+        document.add_to_history(message);
+        document
     }
 
-    /// A task as it was kept.
+    /// Reads a stored task.
     pub fn read(record: &TaskRecord, limits: ServerLimits) -> serde_json::Result<Self> {
         let task = serde_json::from_str(&record.body)?;
         Ok(Self {
@@ -87,17 +93,18 @@ impl Ledger {
             revision: record.revision,
             attempts: record.attempts,
             bytes: record.body.len(),
+            agent_messages: 0,
             limits,
         })
     }
 
-    /// The task as it is to be kept next.
+    /// Builds the record of the next revision.
     pub fn record(&self, user: &UserId) -> TaskRecord {
         TaskRecord {
             id: self.task.id.as_str().into(),
             user: user.clone(),
             context: self.task.context_id.as_str().into(),
-            state: shown::word(self.state()).into(),
+            state: render::word(self.state()).into(),
             is_running: !self.is_settled(),
             updated: self.updated,
             body: self.json(View::default()).into(),
@@ -106,27 +113,27 @@ impl Ledger {
         }
     }
 
-    /// What the client said last: what a job for this task is about.
-    pub fn last_said(&self) -> Option<&Message> {
+    /// Returns the client's last message: the one that a run is for.
+    pub fn last_user_message(&self) -> Option<&Message> {
         let history = self.task.history.as_deref().unwrap_or_default();
         let mut latest = history.iter().rev();
         latest.find(|message| message.role == Role::User)
     }
 
-    /// Whether the client has said more than what opened it.
+    /// Returns whether the client has sent more than the message that opened the task.
     pub fn has_follow_ups(&self) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
-        let said = history.iter().filter(|message| message.role == Role::User);
-        said.count() > 1
+        let sent = history.iter().filter(|message| message.role == Role::User);
+        sent.count() > 1
     }
 
-    /// Whether the client has said this before, as far as the task remembers.
-    pub fn has_heard(&self, message: &Message) -> bool {
+    /// Returns whether the history has this message of the client.
+    pub fn has_message(&self, message: &Message) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
         history.iter().any(|heard| {
             heard.role == Role::User
                 && heard.message_id == message.message_id
-                && Said::of(heard) == Said::of(message)
+                && MessageIdentity::of(heard) == MessageIdentity::of(message)
         })
     }
 
@@ -139,63 +146,63 @@ impl Ledger {
     }
 
     pub fn json(&self, view: View) -> String {
-        shown::task(&self.task, view)
+        render::task(&self.task, view)
     }
 
-    /// Whether a message of the client still has room.
+    /// Returns whether a message of the client fits.
     pub fn has_room_for(&self, message: &Message) -> bool {
         self.bytes + length(message) <= self.limits.task_bytes
     }
 
-    /// Takes up a message of the client: work begins again.
-    pub fn take_up(&mut self, message: Message, now: Timestamp) -> Update {
-        self.retire_status();
-        self.remember(message);
+    /// Adds a message of the client: the task works again.
+    pub fn add_message(&mut self, message: Message, now: Timestamp) -> Update {
+        self.archive_status();
+        self.add_to_history(message);
         self.enter(TaskState::Working, None, HashMap::new(), now)
     }
 
-    /// What a report makes of the task.
+    /// Applies a report.
     pub fn apply(&mut self, report: Report, now: Timestamp) -> Result<Update, ReportError> {
         if self.state().is_terminal() {
             return Err(ReportError::Over {
                 id: self.task.id.clone(),
             });
         }
-        let (state, words) = match report {
-            Report::Artifact(piece) => return self.add(piece),
-            Report::Working(words) => (TaskState::Working, words),
-            Report::InputRequired(words) => (TaskState::InputRequired, words),
-            Report::AuthRequired(words) => (TaskState::AuthRequired, words),
-            Report::Completed(words) => (TaskState::Completed, words),
-            Report::Failed(words) => (TaskState::Failed, words),
-            Report::Rejected(words) => (TaskState::Rejected, words),
-            Report::Cancelled(words) => (TaskState::Canceled, words),
+        let (state, text) = match report {
+            Report::Artifact(chunk) => return self.add(chunk),
+            Report::Working(text) => (TaskState::Working, text),
+            Report::InputRequired(text) => (TaskState::InputRequired, text),
+            Report::AuthRequired(text) => (TaskState::AuthRequired, text),
+            Report::Completed(text) => (TaskState::Completed, text),
+            Report::Failed(text) => (TaskState::Failed, text),
+            Report::Rejected(text) => (TaskState::Rejected, text),
+            Report::Cancelled(text) => (TaskState::Canceled, text),
         };
         let mut metadata = HashMap::new();
         let mut message = None;
-        if words.parts.is_empty() {
-            metadata.extend(words.metadata);
+        if text.parts.is_empty() {
+            metadata.extend(text.metadata);
         } else {
-            message = Some(self.message(words));
+            message = Some(self.message(text, now));
         }
-        if let Some(said) = &message {
-            // How a task ends, or that it waits, is never refused for want of room: then it is said without the words.
-            if self.bytes + length(said) > self.limits.task_bytes {
+        if let Some(status) = &message {
+            // An end or a question is never refused for its size: it is stored without the text.
+            if self.bytes + length(status) > self.limits.task_bytes {
                 if !is_settled(&state) {
                     return Err(self.full());
                 }
                 let note = "(left out: the task has reached its bound)";
-                message = Some(self.message(note.into()));
+                message = Some(self.message(note.into(), now));
             }
         }
         if is_settled(self.state()) {
-            self.retire_status();
+            self.archive_status();
         }
         Ok(self.enter(state, message, metadata, now))
     }
 
-    /// How the task stands before a status report. Such a report leaves artifacts alone, and messages unless what was asked
-    /// of the client becomes one of them.
+    /// Returns what a status report could change. It leaves artifacts alone, and messages unless a question to the client
+    /// becomes one of them.
     pub fn mark(&self) -> Mark {
         Mark {
             status: self.task.status.clone(),
@@ -206,7 +213,7 @@ impl Ledger {
         }
     }
 
-    /// Undoes the last status report: all is as it was at the mark.
+    /// Undoes the last status report.
     pub fn restore(&mut self, mark: Mark) {
         self.task.status = mark.status;
         self.updated = mark.updated;
@@ -224,18 +231,18 @@ impl Ledger {
         metadata: HashMap<String, Value>,
         now: Timestamp,
     ) -> Update {
-        // That work began binds nobody, and is written with what follows.
-        let begins = *self.state() == TaskState::Submitted && state == TaskState::Working;
-        let is_binding = (*self.state() != state && !begins) || is_settled(&state);
+        // That work started promises nothing, and is stored with what follows.
+        let is_start = *self.state() == TaskState::Submitted && state == TaskState::Working;
+        let is_binding = (*self.state() != state && !is_start) || is_settled(&state);
         self.updated = self.updated.max(now);
         self.task.status = TaskStatus {
             state: state.clone(),
             message,
             timestamp: Some(moment(self.updated)),
         };
-        let json = shown::status_update(&self.task, &metadata).into();
+        let json = render::status_update(&self.task, &metadata).into();
         if !metadata.is_empty() {
-            // Without words there is no message to carry it.
+            // Without a message there is nothing else to carry it.
             let known = self.task.metadata.get_or_insert_default();
             known.extend(metadata);
         }
@@ -246,14 +253,14 @@ impl Ledger {
         }
     }
 
-    /// What was asked of the client belongs to the conversation. How work went along does not.
-    fn retire_status(&mut self) {
+    /// Moves a question to the client into the history. Progress is dropped.
+    fn archive_status(&mut self) {
         if let Some(message) = self.task.status.message.take() {
-            self.remember(message);
+            self.add_to_history(message);
         }
     }
 
-    fn remember(&mut self, mut message: Message) {
+    fn add_to_history(&mut self, mut message: Message) {
         message.task_id = Some(self.task.id.clone());
         message.context_id = Some(self.task.context_id.clone());
         self.bytes += length(&message);
@@ -265,50 +272,54 @@ impl Ledger {
         }
     }
 
-    fn message(&self, words: Words) -> Message {
-        let mut message = Message::new(Role::Agent, words.parts);
+    fn message(&mut self, text: StatusMessage, now: Timestamp) -> Message {
+        let mut message = Message::new(Role::Agent, text.parts);
+        self.agent_messages += 1;
+        message.message_id = message_identity::agent_message_id(
+            &self.task.id,
+            [self.revision, self.agent_messages, now.0],
+        );
         message.task_id = Some(self.task.id.clone());
         message.context_id = Some(self.task.context_id.clone());
-        message.metadata =
-            (!words.metadata.is_empty()).then(|| words.metadata.into_iter().collect());
+        message.metadata = (!text.metadata.is_empty()).then(|| text.metadata.into_iter().collect());
         message
     }
 
-    fn add(&mut self, piece: Piece) -> Result<Update, ReportError> {
-        if piece.parts.is_empty() {
+    fn add(&mut self, chunk: ArtifactChunk) -> Result<Update, ReportError> {
+        if chunk.parts.is_empty() {
             return Err(ReportError::Empty {
-                artifact: piece.artifact,
+                artifact: chunk.artifact,
             });
         }
         let known = self.task.artifacts.get_or_insert_default();
         let place = known
             .iter()
-            .position(|artifact| artifact.artifact_id == piece.artifact);
+            .position(|known| known.artifact_id == chunk.artifact);
         let replaced = match place {
-            Some(place) if !piece.is_appended => length(&known[place]),
+            Some(place) if !chunk.is_appended => length(&known[place]),
             _ => 0,
         };
-        let shown = Artifact {
-            artifact_id: piece.artifact,
-            name: piece.name,
+        let artifact = Artifact {
+            artifact_id: chunk.artifact,
+            name: chunk.name,
             description: None,
-            parts: piece.parts,
+            parts: chunk.parts,
             metadata: None,
             extensions: None,
         };
-        let bytes = (self.bytes + length(&shown)).saturating_sub(replaced);
+        let bytes = (self.bytes + length(&artifact)).saturating_sub(replaced);
         if bytes > self.limits.task_bytes {
             return Err(self.full());
         }
         self.bytes = bytes;
-        // The first piece of an artifact begins it, whatever the agent says: clients have nothing to append to.
-        let is_appended = piece.is_appended && place.is_some();
-        let json = shown::artifact_update(&self.task, &shown, is_appended, piece.is_last);
+        // The first chunk creates the artifact, whatever the agent says: clients have nothing to append to.
+        let is_appended = chunk.is_appended && place.is_some();
+        let json = render::artifact_update(&self.task, &artifact, is_appended, chunk.is_last);
         let known = self.task.artifacts.get_or_insert_default();
         match place {
-            None => known.push(shown),
-            Some(place) if is_appended => append(&mut known[place], shown),
-            Some(place) => known[place] = shown,
+            None => known.push(artifact),
+            Some(place) if is_appended => append(&mut known[place], artifact),
+            Some(place) => known[place] = artifact,
         }
         Ok(Update {
             json: json.into(),
@@ -325,13 +336,12 @@ impl Ledger {
     }
 }
 
-/// Puts a piece after what the artifact has. Plain text goes into the plain text before it, so that a text which came in
-/// thousands of pieces is kept as one part.
-fn append(artifact: &mut Artifact, piece: Artifact) {
-    if piece.name.is_some() {
-        artifact.name = piece.name;
+/// Appends a chunk. Plain text is joined with the plain text before it, so that a text of thousands of chunks is one part.
+fn append(artifact: &mut Artifact, chunk: Artifact) {
+    if chunk.name.is_some() {
+        artifact.name = chunk.name;
     }
-    for part in piece.parts {
+    for part in chunk.parts {
         match (artifact.parts.last_mut(), part) {
             (Some(last), part) if is_plain(last) && is_plain(&part) => {
                 if let (PartContent::Text(text), PartContent::Text(more)) =
@@ -352,9 +362,9 @@ fn is_plain(part: &Part) -> bool {
         && part.metadata.is_none()
 }
 
-/// How many bytes a value has as JSON.
-pub(super) fn length(value: &impl serde::Serialize) -> usize {
-    shown::json(value).len()
+/// Returns the size of a value as JSON, in bytes.
+pub(in crate::server) fn length(value: &impl serde::Serialize) -> usize {
+    render::json(value).len()
 }
 
 #[cfg(test)]
@@ -363,40 +373,40 @@ mod tests {
     use serde_json::json;
 
     /// A full history and a question, so that the next report removes a message.
-    fn waiting() -> Ledger {
+    fn waiting() -> TaskDocument {
         let limits = ServerLimits {
             history: 3,
             ..ServerLimits::default()
         };
-        let said = |text: &str| Message::new(Role::User, vec![Part::text(text)]);
+        let sent = |text: &str| Message::new(Role::User, vec![Part::text(text)]);
         let now = Timestamp(1);
-        let mut ledger = Ledger::open("t".into(), "c".into(), said("one"), now, limits);
+        let mut document = TaskDocument::open("t".into(), "c".into(), sent("one"), now, limits);
         for text in ["two", "three"] {
-            ledger.take_up(said(text), now);
+            document.add_message(sent(text), now);
         }
-        let words = Words::none().with("round", json!(1));
-        ledger.apply(Report::Working(words), now).unwrap();
+        let text = StatusMessage::empty().with("round", json!(1));
+        document.apply(Report::Working(text), now).unwrap();
         let question = Report::InputRequired("which of them?".into());
-        ledger.apply(question, now).unwrap();
-        ledger
+        document.apply(question, now).unwrap();
+        document
     }
 
     #[test]
     fn what_could_not_be_kept_is_undone_wholly() {
         let reports = [
-            Report::Working(Words::none().with("round", json!(2))),
+            Report::Working(StatusMessage::empty().with("round", json!(2))),
             Report::Completed("done, at length".into()),
-            Report::Completed(Words::none().with("author", json!("a"))),
+            Report::Completed(StatusMessage::empty().with("author", json!("a"))),
         ];
         for report in reports {
-            let mut ledger = waiting();
-            let before = (ledger.task.clone(), ledger.updated, ledger.bytes);
-            let mark = ledger.mark();
-            ledger.apply(report, Timestamp(9)).unwrap();
-            assert_ne!(ledger.task, before.0);
-            assert_eq!(ledger.task.history.as_ref().unwrap().len(), 3);
-            ledger.restore(mark);
-            assert_eq!((ledger.task, ledger.updated, ledger.bytes), before);
+            let mut document = waiting();
+            let before = (document.task.clone(), document.updated, document.bytes);
+            let mark = document.mark();
+            document.apply(report, Timestamp(9)).unwrap();
+            assert_ne!(document.task, before.0);
+            assert_eq!(document.task.history.as_ref().unwrap().len(), 3);
+            document.restore(mark);
+            assert_eq!((document.task, document.updated, document.bytes), before);
         }
     }
 }

@@ -11,14 +11,13 @@ mod run;
 pub use reporter::Reporter;
 
 use super::refusal::Refusal;
-use super::render::View;
 use super::shared::{Key, Phase, Shared};
 use super::task::{
-    Answer, CallerId, Effect, Input, LoadError, Recovery, Residency, RunEnd, RunId, Submit, Task,
-    TaskDocument, Timer, Update,
+    Answer, CallerId, Effect, Input, LoadError, Recovery, Request, Residency, RunEnd, RunId, Task,
+    Timer, Update,
 };
 use super::{Report, ReportError};
-use a2a::{Message, TaskState};
+use a2a::TaskState;
 use run::ActiveRun;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -28,23 +27,9 @@ use tokio::time::Instant;
 
 /// What an actor can be asked for.
 pub(super) enum Command {
-    Submit {
-        message: Box<Message>,
-        view: View,
-        /// The idempotency key of a message that opens a task.
-        key: Option<String>,
-        reply: oneshot::Sender<Result<Submitted, Refusal>>,
-    },
-    Watch {
-        view: View,
-        reply: oneshot::Sender<Result<Subscription, Refusal>>,
-    },
-    Cancel {
-        reply: oneshot::Sender<Result<Subscription, Refusal>>,
-    },
-    Recover {
-        is_cancel_requested: bool,
-        reply: oneshot::Sender<Result<Recovery, Refusal>>,
+    Request {
+        request: Request,
+        reply: Reply,
     },
     Report {
         run: RunId,
@@ -74,11 +59,11 @@ pub(super) struct Subscription {
 /// Where a task comes from.
 pub(super) enum Origin {
     Store,
-    New(Box<TaskDocument>),
+    New(Box<Task>),
 }
 
 /// The channel to a caller.
-enum Reply {
+pub(super) enum Reply {
     Submit(oneshot::Sender<Result<Submitted, Refusal>>),
     Snapshot(oneshot::Sender<Result<Subscription, Refusal>>),
     Recovery(oneshot::Sender<Result<Recovery, Refusal>>),
@@ -137,13 +122,12 @@ impl TaskActor {
     }
 
     pub async fn run(mut self, origin: Origin) {
-        let max_attempts = self.shared.settings.limits.attempts;
         let task = match origin {
-            Origin::New(document) => Ok(Task::open(*document, max_attempts)),
-            Origin::Store => match self.load(None).await {
-                Ok(document) => Ok(Task::restore(*document, max_attempts)),
-                Err(error) => Err(error),
-            },
+            Origin::New(task) => Ok(*task),
+            Origin::Store => self
+                .load(None)
+                .await
+                .map(|document| Task::restore(*document)),
         };
         match task {
             Ok(mut task) => self.drive(&mut task).await,
@@ -154,17 +138,10 @@ impl TaskActor {
 
     /// Refuses the caller that started this actor, and is about to ask.
     async fn refuse_first(&mut self, error: &LoadError) {
-        let id = &self.key.1;
-        let refusal = match error {
-            LoadError::NotFound => Refusal::no_task(id),
-            LoadError::Damaged { .. } => Refusal::damaged(id),
-            LoadError::Store(_) => Refusal::store_failure(),
-        };
         let timeout = Duration::from_secs(1);
-        if let Ok(Some(command)) = tokio::time::timeout(timeout, self.commands.recv()).await {
-            let (Some(reply), _) = self.input_of(command) else {
-                return;
-            };
+        let first = tokio::time::timeout(timeout, self.commands.recv()).await;
+        if let Ok(Some(Command::Request { reply, .. })) = first {
+            let refusal = error.refusal(&self.key.1);
             reply.send(Answer::Refused(refusal), &self.updates);
         }
     }
@@ -174,14 +151,15 @@ impl TaskActor {
             self.arm_timers(task);
             match self.next().await {
                 Event::Command(Some(command)) => {
-                    let (reply, input) = self.input_of(command);
-                    if let Some(reply) = reply {
-                        self.callers.insert(CallerId(self.next_caller), reply);
-                    }
+                    let input = self.input_of(command);
                     self.feed(task, input).await;
                 }
                 Event::Command(None) => return,
-                Event::RunEnded(run, end) => self.feed(task, Input::RunEnded { run, end }).await,
+                Event::RunEnded(run, end) => {
+                    // Its slot is free before callers hear that it is over.
+                    self.run = None;
+                    self.feed(task, Input::RunEnded { run, end }).await;
+                }
                 Event::Elapsed(timer) => self.feed(task, Input::Elapsed(timer)).await,
                 Event::PhaseChanged => self.sync(task).await,
             }
@@ -262,50 +240,28 @@ impl TaskActor {
         }
     }
 
-    /// Translates a command for the task, with the channel to answer through.
-    fn input_of(&mut self, command: Command) -> (Option<Reply>, Input) {
+    /// Translates a command for the task, and notes the caller.
+    fn input_of(&mut self, command: Command) -> Input {
+        match command {
+            Command::Request { request, reply } => Input::Request {
+                caller: self.add_caller(reply),
+                request,
+            },
+            Command::Report { run, report, reply } => Input::Reported {
+                caller: self.add_caller(Reply::Report(reply)),
+                run,
+                report,
+            },
+            Command::CancelRequested => Input::CancelRequested,
+            Command::StoreChanged => Input::StoreChanged,
+        }
+    }
+
+    fn add_caller(&mut self, reply: Reply) -> CallerId {
         self.next_caller += 1;
         let caller = CallerId(self.next_caller);
-        match command {
-            Command::Submit {
-                message,
-                view,
-                key,
-                reply,
-            } => {
-                let submit = Submit {
-                    caller,
-                    message: *message,
-                    view,
-                    key,
-                };
-                (Some(Reply::Submit(reply)), Input::Submit(Box::new(submit)))
-            }
-            Command::Watch { view, reply } => {
-                (Some(Reply::Snapshot(reply)), Input::Watch { caller, view })
-            }
-            Command::Cancel { reply } => (Some(Reply::Snapshot(reply)), Input::Cancel { caller }),
-            Command::Recover {
-                is_cancel_requested,
-                reply,
-            } => {
-                let input = Input::Recover {
-                    caller,
-                    is_cancel_requested,
-                };
-                (Some(Reply::Recovery(reply)), input)
-            }
-            Command::Report { run, report, reply } => {
-                let input = Input::Reported {
-                    caller,
-                    run,
-                    report,
-                };
-                (Some(Reply::Report(reply)), input)
-            }
-            Command::CancelRequested => (None, Input::CancelRequested),
-            Command::StoreChanged => (None, Input::StoreChanged),
-        }
+        self.callers.insert(caller, reply);
+        caller
     }
 
     /// Leaves the registry first, so that the next caller gets another actor. Commands that came too late are dropped, and

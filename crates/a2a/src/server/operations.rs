@@ -2,15 +2,15 @@
 //! answer, or a stream of updates.
 
 use super::FileError;
-use super::actor::{Command, Submitted, Subscription};
+use super::actor::{Command, Reply, Submitted, Subscription};
 use super::message_identity;
 use super::refusal::{Kind, Refusal};
 use super::render::{self, View};
 use super::request::{ListRequest, Operation, SendRequest, page_token};
 use super::shared::{Key, Shared};
 use super::stream::{Closing, Updates};
-use super::task::{TaskDocument, is_settled, length};
-use a2a::{Message, Role, Task};
+use super::task::{Request, Task, TaskDocument, is_settled, length};
+use a2a::{Message, Role};
 use lango_core::{TaskRecord, UserId};
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
@@ -44,7 +44,8 @@ pub(super) async fn perform(
         Operation::List(request) => list(shared, &user, request).await.map(Answer::Whole),
         Operation::Cancel { id } => {
             let key = (user, id);
-            let subscription = shared.ask(&key, |reply| Command::Cancel { reply }).await?;
+            let cancelled = shared.ask(&key, Request::Cancel, Reply::Snapshot);
+            let subscription = cancelled.await?;
             Ok(Answer::Whole(subscription.json))
         }
         Operation::Subscribe { id } => subscribe(shared, (user, id)).await.map(Answer::Stream),
@@ -84,13 +85,9 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
     let (key, submitted) = match message.task_id.clone() {
         Some(id) => {
             let key = (user, id);
-            let command = |reply| Command::Submit {
-                message: Box::new(message.clone()),
-                view,
-                key: None,
-                reply,
-            };
-            let submitted = shared.ask(&key, command).await?;
+            let message = Box::new(message);
+            let request = Request::Submit { message, view };
+            let submitted = shared.ask(&key, request, Reply::Submit).await?;
             (key, submitted)
         }
         None => {
@@ -137,19 +134,18 @@ async fn open(
     view: View,
 ) -> Result<(Key, Submitted), Refusal> {
     let id = a2a::new_task_id();
-    let idempotency_key = message_identity::idempotency_key(&message);
     let key = (user, id.clone());
     let now = shared.clock.now();
     let limits = shared.settings.limits;
+    let idempotency_key = message_identity::idempotency_key(&message);
     let document = TaskDocument::open(id, context, message.clone(), now, limits);
-    let (reply, answer) = oneshot::channel();
-    let command = Command::Submit {
-        message: Box::new(message),
-        view,
-        key: Some(idempotency_key),
-        reply,
+    let (sender, answer) = oneshot::channel();
+    let message = Box::new(message);
+    let first = Command::Request {
+        request: Request::Submit { message, view },
+        reply: Reply::Submit(sender),
     };
-    shared.open(&key, document, command);
+    shared.open(&key, Task::open(document, idempotency_key), first);
     let submitted = answer
         .await
         .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;
@@ -196,9 +192,7 @@ async fn settled(
 }
 
 async fn watch(shared: &Arc<Shared>, key: &Key, view: View) -> Result<Subscription, Refusal> {
-    shared
-        .ask(key, |reply| Command::Watch { view, reply })
-        .await
+    shared.ask(key, Request::Watch(view), Reply::Snapshot).await
 }
 
 async fn stream(
@@ -311,7 +305,7 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
 }
 
 fn read(record: &TaskRecord, view: View) -> Result<String, Refusal> {
-    let task: Task = serde_json::from_str(&record.body)
+    let task: a2a::Task = serde_json::from_str(&record.body)
         .map_err(|_| Refusal::new(Kind::Internal, format!("task `{}` is damaged", record.id)))?;
     Ok(render::task(&task, view))
 }

@@ -1,10 +1,10 @@
 //! One scan for interrupted tasks: tasks that must run by the store, and that no replica is at work on. Many are read page by
 //! page, of each conversation the oldest first, and resumed a few at a time. When to scan is decided by the caller.
 
-use super::actor::Command;
+use super::actor::Reply;
 use super::refusal::Kind;
 use super::shared::Shared;
-use super::task::Recovery;
+use super::task::{Recovery, Request};
 use futures_util::StreamExt as _;
 use lango_core::{RunningTask, StoreError, Text, Timestamp, UserId};
 use std::collections::{HashMap, HashSet};
@@ -179,11 +179,10 @@ impl Shared {
             return Ok(Recovery::Skipped);
         }
         let key = (task.user.clone(), task.id.to_string());
-        let command = |reply| Command::Recover {
+        let request = Request::Recover {
             is_cancel_requested,
-            reply,
         };
-        match self.ask(&key, command).await {
+        match self.ask(&key, request, Reply::Recovery).await {
             Ok(recovery) => Ok(recovery),
             Err(refusal) if refusal.kind == Kind::Damaged => Err(Damaged),
             Err(_) => Ok(Recovery::Skipped),

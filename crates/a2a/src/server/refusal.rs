@@ -109,6 +109,17 @@ impl Refusal {
         Self::new(Kind::TaskNotFound, message).about("taskId", beginning(id))
     }
 
+    pub fn busy_task(id: &str) -> Self {
+        let message = "the agent is at work on the task; send the message when the task asks for input, or cancel it";
+        Self::new(Kind::UnsupportedOperation, message).about("taskId", id)
+    }
+
+    pub fn no_slot(limit: usize) -> Self {
+        let message =
+            format!("the server is at its limit of {limit} running tasks; retry in a moment");
+        Self::new(Kind::Busy, message)
+    }
+
     pub fn damaged(id: &str) -> Self {
         Self::new(Kind::Damaged, format!("task `{id}` is damaged"))
     }

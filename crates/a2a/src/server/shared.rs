@@ -1,11 +1,11 @@
 //! What all tasks of a server share, and the registry of their actors. The actor of a task is started when it is first
 //! needed.
 
-use super::actor::{Command, Origin, TaskActor};
+use super::actor::{Command, Origin, Reply, TaskActor};
 use super::card::ServedCard;
 use super::recovery::ScanState;
 use super::refusal::{Kind, Refusal};
-use super::task::TaskDocument;
+use super::task::{Request, Task};
 use super::{AgentBackend, ServerSettings, render};
 use lango_core::{Clock, TaskStore, UserId};
 use std::collections::HashMap;
@@ -84,14 +84,20 @@ impl Shared {
         }
     }
 
-    /// Asks the actor of a task. One that leaves in this moment has not seen the command, so another is asked.
+    /// Sends a request to the actor of a task and waits for the answer. An actor that leaves in this moment has not seen the
+    /// request, so another one is asked.
     pub async fn ask<T>(
         self: &Arc<Self>,
         key: &Key,
-        command: impl Fn(oneshot::Sender<Result<T, Refusal>>) -> Command,
+        request: Request,
+        reply: fn(oneshot::Sender<Result<T, Refusal>>) -> Reply,
     ) -> Result<T, Refusal> {
         for _ in 0..Self::ATTEMPTS {
-            let (reply, answer) = oneshot::channel();
+            let (sender, answer) = oneshot::channel();
+            let command = Command::Request {
+                request: request.clone(),
+                reply: reply(sender),
+            };
             let actor = match lock(&self.live).entry(key.clone()) {
                 Entry::Occupied(actor) => actor.get().clone(),
                 Entry::Vacant(place) => {
@@ -100,7 +106,7 @@ impl Shared {
                     place.insert(sender).clone()
                 }
             };
-            if actor.send(command(reply)).await.is_err() {
+            if actor.send(command).await.is_err() {
                 self.forget(key, &actor);
                 continue;
             }
@@ -110,17 +116,17 @@ impl Shared {
         }
         Err(Refusal::new(
             Kind::Internal,
-            "the task is changing too fast; try again",
+            "the task is loaded and unloaded too fast; retry in a moment",
         ))
     }
 
-    /// Opens a task with its first message.
-    pub fn open(self: &Arc<Self>, key: &Key, document: TaskDocument, first: Command) {
+    /// Starts the actor of a new task with its first request.
+    pub fn open(self: &Arc<Self>, key: &Key, task: Task, first: Command) {
         let (sender, commands) = mpsc::channel(Self::QUEUE);
         // The channel is new and empty.
         let _ = sender.try_send(first);
         lock(&self.live).insert(key.clone(), sender.clone());
-        self.start(key, commands, sender, Origin::New(Box::new(document)));
+        self.start(key, commands, sender, Origin::New(Box::new(task)));
     }
 
     fn start(
@@ -251,7 +257,10 @@ mod tests {
         let place = sender.reserve().await.unwrap();
         drop(commands);
         let (reply, answer) = oneshot::channel::<Result<Subscription, Refusal>>();
-        place.send(Command::Cancel { reply });
+        place.send(Command::Request {
+            request: Request::Cancel,
+            reply: Reply::Snapshot(reply),
+        });
         let timeout = std::time::Duration::from_secs(10);
         let given_up = tokio::time::timeout(timeout, answer_of(&sender, answer)).await;
         assert!(given_up.unwrap().is_none());

@@ -1,11 +1,11 @@
 //! The updates of a task for one client. A client that is too slow gets the task as it is now instead of what it missed: it
 //! delays nobody, and no queue grows for it.
 
-use super::actor::{Command, Subscription};
+use super::actor::{Reply, Subscription};
 use super::refusal::{Kind, Refusal};
 use super::render::View;
 use super::shared::{Key, Shared};
-use super::task::Update;
+use super::task::{Request, Update};
 use a2a::TaskState;
 use lango_core::Text;
 use std::sync::Arc;
@@ -102,9 +102,9 @@ impl Updates {
                 return None;
             }
             Err(RecvError::Lagged(_)) => {
-                let view = rest.view;
-                let ask = |reply| Command::Watch { view, reply };
-                let Ok(subscription) = rest.shared.ask(&rest.key, ask).await else {
+                let request = Request::Watch(rest.view);
+                let asked = rest.shared.ask(&rest.key, request, Reply::Snapshot);
+                let Ok(subscription) = asked.await else {
                     self.rest = None;
                     return None;
                 };

@@ -11,6 +11,9 @@
 //! [awaited](Await), other inputs are deferred. The rules, one file each: `submit` accepts messages and starts runs, `sync` brings
 //! a task up to date with the store and the agent, `write` stores it, `run_end` handles reports and ends of runs, `cancel`
 //! cancels, `resume` restarts what was interrupted.
+//!
+//! The first message of a task, from its input to its run: `request` → `decide_submit` (reserves a slot) → `slot_reserved`
+//! (stores the task) → `opened` (answers the caller) → `start`.
 
 mod cancel;
 mod document;
@@ -27,15 +30,15 @@ mod laws;
 
 pub(super) use document::{TaskDocument, Update, is_settled, length};
 pub(super) use io::{
-    Answer, CallerId, Effect, EffectResult, Input, LoadError, Recovery, RunEnd, RunId, SlotKind,
-    StoreFailure, Submit, Timer,
+    Answer, CallerId, Effect, EffectResult, Input, LoadError, Recovery, Request, RunEnd, RunId,
+    SlotKind, StoreFailure, Timer,
 };
 
 use super::refusal::Refusal;
 use super::render::View;
 use super::shared::Phase;
 use lango_core::Timestamp;
-use state::{Await, Idle, PendingCancel, Request, RunOutcome, State, Step, Stop};
+use state::{Await, Idle, RunOutcome, State, Step, Stop, Submission};
 use std::collections::VecDeque;
 
 /// One task on one replica, without I/O.
@@ -54,28 +57,25 @@ pub(super) struct Task {
     has_subscribers: bool,
     phase: Phase,
     runs: u64,
-    /// How often a task is resumed before it fails, if it was never started.
-    max_attempts: u32,
     now: Timestamp,
 }
 
 impl Task {
-    /// Creates a task whose first message comes as the first input.
-    pub fn open(document: TaskDocument, max_attempts: u32) -> Self {
-        Self::new(document, State::New, max_attempts)
+    /// Creates a task whose first message, which this idempotency key recognises, comes as the first input.
+    pub fn open(document: TaskDocument, key: String) -> Self {
+        Self::new(document, State::New { key })
     }
 
     /// Creates a task from its stored document.
-    pub fn restore(document: TaskDocument, max_attempts: u32) -> Self {
+    pub fn restore(document: TaskDocument) -> Self {
         let idle = Idle {
-            outcome: RunOutcome::Stored,
-            cancel: None,
             is_fresh: true,
+            ..Idle::new(RunOutcome::Stored, None)
         };
-        Self::new(document, State::Idle(idle), max_attempts)
+        Self::new(document, State::Idle(idle))
     }
 
-    fn new(document: TaskDocument, state: State, max_attempts: u32) -> Self {
+    fn new(document: TaskDocument, state: State) -> Self {
         Self {
             document,
             state,
@@ -87,7 +87,6 @@ impl Task {
             has_subscribers: false,
             phase: Phase::Open,
             runs: 0,
-            max_attempts,
             now: Timestamp::default(),
         }
     }
@@ -140,7 +139,7 @@ impl Task {
                 );
                 want(Timer::CancelDeadline, idle.cancel.is_some());
             }
-            State::New | State::Retired => {}
+            State::New { .. } | State::Retired => {}
         }
         timers
     }
@@ -150,7 +149,7 @@ impl Task {
         match &self.state {
             State::Running(_) | State::Orphaned(_) => Residency::Needed,
             State::Retired => Residency::Over,
-            State::New => Residency::Idle,
+            State::New { .. } => Residency::Idle,
             State::Idle(_) => {
                 let is_needed = self.is_wanted()
                     && !self.document.state().is_terminal()
@@ -167,7 +166,7 @@ impl Task {
     fn is_wanted(&self) -> bool {
         let has_work = match &self.state {
             State::Idle(idle) => {
-                matches!(idle.outcome, RunOutcome::Unstored(_))
+                idle.is_unstored()
                     || idle
                         .cancel
                         .as_ref()
@@ -180,20 +179,7 @@ impl Task {
 
     fn handle(&mut self, input: Input) {
         match input {
-            Input::Submit(submit) => self.request(Request::submit(submit)),
-            Input::Watch { caller, view } => self.request(Request::Watch { caller, view }),
-            Input::Cancel { caller } => self.request(Request::Cancel {
-                caller,
-                found: None,
-            }),
-            Input::Recover {
-                caller,
-                is_cancel_requested,
-            } => self.request(Request::Recover {
-                caller,
-                is_cancel_requested,
-                found: None,
-            }),
+            Input::Request { caller, request } => self.request(caller, request),
             Input::Reported {
                 caller,
                 run,
@@ -211,30 +197,38 @@ impl Task {
         }
     }
 
-    /// Brings the task up to date, then decides. A task that is gone answers nobody: its callers load it again.
-    fn request(&mut self, request: Request) {
-        match self.state {
+    /// Decides what a caller wants. A task without a run is brought up to date first; of one that runs here, this replica
+    /// knows most. A task that is gone answers nobody: its callers load it again.
+    fn request(&mut self, caller: CallerId, request: Request) {
+        match &mut self.state {
             State::Retired => {}
             State::Orphaned(_) => {
                 let refusal = Refusal::no_task(self.id());
-                self.refuse(request.caller(), refusal);
+                self.refuse(caller, refusal);
             }
-            State::New | State::Running(_) | State::Idle(_) => self.push([
-                Step::Refresh { is_required: true },
-                Step::Sync,
-                Step::Decide(request),
-            ]),
+            State::New { .. } | State::Running(_) => self.decide(caller, request),
+            State::Idle(idle) => {
+                idle.lost_races = 0;
+                self.decide_after_sync(caller, request);
+                self.push([Step::Refresh { is_required: true }]);
+            }
         }
+    }
+
+    fn decide_after_sync(&mut self, caller: CallerId, request: Request) {
+        self.push([
+            Step::Sync,
+            // A cancel that another replica has performed came first.
+            Step::CheckCancel { is_overdue: false },
+            Step::Decide { caller, request },
+        ]);
     }
 
     fn elapsed(&mut self, timer: Timer) {
         match (timer, &self.state) {
             (Timer::Write, State::Running(_)) => self.push([Step::Flush]),
-            (Timer::RunDeadline, State::Running(run)) => {
-                self.effects.push(Effect::AbortRun { run: run.id });
-            }
-            (Timer::RunDeadline, State::Orphaned(run)) => {
-                self.effects.push(Effect::AbortRun { run: *run });
+            (Timer::RunDeadline, State::Running(_) | State::Orphaned(_)) => {
+                self.effects.push(Effect::AbortRun);
             }
             (Timer::Poll, State::Idle(_)) => {
                 self.push([Step::Sync, Step::CheckCancel { is_overdue: false }]);
@@ -270,7 +264,7 @@ impl Task {
             Step::Refresh { is_required } => self.refresh(is_required),
             Step::Sync => self.sync(),
             Step::SyncIfUnreported => self.sync_if_unreported(),
-            Step::Decide(request) => self.decide(request),
+            Step::Decide { caller, request } => self.decide(caller, request),
             Step::Record { report, reporter } => self.record(report, reporter),
             Step::Flush => self.flush(),
             Step::LimitAttempts { attempts } => self.limit_attempts(attempts),
@@ -279,7 +273,7 @@ impl Task {
                 self.answer(caller, Answer::Recovery(recovery));
             }
             Step::CheckCancel { is_overdue } => self.check_cancel(is_overdue),
-            Step::RequestCancel => self.request_cancel(None),
+            Step::RequestCancel => self.request_cancel(),
             Step::EndCancelled => self.end_cancelled(),
             Step::AnswerCancels { obstacle } => self.answer_cancels(obstacle.as_deref()),
         }
@@ -300,30 +294,35 @@ impl Task {
             (Some(Await::KnownTask { opening, known }), R::Loaded(loaded)) => {
                 self.known_loaded(opening, known, loaded);
             }
-            (Some(Await::Stored(write)), R::Stored(stored)) => self.stored(write, stored),
-            (Some(Await::Conflict(write)), R::Loaded(loaded)) => {
-                self.conflict_loaded(write, loaded);
+            (Some(Await::Stored { write, tries }), R::Stored(stored)) => {
+                self.stored(write, tries, stored);
             }
-            (Some(Await::Reloaded(request)), R::Loaded(loaded)) => self.reloaded(request, loaded),
+            (Some(Await::Conflict { write, tries }), R::Loaded(loaded)) => {
+                self.conflict_loaded(write, tries, loaded);
+            }
+            (Some(Await::Claimed(claim)), R::Stored(stored)) => self.claimed(claim, stored),
+            (Some(Await::Reloaded(submission)), R::Loaded(loaded)) => {
+                self.reloaded(submission, loaded);
+            }
             (Some(Await::AgentCancel), R::AgentCancelled(result)) => self.agent_cancelled(result),
-            (Some(Await::CancelStored { found }), R::CancelStored(result)) => {
-                self.cancel_stored(found, result);
-            }
+            (Some(Await::CancelStored), R::CancelStored(result)) => self.cancel_stored(result),
             // The driver answers each effect with its own result; another one changes nothing.
             (awaiting, _) => self.awaiting = awaiting,
         }
     }
 
-    fn decide(&mut self, request: Request) {
+    fn decide(&mut self, caller: CallerId, request: Request) {
         match request {
-            Request::Submit { submit, tries } => self.decide_submit(submit, tries),
-            Request::Watch { caller, view } => self.answer_snapshot(caller, view),
-            Request::Cancel { caller, found } => self.decide_cancel(caller, found),
-            Request::Recover {
+            Request::Submit { message, view } => self.decide_submit(Submission {
                 caller,
+                message,
+                view,
+            }),
+            Request::Watch(view) => self.answer_snapshot(caller, view),
+            Request::Cancel => self.decide_cancel(caller),
+            Request::Recover {
                 is_cancel_requested,
-                found,
-            } => self.decide_recover(caller, is_cancel_requested, found),
+            } => self.decide_recover(caller, is_cancel_requested),
         }
     }
 
@@ -376,24 +375,4 @@ pub(super) enum Residency {
     Idle,
     /// It must go.
     Over,
-}
-
-impl Request {
-    /// How often a follow-up is tried while other replicas write the task.
-    const TRIES: usize = 4;
-
-    fn submit(submit: Box<Submit>) -> Self {
-        Self::Submit {
-            submit,
-            tries: Self::TRIES,
-        }
-    }
-}
-
-impl PendingCancel {
-    fn of(caller: CallerId) -> Self {
-        Self {
-            callers: vec![caller],
-        }
-    }
 }

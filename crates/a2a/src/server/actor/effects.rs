@@ -1,7 +1,7 @@
 //! What the driver does for each effect of a task.
 
+use super::TaskActor;
 use super::run::ActiveRun;
-use super::{TaskActor, Update};
 use crate::server::backend::AgentStatus;
 use crate::server::task::{
     Effect, EffectResult, Input, LoadError, RunEnd, SlotKind, StoreFailure, Task, TaskDocument,
@@ -32,8 +32,8 @@ impl TaskActor {
                 let stored = self.shared.tasks.ask_to_cancel(user, id).await;
                 EffectResult::CancelStored(stored.map(drop).map_err(failure))
             }
-            Effect::AbortRun { run } => {
-                self.run.as_mut()?.abort().await;
+            Effect::AbortRun => {
+                let run = self.run.take()?.abort().await;
                 let end = RunEnd::Aborted;
                 return Some(Input::RunEnded { run, end });
             }
@@ -59,18 +59,15 @@ impl TaskActor {
                 self.run = Some(active);
                 return None;
             }
-            Effect::StopRun { reason, .. } => {
+            Effect::StopRun(reason) => {
                 if let Some(run) = &self.run {
                     run.stop(reason);
                 }
                 return None;
             }
-            Effect::ReleaseRun { .. } => {
-                self.run = None;
-                return None;
-            }
             Effect::Publish(update) => {
-                self.publish(update);
+                // An error says that there is no subscriber.
+                let _ = self.updates.send(update);
                 return None;
             }
             Effect::Answer { caller, answer } => {
@@ -81,11 +78,6 @@ impl TaskActor {
             }
         };
         Some(Input::Result(result))
-    }
-
-    fn publish(&self, update: Update) {
-        // An error says that there is no subscriber.
-        let _ = self.updates.send(update);
     }
 
     /// Reads this task, or another of the same user.

@@ -14,7 +14,6 @@ pub(super) struct ActiveRun {
     id: RunId,
     work: JoinHandle<RunResult>,
     stop: watch::Sender<Option<StopReason>>,
-    // Released before callers hear that the run is over, so that there is a slot for them.
     _slot: Option<OwnedSemaphorePermit>,
     _active: ActiveTask,
 }
@@ -70,8 +69,9 @@ impl ActiveRun {
     }
 
     /// Ends the run. What it held is free when this returns, unless it computes without ever yielding.
-    pub async fn abort(&mut self) {
+    pub async fn abort(self) -> RunId {
         self.work.abort();
-        let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.work).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.work).await;
+        self.id
     }
 }

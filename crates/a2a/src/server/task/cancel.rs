@@ -2,7 +2,7 @@
 
 use super::Task;
 use super::io::{CallerId, Effect, StoreFailure};
-use super::state::{Await, Idle, PendingCancel, Resumable, Resume, RunOutcome, State, Step};
+use super::state::{Await, Idle, PendingCancel, Resume, State, Step};
 use crate::server::Report;
 use crate::server::backend::StopReason;
 use crate::server::refusal::{Kind, Refusal};
@@ -10,26 +10,28 @@ use crate::server::render::{View, word};
 use a2a::TaskState;
 
 impl Task {
-    pub(super) fn decide_cancel(&mut self, caller: CallerId, found: Option<Resumable>) {
+    pub(super) fn decide_cancel(&mut self, caller: CallerId) {
         if self.document.state().is_terminal() {
             let refusal = self.not_cancelable();
             self.refuse(caller, refusal);
             return;
         }
         let is_settled = self.document.is_settled();
-        let cancel = PendingCancel::of(caller);
         match &mut self.state {
-            State::Running(_) => self.stop_run(StopReason::Cancelled, Some(cancel)),
+            State::Running(_) => {
+                let callers = vec![caller];
+                self.stop_run(StopReason::Cancelled, Some(PendingCancel { callers }));
+            }
             State::Idle(idle) => {
                 let pending = idle.cancel.get_or_insert_default();
-                pending.callers.extend(cancel.callers);
-                if is_settled || matches!(idle.outcome, RunOutcome::Unstored(_)) {
+                pending.callers.push(caller);
+                if is_settled || idle.is_unstored() {
                     self.push([Step::EndCancelled]);
                 } else {
-                    self.request_cancel(found);
+                    self.request_cancel();
                 }
             }
-            State::New | State::Orphaned(_) | State::Retired => {
+            State::New { .. } | State::Orphaned(_) | State::Retired => {
                 let refusal = Refusal::no_task(self.id());
                 self.refuse(caller, refusal);
             }
@@ -44,27 +46,23 @@ impl Task {
     }
 
     /// Resumes an interrupted task to cancel it here; otherwise waits for the replica that runs it.
-    pub(super) fn cancel_stored(
-        &mut self,
-        found: Option<Resumable>,
-        result: Result<(), StoreFailure>,
-    ) {
-        match (result, found) {
-            (Err(_), _) => {
-                for caller in self.take_cancel().callers {
-                    self.refuse(caller, Refusal::store_failure());
-                }
+    pub(super) fn cancel_stored(&mut self, result: Result<(), StoreFailure>) {
+        if result.is_err() {
+            for caller in self.take_cancel().callers {
+                self.refuse(caller, Refusal::store_failure());
             }
-            (Ok(()), Some(found)) => {
-                self.push([Step::CheckCancel { is_overdue: false }]);
-                self.resume(Resume {
-                    caller: None,
-                    found,
-                    is_cancelled: true,
-                });
-            }
-            // It may have ended meanwhile.
-            (Ok(()), None) => self.push([Step::CheckCancel { is_overdue: false }]),
+            return;
+        }
+        // It may have ended meanwhile.
+        self.push([Step::CheckCancel { is_overdue: false }]);
+        if let State::Idle(idle) = &self.state
+            && let Some(found) = idle.found
+        {
+            self.resume(Resume {
+                caller: None,
+                found,
+                is_cancelled: true,
+            });
         }
     }
 
@@ -92,8 +90,7 @@ impl Task {
             return;
         };
         // An end that could not be stored yet is an end.
-        let is_unstored = matches!(idle.outcome, RunOutcome::Unstored(_));
-        if is_unstored || self.document.state().is_terminal() {
+        if idle.is_unstored() || self.document.state().is_terminal() {
             self.push([Step::AnswerCancels { obstacle: None }]);
         } else {
             self.perform(Effect::CancelInAgent, Await::AgentCancel);
@@ -116,6 +113,15 @@ impl Task {
     }
 
     pub(super) fn answer_cancels(&mut self, obstacle: Option<&str>) {
+        let is_over = self.document.state().is_terminal() || obstacle.is_some();
+        if let State::Idle(idle) = &self.state
+            && !is_over
+            && !idle.is_unstored()
+        {
+            // Another replica has a newer message of the task, and performs the cancel.
+            self.push([Step::RequestCancel]);
+            return;
+        }
         for caller in self.take_cancel().callers {
             let refusal = match (self.document.state(), obstacle) {
                 (TaskState::Canceled, _) => {
@@ -125,13 +131,10 @@ impl Task {
                 (state, _) if state.is_terminal() => self.not_cancelable(),
                 (_, Some(reason)) => Refusal::new(
                     Kind::TaskNotCancelable,
-                    format!("the task cannot be taken back: {reason}"),
+                    format!("the task cannot be cancelled: {reason}"),
                 )
                 .about("taskId", self.id()),
-                (_, None) => Refusal::new(
-                    Kind::Internal,
-                    "how the task ended could not be kept; try again",
-                ),
+                (_, None) => Refusal::store_failure(),
             };
             self.refuse(caller, refusal);
         }

@@ -40,6 +40,7 @@ pub(in crate::server) struct Update {
 pub(in crate::server) struct Mark {
     status: TaskStatus,
     updated: Timestamp,
+    attempts: u32,
     bytes: usize,
     metadata: Option<HashMap<String, Value>>,
     /// The messages, if a report could change them.
@@ -149,6 +150,10 @@ impl TaskDocument {
         render::task(&self.task, view)
     }
 
+    pub fn limits(&self) -> &ServerLimits {
+        &self.limits
+    }
+
     /// Returns whether a message of the client fits.
     pub fn has_room_for(&self, message: &Message) -> bool {
         self.bytes + length(message) <= self.limits.task_bytes
@@ -207,6 +212,7 @@ impl TaskDocument {
         Mark {
             status: self.task.status.clone(),
             updated: self.updated,
+            attempts: self.attempts,
             bytes: self.bytes,
             metadata: self.task.metadata.clone(),
             history: self.is_settled().then(|| self.task.history.clone()),
@@ -217,6 +223,7 @@ impl TaskDocument {
     pub fn restore(&mut self, mark: Mark) {
         self.task.status = mark.status;
         self.updated = mark.updated;
+        self.attempts = mark.attempts;
         self.bytes = mark.bytes;
         self.task.metadata = mark.metadata;
         if let Some(history) = mark.history {

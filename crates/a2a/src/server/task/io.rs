@@ -17,29 +17,25 @@ pub(in crate::server) struct CallerId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::server) struct RunId(pub u64);
 
-/// A message for a task.
+/// What a caller wants of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::server) struct Submit {
-    pub caller: CallerId,
-    pub message: Message,
-    pub view: View,
-    /// The idempotency key of a message that opens the task; none for a message to a task that exists.
-    pub key: Option<String>,
+pub(in crate::server) enum Request {
+    /// A client sends a message: the first one of a new task, or a follow-up.
+    Submit { message: Box<Message>, view: View },
+    /// A client wants to see the task.
+    Watch(View),
+    /// A client cancels the task.
+    Cancel,
+    /// The recovery loop found no replica at work on the task.
+    Recover { is_cancel_requested: bool },
 }
 
 /// One input of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) enum Input {
-    /// A client sent a message.
-    Submit(Box<Submit>),
-    /// A client wants to see the task.
-    Watch { caller: CallerId, view: View },
-    /// A client cancels the task.
-    Cancel { caller: CallerId },
-    /// The recovery loop found no replica at work on the task.
-    Recover {
+    Request {
         caller: CallerId,
-        is_cancel_requested: bool,
+        request: Request,
     },
     /// The run says how it goes.
     Reported {
@@ -48,13 +44,18 @@ pub(in crate::server) enum Input {
         report: Report,
     },
     /// The run is over.
-    RunEnded { run: RunId, end: RunEnd },
+    RunEnded {
+        run: RunId,
+        end: RunEnd,
+    },
     /// Another replica stored a request to cancel the run here.
     CancelRequested,
     /// Another replica may have written the task.
     StoreChanged,
     /// Clients subscribed to the task, or the last one left.
-    Subscribers { any: bool },
+    Subscribers {
+        any: bool,
+    },
     /// How far the server is with stopping.
     Phase(Phase),
     /// A timer that the task [wants](super::Task::timers) has elapsed.
@@ -96,6 +97,17 @@ pub(in crate::server) enum LoadError {
         revision: u64,
     },
     Store(StoreFailure),
+}
+
+impl LoadError {
+    /// Returns what a caller hears of it.
+    pub fn refusal(&self, id: &str) -> Refusal {
+        match self {
+            Self::NotFound => Refusal::no_task(id),
+            Self::Damaged { .. } => Refusal::damaged(id),
+            Self::Store(_) => Refusal::store_failure(),
+        }
+    }
 }
 
 /// How a run ended.
@@ -161,18 +173,9 @@ pub(in crate::server) enum Effect {
         cause: RunCause,
         message: Box<Message>,
     },
-    StopRun {
-        run: RunId,
-        reason: StopReason,
-    },
+    StopRun(StopReason),
     /// Ends a run that did not stop in time; answers with [`Input::RunEnded`].
-    AbortRun {
-        run: RunId,
-    },
-    /// Gives back the slot of a run that is over.
-    ReleaseRun {
-        run: RunId,
-    },
+    AbortRun,
     Publish(Update),
     Answer {
         caller: CallerId,

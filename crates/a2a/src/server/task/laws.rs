@@ -1,5 +1,5 @@
-//! Laws that hold for every history of a task: random messages, cancels, reports, crashes, lost leases and store failures on
-//! three replicas over one store (`world`), and the same with a planted bug in the machine (`mutant`), which must be caught.
+//! Laws that hold for every history of a task: random messages, cancels, reports, crashes, shutdowns, lost leases and store
+//! failures on three replicas over one store (`world`), and the same with a planted bug in the machine (`mutant`), which must be caught.
 //!
 //! A history is a list of bytes: each decision takes the next one. After the last one nothing fails any more, and the task
 //! must settle.
@@ -80,6 +80,11 @@ fn a_double_start_is_caught() {
 #[test]
 fn an_overwritten_final_state_is_caught() {
     assert_caught(Bug::OverwriteEnd, "a final state is overwritten");
+}
+
+#[test]
+fn an_overwritten_message_is_caught() {
+    assert_caught(Bug::OverwriteMessage, "an acknowledged message is lost");
 }
 
 #[test]

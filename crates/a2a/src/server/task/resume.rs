@@ -2,31 +2,29 @@
 
 use super::Task;
 use super::io::{Answer, CallerId, Effect, Recovery, SlotKind};
-use super::state::{Admission, Await, PendingCancel, Resumable, Resume, State, Step, Write};
+use super::state::{Admission, Await, Claim, PendingCancel, Resumable, Resume, State, Step};
 use crate::server::Report;
 use crate::server::backend::{RunCause, StopReason};
 use crate::server::shared::Phase;
 use a2a::Message;
 
 impl Task {
-    pub(super) fn decide_recover(
-        &mut self,
-        caller: CallerId,
-        is_cancelled: bool,
-        found: Option<Resumable>,
-    ) {
-        let recovery = match (&self.state, found) {
-            (State::Running(_), _) => Recovery::Skipped,
+    pub(super) fn decide_recover(&mut self, caller: CallerId, is_cancelled: bool) {
+        let recovery = match &self.state {
+            State::Running(_) => Recovery::Skipped,
             _ if self.document.is_settled() => Recovery::Settled,
-            (State::Idle(_), Some(found)) => {
-                self.resume(Resume {
-                    caller: Some(caller),
-                    found,
-                    is_cancelled,
-                });
-                return;
-            }
-            _ => Recovery::Skipped,
+            State::Idle(idle) => match idle.found {
+                Some(found) => {
+                    self.resume(Resume {
+                        caller: Some(caller),
+                        found,
+                        is_cancelled,
+                    });
+                    return;
+                }
+                None => Recovery::Skipped,
+            },
+            State::New { .. } | State::Orphaned(_) | State::Retired => Recovery::Skipped,
         };
         self.answer(caller, Answer::Recovery(recovery));
     }
@@ -49,26 +47,21 @@ impl Task {
             self.answer_resume(&resume, Recovery::NoSlot);
             return;
         }
-        let attempts_before = self.document.attempts;
-        let is_allowed =
-            attempts_before < self.max_attempts || resume.found == Resumable::Interrupted;
+        let attempts = self.document.attempts;
+        let max_attempts = self.document.limits().attempts;
+        let is_allowed = attempts < max_attempts || resume.found == Resumable::Interrupted;
         let text = match self.document.last_user_message() {
             Some(message) if is_allowed => {
                 let message = Box::new(message.clone());
-                self.document.attempts = attempts_before.saturating_add(1);
-                let write = Write::Resume {
-                    resume,
-                    message,
-                    attempts_before,
-                };
-                self.perform(Effect::Store, Await::Stored(write));
+                self.document.attempts = attempts.saturating_add(1);
+                let claim = Claim::Resume { resume, message };
+                self.perform(Effect::Store, Await::Claimed(claim));
                 return;
             }
             Some(_) => format!(
-                "it was taken up {} times, and each time the process ended before the work began",
-                self.max_attempts
+                "it was resumed {max_attempts} times, and each time the process ended before the work started"
             ),
-            None => "nothing is known of what was asked for".to_owned(),
+            None => "the stored task has no message of the client".to_owned(),
         };
         self.effects.push(Effect::ReleaseSlot);
         if let Some(caller) = resume.caller {
@@ -83,7 +76,7 @@ impl Task {
         }]);
     }
 
-    pub(super) fn resume_stored(&mut self, resume: &Resume, message: Message) {
+    pub(super) fn resume_claimed(&mut self, resume: &Resume, message: Message) {
         self.start(RunCause::Resumed, message);
         if resume.is_cancelled {
             self.stop_run(StopReason::Cancelled, Some(PendingCancel::default()));
@@ -92,9 +85,8 @@ impl Task {
     }
 
     /// Another replica resumed the task, or it cannot be stored now.
-    pub(super) fn resume_lost(&mut self, resume: &Resume, attempts_before: u32) {
-        self.document.attempts = attempts_before;
-        self.effects.push(Effect::ReleaseSlot);
+    pub(super) fn resume_lost(&mut self, resume: &Resume) {
+        self.document.attempts = self.document.attempts.saturating_sub(1);
         self.answer_resume(resume, Recovery::Skipped);
     }
 

@@ -1,8 +1,8 @@
 //! Reports of a run, and what follows its end.
 
 use super::Task;
-use super::io::{Answer, CallerId, Effect, RunEnd, RunId};
-use super::state::{Await, Idle, PendingCancel, Request, Resumable, RunOutcome, State, Step, Stop};
+use super::io::{Answer, CallerId, Effect, Request, RunEnd, RunId};
+use super::state::{Await, Idle, PendingCancel, RunOutcome, State, Step, Stop};
 use crate::server::backend::StopReason;
 use crate::server::{Report, ReportError};
 
@@ -28,7 +28,6 @@ impl Task {
         match &self.state {
             State::Running(running) if running.id == run => {}
             State::Orphaned(orphan) if *orphan == run => {
-                self.effects.push(Effect::ReleaseRun { run });
                 self.retire();
                 return;
             }
@@ -37,7 +36,6 @@ impl Task {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Retired) else {
             return;
         };
-        self.effects.push(Effect::ReleaseRun { run });
         let (reason, cancel) = match running.stop {
             Stop::NotRequested => (None, None),
             Stop::Requested { reason, cancel } => (Some(reason), cancel),
@@ -49,20 +47,19 @@ impl Task {
             RunEnd::Panicked => running.attempts,
             _ => self.document.attempts,
         };
-        if self.document.attempts != attempts {
+        // A settled task was stored, and is not written again.
+        if self.document.attempts != attempts && !self.document.is_settled() {
             self.document.attempts = attempts;
             self.is_dirty = true;
         }
-        self.state = State::Idle(Idle {
-            outcome: match running.unstored {
-                Some(report) => RunOutcome::Unstored(report),
-                None => RunOutcome::Stored,
-            },
-            cancel,
-            is_fresh: false,
-        });
+        let outcome = match running.unstored {
+            Some(report) => RunOutcome::Unstored(report),
+            None => RunOutcome::Stored,
+        };
+        self.state = State::Idle(Idle::new(outcome, cancel));
         if let Some(queued) = running.queued {
-            self.request(Request::submit(queued));
+            let (message, view) = (queued.message, queued.view);
+            self.request(queued.caller, Request::Submit { message, view });
         }
         self.push([Step::Conclude { end, is_deferred }]);
         if end == RunEnd::Panicked {
@@ -72,7 +69,7 @@ impl Task {
     }
 
     pub(super) fn limit_attempts(&mut self, attempts: u32) {
-        if attempts >= self.max_attempts && !self.document.is_settled() {
+        if attempts >= self.document.limits().attempts && !self.document.is_settled() {
             let text = format!("the agent broke off {attempts} times and more; look at its log");
             self.push([Step::Record {
                 report: Report::Failed(text.into()),
@@ -90,7 +87,7 @@ impl Task {
             idle.outcome = RunOutcome::Unreported(end);
         }
         let is_cancelled = idle.cancel.is_some();
-        let is_unstored = matches!(idle.outcome, RunOutcome::Unstored(_));
+        let is_unstored = idle.is_unstored();
         match (is_cancelled, is_deferred) {
             (false, _) => self.push([Step::SyncIfUnreported]),
             (true, false) => self.push([Step::EndCancelled, Step::SyncIfUnreported]),
@@ -102,8 +99,8 @@ impl Task {
     }
 
     /// Stores the cancel for the replica that has the task, or will have it.
-    pub(super) fn request_cancel(&mut self, found: Option<Resumable>) {
-        self.perform(Effect::RequestCancel, Await::CancelStored { found });
+    pub(super) fn request_cancel(&mut self) {
+        self.perform(Effect::RequestCancel, Await::CancelStored);
     }
 }
 

@@ -13,17 +13,16 @@
 //! What clients see of the task (submitted, working, …) is in its document. The state says what this replica does about it.
 
 use super::document::{Mark, Update};
-use super::io::{CallerId, Recovery, RunEnd, RunId, Submit};
+use super::io::{CallerId, Recovery, Request, RunEnd, RunId};
 use crate::server::Report;
 use crate::server::backend::{AgentStatus, StopReason};
-use crate::server::message_identity::MessageIdentity;
 use crate::server::render::View;
 use a2a::Message;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum State {
-    /// In memory only: its first message is not stored yet.
-    New,
+    /// In memory only: its first message is not stored yet. The key recognises that message when it is sent again.
+    New { key: String },
     /// The agent runs here.
     Running(Run),
     /// The agent runs here, and the record is gone: the run is told to stop, and then the task is forgotten.
@@ -37,15 +36,13 @@ pub(super) enum State {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
     pub id: RunId,
-    /// The message it is for. The same message again joins it.
-    pub message: MessageIdentity,
     /// How often the task had been resumed when it started.
     pub attempts: u32,
     pub stop: Stop,
     /// A settling status of this run that could not be stored yet.
     pub unstored: Option<Report>,
     /// A message that waits for this run, which has asked for it, to return.
-    pub queued: Option<Box<Submit>>,
+    pub queued: Option<Submission>,
 }
 
 /// Whether a run was told to stop.
@@ -73,6 +70,34 @@ pub(super) struct Idle {
     pub cancel: Option<PendingCancel>,
     /// Whether the document was read by the input that is being handled.
     pub is_fresh: bool,
+    /// What the agent said of this document, if no replica is at work on it.
+    pub found: Option<Resumable>,
+    /// How often the follow-up that is being handled lost the race to store.
+    pub lost_races: usize,
+}
+
+impl Idle {
+    pub fn new(outcome: RunOutcome, cancel: Option<PendingCancel>) -> Self {
+        Self {
+            outcome,
+            cancel,
+            is_fresh: false,
+            found: None,
+            lost_races: 0,
+        }
+    }
+
+    pub fn is_unstored(&self) -> bool {
+        matches!(self.outcome, RunOutcome::Unstored(_))
+    }
+}
+
+/// A message, and the caller that waits for an answer to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Submission {
+    pub caller: CallerId,
+    pub message: Box<Message>,
+    pub view: View,
 }
 
 /// What is left of the last run here.
@@ -97,7 +122,10 @@ pub(super) enum Step {
     Sync,
     /// The same, only if the run did not say how the task is.
     SyncIfUnreported,
-    Decide(Request),
+    Decide {
+        caller: CallerId,
+        request: Request,
+    },
     Record {
         report: Report,
         reporter: Option<CallerId>,
@@ -143,64 +171,28 @@ pub(super) enum Await {
         opening: Opening,
         known: String,
     },
-    Stored(Write),
-    /// What another replica has written instead.
-    Conflict(Write),
-    /// The task after a follow-up lost the race to store.
-    Reloaded(Request),
-    AgentCancel,
-    CancelStored {
-        found: Option<Resumable>,
+    Stored {
+        write: Write,
+        tries: usize,
     },
+    /// What another replica has written instead.
+    Conflict {
+        write: Write,
+        tries: usize,
+    },
+    Claimed(Claim),
+    /// The task after a follow-up lost the race to store.
+    Reloaded(Submission),
+    AgentCancel,
+    CancelStored,
 }
 
 /// A task that is being stored for the first time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opening {
-    pub submit: Box<Submit>,
-    /// The key of the message. Messages that are meant anew append to it.
-    pub base_key: String,
+    pub submission: Submission,
+    /// How often its message may still turn out to be meant anew.
     pub tries: usize,
-}
-
-/// What a caller wants, to be decided when the task is up to date.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Request {
-    Submit {
-        submit: Box<Submit>,
-        tries: usize,
-    },
-    Watch {
-        caller: CallerId,
-        view: View,
-    },
-    Cancel {
-        caller: CallerId,
-        found: Option<Resumable>,
-    },
-    Recover {
-        caller: CallerId,
-        is_cancel_requested: bool,
-        found: Option<Resumable>,
-    },
-}
-
-impl Request {
-    pub fn caller(&self) -> CallerId {
-        match self {
-            Self::Submit { submit, .. } => submit.caller,
-            Self::Watch { caller, .. }
-            | Self::Cancel { caller, .. }
-            | Self::Recover { caller, .. } => *caller,
-        }
-    }
-
-    /// Notes what the agent said of the task.
-    pub fn note(&mut self, status: Option<Resumable>) {
-        if let Self::Cancel { found, .. } | Self::Recover { found, .. } = self {
-            *found = status;
-        }
-    }
 }
 
 /// A task that no replica is at work on.
@@ -222,10 +214,10 @@ impl Resumable {
     }
 }
 
-/// Why a slot is reserved.
+/// What a slot is reserved for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Admission {
-    Submit { submit: Box<Submit>, tries: usize },
+    Submit(Submission),
     Resume(Resume),
 }
 
@@ -239,30 +231,37 @@ pub(super) struct Resume {
     pub is_cancelled: bool,
 }
 
-/// What the document is stored for.
+/// Why a slot was reserved and the document is stored: the replica whose write is accepted starts the run. A claim never
+/// overwrites.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Write {
-    /// A status, published when it is stored. Overwrites what another replica wrote, unless that is an end.
-    Status {
-        mark: Box<Mark>,
-        attempts: u32,
-        report: Box<Report>,
-        update: Update,
-        reporter: Option<CallerId>,
-        tries: usize,
-    },
-    /// What is published already. Overwrites as above.
-    Flush { tries: usize },
-    /// A message to a waiting task. The replica whose write is accepted runs it.
+pub(super) enum Claim {
+    /// A message to a waiting task.
     FollowUp {
-        submit: Box<Submit>,
-        tries: usize,
+        submission: Submission,
         update: Update,
     },
-    /// One more attempt. The replica whose write is accepted runs it.
+    /// One more attempt.
     Resume {
         resume: Resume,
         message: Box<Message>,
-        attempts_before: u32,
     },
+}
+
+/// What else the document is stored for. A run overwrites what another replica wrote about the same message, unless that is
+/// an end.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Write {
+    /// A status, published when it is stored.
+    Status(Box<StatusWrite>),
+    /// What is published already.
+    Flush,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct StatusWrite {
+    /// The document before it.
+    pub mark: Mark,
+    pub report: Report,
+    pub update: Update,
+    pub reporter: Option<CallerId>,
 }

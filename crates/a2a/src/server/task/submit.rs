@@ -1,78 +1,50 @@
 //! Messages: which are accepted, which opened the task before, which wait for the run, and how a run starts.
 
-use super::io::{Answer, Effect, LoadError, RunId, SlotKind, StoreFailure, Submit};
-use super::state::{
-    Admission, Await, Idle, Opening, PendingCancel, Request, Run, State, Step, Stop, Write,
-};
+use super::io::{Answer, Effect, LoadError, Request, RunId, SlotKind, StoreFailure};
+use super::state::{Admission, Await, Claim, Opening, PendingCancel, Run, State, Stop, Submission};
 use super::{Task, TaskDocument};
 use crate::server::backend::{RunCause, StopReason};
-use crate::server::message_identity::MessageIdentity;
 use crate::server::refusal::{Kind, Refusal};
 use crate::server::render::word;
 use crate::server::shared::Phase;
 use a2a::Message;
-use lango_core::Opened;
+use lango_core::{Opened, Put};
 
 /// How often a client may send the same first message anew.
 const MAX_REPEATED_OPENINGS: usize = 64;
 
+/// How often a follow-up is tried while other replicas write the task.
+const MAX_RACES: usize = 4;
+
 impl Task {
-    pub(super) fn decide_submit(&mut self, submit: Box<Submit>, tries: usize) {
-        if let State::Idle(Idle {
-            cancel: Some(_), ..
-        }) = self.state
-            && self.document.is_settled()
-        {
-            // The cancel came first.
-            let request = Request::Submit { submit, tries };
-            self.push([
-                Step::CheckCancel { is_overdue: false },
-                Step::Decide(request),
-            ]);
-            return;
-        }
-        if self.is_duplicate(&submit.message) {
+    pub(super) fn decide_submit(&mut self, submission: Submission) {
+        let is_new = matches!(self.state, State::New { .. });
+        if !is_new && self.document.has_message(&submission.message) {
             // A client that retries after a broken connection gets what it would have got.
-            self.answer_snapshot(submit.caller, submit.view);
+            self.answer_snapshot(submission.caller, submission.view);
             return;
         }
         let is_waiting = self.document.is_settled() && !self.document.state().is_terminal();
         if let State::Running(run) = &mut self.state
             && is_waiting
+            && run.queued.is_none()
         {
-            if run.queued.is_none() {
-                run.queued = Some(submit);
-            } else {
-                let refusal = at_work(self.id());
-                self.refuse(submit.caller, refusal);
-            }
+            run.queued = Some(submission);
             return;
         }
-        match self.check_admission(&submit) {
-            Ok(()) => {
-                let admission = Admission::Submit { submit, tries };
-                self.perform(
-                    Effect::ReserveSlot(SlotKind::Running),
-                    Await::Slot(admission),
-                );
-            }
-            Err(refusal) => self.reject_submit(&submit, refusal),
-        }
-    }
-
-    fn is_duplicate(&self, message: &Message) -> bool {
-        match &self.state {
-            State::New => false,
-            State::Running(run) if run.message == MessageIdentity::of(message) => true,
-            _ => self.document.has_message(message),
+        match self.check_admission(&submission.message) {
+            Ok(()) => self.perform(
+                Effect::ReserveSlot(SlotKind::Running),
+                Await::Slot(Admission::Submit(submission)),
+            ),
+            Err(refusal) => self.reject(&submission, refusal),
         }
     }
 
     /// Checks whether a message may start a run, apart from the number of runs.
-    fn check_admission(&self, submit: &Submit) -> Result<(), Refusal> {
+    fn check_admission(&self, message: &Message) -> Result<(), Refusal> {
         let document = &self.document;
-        let is_new = self.state == State::New;
-        let context = submit.message.context_id.as_ref();
+        let context = message.context_id.as_ref();
         if context.is_some_and(|context| *context != document.task.context_id) {
             return Err(Refusal::field(
                 "message.contextId",
@@ -87,14 +59,16 @@ impl Task {
             let refusal = Refusal::new(Kind::UnsupportedOperation, message);
             return Err(refusal.about("taskId", self.id()));
         }
-        if !is_new && (matches!(self.state, State::Running(_)) || !document.is_settled()) {
-            return Err(at_work(self.id()));
-        }
-        if !is_new && !document.has_room_for(&submit.message) {
-            return Err(Refusal::field(
-                "message",
-                "does not fit into the task any more; open another task",
-            ));
+        if !matches!(self.state, State::New { .. }) {
+            if matches!(self.state, State::Running(_)) || !document.is_settled() {
+                return Err(Refusal::busy_task(self.id()));
+            }
+            if !document.has_room_for(message) {
+                return Err(Refusal::field(
+                    "message",
+                    "does not fit into the task any more; open another task",
+                ));
+            }
         }
         if self.phase != Phase::Open {
             return Err(Refusal::stopping());
@@ -102,41 +76,34 @@ impl Task {
         Ok(())
     }
 
-    /// Refuses a message. A task that it would have opened does not come into being.
-    fn reject_submit(&mut self, submit: &Submit, refusal: Refusal) {
-        self.refuse(submit.caller, refusal);
-        if self.state == State::New {
+    /// Refuses a message. A task that it would have opened is not created.
+    fn reject(&mut self, submission: &Submission, refusal: Refusal) {
+        self.refuse(submission.caller, refusal);
+        if let State::New { .. } = self.state {
             self.retire();
         }
     }
 
     pub(super) fn slot_reserved(&mut self, admission: Admission, is_reserved: bool) {
-        match admission {
-            Admission::Resume(resume) => self.resume_in_slot(resume, is_reserved),
-            Admission::Submit { submit, .. } if !is_reserved => {
-                let message = "the server is at work on as many tasks as it may; try again later";
-                self.reject_submit(&submit, Refusal::new(Kind::Busy, message));
-            }
-            Admission::Submit { submit, tries } => match submit.key.clone() {
-                Some(base_key) => {
-                    let opening = Opening {
-                        submit,
-                        base_key: base_key.clone(),
-                        tries: MAX_REPEATED_OPENINGS,
-                    };
-                    self.perform(Effect::StoreNew { key: base_key }, Await::Opened(opening));
-                }
-                None => {
-                    let message = submit.message.clone();
-                    let update = self.document.add_message(message, self.now);
-                    let write = Write::FollowUp {
-                        submit,
-                        tries,
-                        update,
-                    };
-                    self.perform(Effect::Store, Await::Stored(write));
-                }
-            },
+        let submission = match admission {
+            Admission::Resume(resume) => return self.resume_in_slot(resume, is_reserved),
+            Admission::Submit(submission) => submission,
+        };
+        if !is_reserved {
+            let refusal = Refusal::no_slot(self.document.limits().running);
+            self.reject(&submission, refusal);
+        } else if let State::New { key } = &self.state {
+            let key = key.clone();
+            let opening = Opening {
+                submission,
+                tries: MAX_REPEATED_OPENINGS,
+            };
+            self.perform(Effect::StoreNew { key }, Await::Opened(opening));
+        } else {
+            let message = (*submission.message).clone();
+            let update = self.document.add_message(message, self.now);
+            let claim = Claim::FollowUp { submission, update };
+            self.perform(Effect::Store, Await::Claimed(claim));
         }
     }
 
@@ -145,9 +112,7 @@ impl Task {
         match opened {
             Ok(Opened::New) => {
                 self.document.revision = 1;
-                let submit = opening.submit;
-                self.answer_snapshot(submit.caller, submit.view);
-                self.start(RunCause::NewTask, submit.message);
+                self.answer_and_start(opening.submission, RunCause::NewTask);
             }
             Ok(Opened::Known(id)) => {
                 let known = id.to_string();
@@ -166,68 +131,93 @@ impl Task {
         known: String,
         loaded: Result<Box<TaskDocument>, LoadError>,
     ) {
-        match loaded {
-            Ok(document) if document.has_follow_ups() && opening.tries > 0 => {
+        match (loaded, &self.state) {
+            (Ok(document), State::New { key })
+                if document.has_follow_ups() && opening.tries > 0 =>
+            {
                 opening.tries -= 1;
-                let key = format!("{}/{known}", opening.base_key);
+                let key = format!("{key}/{known}");
                 self.perform(Effect::StoreNew { key }, Await::Opened(opening));
             }
-            Err(LoadError::Store(_)) => {
+            (Err(LoadError::Store(_)), _) => {
                 self.abandon_opening(&opening, Answer::Refused(Refusal::store_failure()));
             }
-            Ok(_) | Err(LoadError::NotFound | LoadError::Damaged { .. }) => {
-                self.abandon_opening(&opening, Answer::KnownTask(known));
-            }
+            _ => self.abandon_opening(&opening, Answer::KnownTask(known)),
         }
     }
 
     fn abandon_opening(&mut self, opening: &Opening, answer: Answer) {
         self.effects.push(Effect::ReleaseSlot);
-        self.answer(opening.submit.caller, answer);
+        self.answer(opening.submission.caller, answer);
         self.retire();
     }
 
-    /// Runs a follow-up that this replica stored.
-    pub(super) fn follow_up_stored(&mut self, submit: Box<Submit>, update: super::Update) {
-        self.effects.push(Effect::Publish(update));
-        // The caller sees the task as it was before the run says anything.
-        self.answer_snapshot(submit.caller, submit.view);
-        self.start(RunCause::FollowUp, submit.message);
-    }
-
-    /// Reads the task again that another replica wrote first.
-    pub(super) fn follow_up_lost(&mut self, submit: Box<Submit>, tries: usize) {
+    /// Starts the run that a slot was reserved for, if the write of this replica was accepted.
+    pub(super) fn claimed(&mut self, claim: Claim, stored: Result<Put, StoreFailure>) {
+        if stored == Ok(Put::Kept) {
+            self.document.revision += 1;
+            self.is_dirty = false;
+            match claim {
+                Claim::FollowUp { submission, update } => {
+                    self.effects.push(Effect::Publish(update));
+                    self.answer_and_start(submission, RunCause::FollowUp);
+                }
+                Claim::Resume { resume, message } => self.resume_claimed(&resume, *message),
+            }
+            return;
+        }
         self.effects.push(Effect::ReleaseSlot);
-        let request = Request::Submit {
-            submit,
-            tries: tries.saturating_sub(1),
-        };
-        self.perform(Effect::Load { other: None }, Await::Reloaded(request));
+        match claim {
+            Claim::Resume { resume, .. } => self.resume_lost(&resume),
+            // Another replica wrote the task first.
+            Claim::FollowUp { submission, .. } if stored.is_ok() => {
+                self.perform(Effect::Load { other: None }, Await::Reloaded(submission));
+            }
+            Claim::FollowUp { submission, .. } => {
+                self.refuse(submission.caller, Refusal::store_failure());
+                // The message is in memory and maybe not in the store.
+                self.retire();
+            }
+        }
     }
 
+    /// Tries a follow-up again with the task that another replica wrote first.
     pub(super) fn reloaded(
         &mut self,
-        request: Request,
+        submission: Submission,
         loaded: Result<Box<TaskDocument>, LoadError>,
     ) {
-        let document = match loaded {
-            Ok(document) => document,
+        let Submission {
+            caller,
+            message,
+            view,
+        } = submission;
+        match loaded {
+            Ok(document) => self.adopt(*document),
             Err(error) => {
-                let refusal = self.load_refusal(&error);
-                self.refuse(request.caller(), refusal);
+                let refusal = error.refusal(self.id());
+                self.refuse(caller, refusal);
                 // The message is in memory and not in the store.
                 self.retire();
                 return;
             }
-        };
-        self.adopt(*document);
-        match request {
-            Request::Submit { submit, tries: 0 } => {
-                let refusal = at_work(self.id());
-                self.refuse(submit.caller, refusal);
-            }
-            request => self.push([Step::Sync, Step::Decide(request)]),
         }
+        let State::Idle(idle) = &mut self.state else {
+            return;
+        };
+        idle.lost_races += 1;
+        if idle.lost_races < MAX_RACES {
+            self.decide_after_sync(caller, Request::Submit { message, view });
+        } else {
+            let refusal = Refusal::busy_task(self.id());
+            self.refuse(caller, refusal);
+        }
+    }
+
+    /// Answers the caller, who sees the task as it was before the run reports anything, and starts the run.
+    fn answer_and_start(&mut self, submission: Submission, cause: RunCause) {
+        self.answer_snapshot(submission.caller, submission.view);
+        self.start(cause, *submission.message);
     }
 
     /// Starts a run in the reserved slot. A cancel that is under way stops it at once.
@@ -240,7 +230,6 @@ impl Task {
         };
         self.state = State::Running(Run {
             id,
-            message: MessageIdentity::of(&message),
             attempts: self.document.attempts,
             stop: Stop::NotRequested,
             unstored: None,
@@ -267,10 +256,7 @@ impl Task {
         match &mut run.stop {
             Stop::NotRequested => {
                 run.stop = Stop::Requested { reason, cancel };
-                self.effects.push(Effect::StopRun {
-                    run: run.id,
-                    reason,
-                });
+                self.effects.push(Effect::StopRun(reason));
             }
             Stop::Requested {
                 cancel: pending, ..
@@ -289,12 +275,4 @@ impl Task {
             self.stop_run(StopReason::Shutdown, None);
         }
     }
-}
-
-pub(super) fn at_work(id: &str) -> Refusal {
-    Refusal::new(
-        Kind::UnsupportedOperation,
-        "the task is being worked on; wait until it asks for something, or cancel it",
-    )
-    .about("taskId", id)
 }

@@ -6,7 +6,6 @@ use super::document::TaskDocument;
 use super::io::{Effect, LoadError, RunEnd};
 use super::state::{Await, Resumable, RunOutcome, State, Step};
 use crate::server::backend::AgentStatus;
-use crate::server::refusal::Refusal;
 use crate::server::{Report, StatusMessage, diff};
 
 impl Task {
@@ -16,8 +15,7 @@ impl Task {
             return;
         };
         let is_fresh = std::mem::take(&mut idle.is_fresh);
-        let is_unstored = matches!(idle.outcome, RunOutcome::Unstored(_));
-        if !is_fresh && !is_unstored && !self.document.state().is_terminal() {
+        if !is_fresh && !idle.is_unstored() && !self.document.state().is_terminal() {
             self.perform(
                 Effect::Load { other: None },
                 Await::Refreshed { is_required },
@@ -41,20 +39,12 @@ impl Task {
 
     /// Refuses the request that needed the store.
     fn fail_request(&mut self, error: &LoadError) {
-        let refusal = self.load_refusal(error);
+        let refusal = error.refusal(self.id());
         while let Some(step) = self.steps.pop() {
-            if let Step::Decide(request) = step {
-                self.refuse(request.caller(), refusal);
+            if let Step::Decide { caller, .. } = step {
+                self.refuse(caller, refusal);
                 return;
             }
-        }
-    }
-
-    pub(super) fn load_refusal(&self, error: &LoadError) -> Refusal {
-        match error {
-            LoadError::NotFound => Refusal::no_task(self.id()),
-            LoadError::Damaged { .. } => Refusal::damaged(self.id()),
-            LoadError::Store(_) => Refusal::store_failure(),
         }
     }
 
@@ -65,19 +55,22 @@ impl Task {
         }
         self.document = stored;
         self.is_dirty = false;
-        if let State::Running(run) = &mut self.state {
-            run.unstored = None;
+        match &mut self.state {
+            State::Running(run) => run.unstored = None,
+            State::Idle(idle) => idle.found = None,
+            State::New { .. } | State::Orphaned(_) | State::Retired => {}
         }
     }
 
     /// Asks the agent what became of a task without a run here.
     pub(super) fn sync(&mut self) {
-        if self.document.state().is_terminal() {
-            return;
-        }
         let State::Idle(idle) = &mut self.state else {
             return;
         };
+        idle.found = None;
+        if self.document.state().is_terminal() {
+            return;
+        }
         if let RunOutcome::Unstored(report) = &idle.outcome {
             // If it cannot be stored now either, it stays unstored.
             let report = report.clone();
@@ -99,7 +92,7 @@ impl Task {
     }
 
     pub(super) fn synced(&mut self, status: AgentStatus) {
-        let State::Idle(idle) = &self.state else {
+        let State::Idle(idle) = &mut self.state else {
             return;
         };
         let is_settled = self.document.is_settled();
@@ -129,11 +122,7 @@ impl Task {
                 });
                 self.steps.extend(records);
             }
-            (status, _) => {
-                if let Some(Step::Decide(request)) = self.steps.last_mut() {
-                    request.note(Resumable::of(&status));
-                }
-            }
+            (status, _) => idle.found = Resumable::of(&status),
         }
     }
 }

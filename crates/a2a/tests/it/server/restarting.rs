@@ -144,7 +144,7 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
     let task = last.task(&id).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(why.unwrap().contains("taken up 3 times"), "{why:?}");
+    assert!(why.unwrap().contains("resumed 3 times"), "{why:?}");
 }
 
 #[tokio::test]

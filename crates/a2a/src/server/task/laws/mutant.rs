@@ -1,7 +1,7 @@
 //! A task with a planted bug: the machine itself is unchanged, its inputs, effects or state are tampered with.
 
 use super::super::state::{Await, State, Write};
-use super::super::{Effect, EffectResult, Input, Task};
+use super::super::{Effect, EffectResult, Input, Request, Task};
 use a2a::TaskState;
 use lango_core::{Put, Timestamp};
 
@@ -13,6 +13,8 @@ pub enum Bug {
     StartTwice,
     /// An end that another replica stored is taken for something else.
     OverwriteEnd,
+    /// A newer message that another replica stored is not noticed.
+    OverwriteMessage,
     /// A message that waits for the run is dropped.
     ForgetQueued,
     /// A status is published with the request to store it.
@@ -41,9 +43,12 @@ impl Mutant {
             run.queued = None;
         }
         if self.bug == Some(Bug::PublishFirst)
-            && let Some(Await::Stored(Write::Status { update, .. })) = &self.task.awaiting
+            && let Some(Await::Stored {
+                write: Write::Status(status),
+                ..
+            }) = &self.task.awaiting
         {
-            effects.insert(0, Effect::Publish(update.clone()));
+            effects.insert(0, Effect::Publish(status.update.clone()));
         }
         effects
     }
@@ -52,22 +57,36 @@ impl Mutant {
         let awaiting = &self.task.awaiting;
         Some(match (self.bug, input) {
             (Some(Bug::LoseCancel), Input::CancelRequested) => return None,
-            (Some(Bug::LoseCancel), Input::Recover { caller, .. }) => Input::Recover {
+            (Some(Bug::LoseCancel), Input::Request { caller, request }) => Input::Request {
                 caller,
-                is_cancel_requested: false,
+                request: match request {
+                    Request::Recover { .. } => Request::Recover {
+                        is_cancel_requested: false,
+                    },
+                    request => request,
+                },
             },
             (Some(Bug::StartTwice), Input::Result(EffectResult::Stored(Ok(Put::Overtaken))))
-                if matches!(
-                    awaiting,
-                    Some(Await::Stored(Write::Resume { .. } | Write::FollowUp { .. }))
-                ) =>
+                if matches!(awaiting, Some(Await::Claimed(_))) =>
             {
                 Input::Result(EffectResult::Stored(Ok(Put::Kept)))
             }
             (Some(Bug::OverwriteEnd), Input::Result(EffectResult::Loaded(Ok(mut document))))
-                if matches!(awaiting, Some(Await::Conflict(_))) =>
+                if matches!(awaiting, Some(Await::Conflict { .. })) =>
             {
                 document.task.status.state = TaskState::Working;
+                Input::Result(EffectResult::Loaded(Ok(document)))
+            }
+            (
+                Some(Bug::OverwriteMessage),
+                Input::Result(EffectResult::Loaded(Ok(mut document))),
+            ) if matches!(awaiting, Some(Await::Conflict { .. }))
+                && !document.state().is_terminal() =>
+            {
+                document
+                    .task
+                    .history
+                    .clone_from(&self.task.document.task.history);
                 Input::Result(EffectResult::Loaded(Ok(document)))
             }
             (_, input) => input,

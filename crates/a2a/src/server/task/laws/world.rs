@@ -1,54 +1,37 @@
 //! Three replicas over one store, driven by the bytes of a history.
 
 mod actions;
+mod checks;
 mod effects;
+mod situations;
+
+pub use situations::Situation;
 
 use super::agent::{Agent, SimRun, Turn};
 use super::mutant::{Bug, Mutant};
 use crate::server::ServerLimits;
 use crate::server::backend::StopReason;
 use crate::server::render::View;
-use crate::server::task::state::{Await, RunOutcome, State, Stop, Write};
+use crate::server::shared::Phase;
 use crate::server::task::{
-    Answer, CallerId, Effect, Input, Residency, RunEnd, Submit, Task, TaskDocument,
+    Answer, CallerId, Effect, Input, Request, Residency, RunEnd, Task, TaskDocument,
 };
 use a2a::{Message, Part, Role, TaskState};
 use lango_core::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const REPLICAS: usize = 3;
-const MAX_ATTEMPTS: u32 = 5;
+
+/// Limits of the simulated servers.
+fn limits() -> ServerLimits {
+    ServerLimits {
+        attempts: 5,
+        ..ServerLimits::default()
+    }
+}
 
 /// Rounds without faults after which the task must have settled.
 const ROUNDS: usize = 30;
-
-/// Situations that random histories must come through, or they would prove little.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Situation {
-    Queued,
-    RunStopping,
-    CancelPending,
-    StatusUnstored,
-    WriteConflict,
-    FollowUpLost,
-    Resumed,
-    Orphaned,
-    TwoReplicas,
-}
-
-impl Situation {
-    pub const ALL: [Self; 9] = [
-        Self::Queued,
-        Self::RunStopping,
-        Self::CancelPending,
-        Self::StatusUnstored,
-        Self::WriteConflict,
-        Self::FollowUpLost,
-        Self::Resumed,
-        Self::Orphaned,
-        Self::TwoReplicas,
-    ];
-}
 
 /// Why a history breaks a law.
 pub type Violation = String;
@@ -75,14 +58,27 @@ pub struct World<'a> {
     pub reached: BTreeSet<Situation>,
 }
 
-#[derive(Default)]
 struct Replica {
+    phase: Phase,
     loaded: Option<Loaded>,
     run: Option<SimRun>,
     effects: VecDeque<Effect>,
     has_slot: bool,
     /// Whether the last write of this replica was accepted, and no run started since.
     has_claim: bool,
+}
+
+impl Default for Replica {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Open,
+            loaded: None,
+            run: None,
+            effects: VecDeque::new(),
+            has_slot: false,
+            has_claim: false,
+        }
+    }
 }
 
 /// A task in the memory of a replica, with what it takes to replay it.
@@ -134,6 +130,12 @@ impl<'a> World<'a> {
             self.act()?;
         }
         self.has_faults = false;
+        for replica in 0..REPLICAS {
+            while self.replicas[replica].phase != Phase::Open {
+                self.drain(replica)?;
+                self.shut_down(replica)?;
+            }
+        }
         for round in 0..ROUNDS {
             if round == ROUNDS / 2 {
                 self.check_cancelled()?;
@@ -167,59 +169,13 @@ impl<'a> World<'a> {
         self.replicas[replica].effects.extend(effects);
     }
 
-    fn note_situations(&mut self, replica: usize) {
-        let Some(loaded) = &self.replicas[replica].loaded else {
-            return;
-        };
-        let task = &loaded.machine.task;
-        let (is_queued, is_stopping, is_unstored, is_pending) = match &task.state {
-            State::Running(run) => (
-                run.queued.is_some(),
-                run.stop != Stop::NotRequested,
-                run.unstored.is_some(),
-                false,
-            ),
-            State::Idle(idle) => {
-                let is_unstored = matches!(idle.outcome, RunOutcome::Unstored(_));
-                (false, false, is_unstored, idle.cancel.is_some())
-            }
-            _ => (false, false, false, false),
-        };
-        let runs = self.replicas.iter().filter(|it| it.run.is_some()).count();
-        let found = [
-            (Situation::Queued, is_queued),
-            (Situation::RunStopping, is_stopping),
-            (Situation::StatusUnstored, is_unstored),
-            (Situation::CancelPending, is_pending),
-            (
-                Situation::WriteConflict,
-                matches!(task.awaiting, Some(Await::Conflict(_))),
-            ),
-            (
-                Situation::FollowUpLost,
-                matches!(task.awaiting, Some(Await::Reloaded(_))),
-            ),
-            (
-                Situation::Resumed,
-                matches!(task.awaiting, Some(Await::Stored(Write::Resume { .. }))),
-            ),
-            (
-                Situation::Orphaned,
-                matches!(task.state, State::Orphaned(_)),
-            ),
-            (Situation::TwoReplicas, runs > 1),
-        ];
-        let found = found.into_iter().filter(|(_, is_found)| *is_found);
-        self.reached.extend(found.map(|(situation, _)| situation));
-    }
-
     /// Sends a request for the stored task through a replica, which loads it if it must.
-    fn request(&mut self, replica: usize, request: impl FnOnce(CallerId) -> Input) {
+    fn request(&mut self, replica: usize, request: Request) {
         let Some(stored) = self.stored.clone() else {
             return;
         };
         match &self.replicas[replica].loaded {
-            None => self.load(replica, Task::restore(stored, MAX_ATTEMPTS)),
+            None => self.load(replica, Task::restore(stored)),
             // It is opening a task of its own.
             Some(loaded) if loaded.machine.task.document().task.id != stored.task.id => return,
             Some(_) => {}
@@ -227,8 +183,8 @@ impl<'a> World<'a> {
         self.send(replica, request);
     }
 
-    fn send(&mut self, replica: usize, request: impl FnOnce(CallerId) -> Input) {
-        let caller = self.new_caller(replica, request);
+    fn send(&mut self, replica: usize, request: Request) {
+        let caller = self.new_caller(replica, |caller| Input::Request { caller, request });
         let input = self.callers[&caller].request.clone();
         self.feed(replica, input);
     }
@@ -252,6 +208,10 @@ impl<'a> World<'a> {
             origin: task,
             journal: Vec::new(),
         });
+        let phase = self.replicas[replica].phase;
+        if phase != Phase::Open {
+            self.feed(replica, Input::Phase(phase));
+        }
     }
 
     fn message(&mut self) -> Message {
@@ -276,17 +236,15 @@ impl<'a> World<'a> {
         message.task_id = None;
         let id = format!("t{}-{replica}", self.now);
         let now = Timestamp(self.now);
-        let limits = ServerLimits::default();
-        let document = TaskDocument::open(id, "c".into(), message.clone(), now, limits);
-        self.load(replica, Task::open(document, MAX_ATTEMPTS));
-        self.send(replica, |caller| {
-            Input::Submit(Box::new(Submit {
-                caller,
-                message,
-                view: View::default(),
-                key: Some("key".to_owned()),
-            }))
-        });
+        let document = TaskDocument::open(id, "c".into(), message.clone(), now, limits());
+        self.load(replica, Task::open(document, "key".to_owned()));
+        self.submit(replica, message);
+    }
+
+    fn submit(&mut self, replica: usize, message: Message) {
+        let message = Box::new(message);
+        let view = View::default();
+        self.send(replica, Request::Submit { message, view });
     }
 
     /// Removes a task from memory, if it may go, and replays its inputs. Only a retired one leaves requests unanswered, which
@@ -323,7 +281,7 @@ impl<'a> World<'a> {
                 break;
             };
             if self.replicas[replica].loaded.is_none() {
-                self.load(replica, Task::restore(stored, MAX_ATTEMPTS));
+                self.load(replica, Task::restore(stored));
             }
             self.feed(replica, request);
         }
@@ -344,6 +302,21 @@ impl<'a> World<'a> {
         if replayed != loaded.machine {
             return Err("a replay ends differently".to_owned());
         }
+        Ok(())
+    }
+
+    /// Takes the next step of a shutdown in order. The last one ends the process, and another takes its place.
+    fn shut_down(&mut self, replica: usize) -> Result<(), Violation> {
+        let next = match self.replicas[replica].phase {
+            Phase::Open => Phase::Closing,
+            Phase::Closing => Phase::Stopping,
+            Phase::Stopping => {
+                self.reached.insert(Situation::ShutDown);
+                return self.crash(replica);
+            }
+        };
+        self.replicas[replica].phase = next;
+        self.feed(replica, Input::Phase(next));
         Ok(())
     }
 
@@ -405,70 +378,6 @@ impl<'a> World<'a> {
     fn drain(&mut self, replica: usize) -> Result<(), Violation> {
         while let Some(effect) = self.replicas[replica].effects.pop_front() {
             self.perform(replica, effect)?;
-        }
-        Ok(())
-    }
-
-    /// A request to cancel must reach a run that does not end by itself.
-    fn check_cancelled(&self) -> Result<(), Violation> {
-        let Some(stored) = &self.stored else {
-            return Ok(());
-        };
-        if self.is_cancel_requested {
-            return Err(format!("a cancel is lost: {:?}", stored.state()));
-        }
-        Ok(())
-    }
-
-    fn check_settled(&self) -> Result<(), Violation> {
-        if let Some(caller) = self
-            .callers
-            .values()
-            .find(|it| it.answer.is_none() && !it.is_gone)
-        {
-            return Err(format!("a caller is never answered: {:?}", caller.request));
-        }
-        let Some(stored) = &self.stored else {
-            return Ok(());
-        };
-        if !stored.is_settled() {
-            return Err(format!("the task never settles: {:?}", stored.state()));
-        }
-        for caller in self.callers.values() {
-            self.check_answer(stored, caller)?;
-        }
-        if self.slots != 0 || self.agent.lease.is_some() {
-            return Err(format!(
-                "{} slots or a lease are never released",
-                self.slots
-            ));
-        }
-        Ok(())
-    }
-
-    /// What callers were told must hold.
-    fn check_answer(&self, stored: &TaskDocument, caller: &Caller) -> Result<(), Violation> {
-        let Some(Answer::Snapshot { state, .. }) = &caller.answer else {
-            return Ok(());
-        };
-        if caller.is_gone {
-            return Ok(());
-        }
-        match &caller.request {
-            Input::Cancel { .. }
-                if *state == TaskState::Canceled && *stored.state() != TaskState::Canceled =>
-            {
-                return Err("an acknowledged cancel is undone".to_owned());
-            }
-            Input::Submit(submit) => {
-                let id = &submit.message.message_id;
-                let history = stored.task.history.as_deref().unwrap_or_default();
-                let is_handled = self.agent.turn(id).is_some() || stored.state().is_terminal();
-                if !history.iter().any(|it| it.message_id == *id) || !is_handled {
-                    return Err(format!("an acknowledged message is lost: {id}"));
-                }
-            }
-            _ => {}
         }
         Ok(())
     }

@@ -10,11 +10,8 @@ impl World<'_> {
         match self.choose(24) {
             0 => self.open(replica),
             1 | 2 => self.follow_up(replica),
-            3 => self.request(replica, |caller| Input::Watch {
-                caller,
-                view: View::default(),
-            }),
-            4 => self.request(replica, |caller| Input::Cancel { caller }),
+            3 => self.request(replica, Request::Watch(View::default())),
+            4 => self.request(replica, Request::Cancel),
             5 => self.scan(replica),
             6..=8 => self.perform_next(replica)?,
             9 | 19 => self.drain(replica)?,
@@ -27,8 +24,11 @@ impl World<'_> {
                 let any = self.choose(2) == 0;
                 self.feed(replica, Input::Subscribers { any });
             }
-            _ if self.choose(8) == 7 => self.delete(),
-            _ => self.unload(replica, false)?,
+            _ => match self.choose(8) {
+                5 | 6 => self.shut_down(replica)?,
+                7 => self.delete(),
+                _ => self.unload(replica, false)?,
+            },
         }
         Ok(())
     }
@@ -43,15 +43,9 @@ impl World<'_> {
             let running = self.replicas.iter().position(|it| it.run.is_some());
             replica = running.unwrap_or(replica);
         }
-        let message = self.message();
-        self.request(replica, |caller| {
-            Input::Submit(Box::new(Submit {
-                caller,
-                message,
-                view: View::default(),
-                key: None,
-            }))
-        });
+        let message = Box::new(self.message());
+        let view = View::default();
+        self.request(replica, Request::Submit { message, view });
     }
 
     fn perform_next(&mut self, replica: usize) -> Result<(), Violation> {
@@ -73,10 +67,10 @@ impl World<'_> {
             }
         } else if self.agent.lease.is_none() {
             let is_cancel_requested = self.is_cancel_requested;
-            self.request(replica, |caller| Input::Recover {
-                caller,
+            let request = Request::Recover {
                 is_cancel_requested,
-            });
+            };
+            self.request(replica, request);
         }
     }
 
@@ -100,7 +94,7 @@ impl World<'_> {
         }
     }
 
-    fn end_run(&mut self, replica: usize, run: crate::server::task::RunId, end: RunEnd) {
+    pub(super) fn end_run(&mut self, replica: usize, run: crate::server::task::RunId, end: RunEnd) {
         self.release_lease(replica);
         self.replicas[replica].run = None;
         self.slots -= 1;
@@ -118,10 +112,12 @@ impl World<'_> {
         if let Some(mut ending) = run.ending.clone() {
             if ending.is_empty() {
                 // A run may clean up before it returns, and messages come meanwhile.
-                if self.has_faults && self.choose(4) != 0 {
-                    return;
-                }
-                self.end_run(replica, run.id, RunEnd::Returned);
+                let end = match self.choose(if self.has_faults { 6 } else { 1 }) {
+                    0 => RunEnd::Returned,
+                    1 => RunEnd::Panicked,
+                    _ => return,
+                };
+                self.end_run(replica, run.id, end);
             } else {
                 let report = ending.remove(0);
                 self.set_ending(replica, ending);

@@ -72,24 +72,15 @@ impl World<'_> {
                     is_blocked: false,
                 });
             }
-            Effect::StopRun { run, reason } => {
-                if let Some(active) = &mut self.replicas[replica].run
-                    && active.id == run
-                {
-                    active.stop = Some(reason);
+            Effect::StopRun(reason) => {
+                if let Some(run) = &mut self.replicas[replica].run {
+                    run.stop = Some(reason);
                 }
             }
-            Effect::AbortRun { run } => {
-                let is_active = self.replicas[replica]
-                    .run
-                    .as_ref()
-                    .is_some_and(|it| it.id == run);
-                if is_active {
-                    self.release_lease(replica);
-                    self.replicas[replica].run = None;
-                    self.slots -= 1;
-                    let end = RunEnd::Aborted;
-                    self.feed(replica, Input::RunEnded { run, end });
+            Effect::AbortRun => {
+                if let Some(run) = &self.replicas[replica].run {
+                    let run = run.id;
+                    self.end_run(replica, run, RunEnd::Aborted);
                 }
             }
             Effect::Publish(update)
@@ -98,7 +89,6 @@ impl World<'_> {
                 return Err("a status is published before it is stored".to_owned());
             }
             Effect::Answer { caller, answer } => self.answer(replica, caller, answer)?,
-            // The slot of a run is given back when it ends.
             _ => {}
         }
         Ok(())

@@ -135,7 +135,7 @@ impl AgentServer {
         let _ = tokio::time::timeout(grace, ended).await;
         shared.phase.send_replace(Phase::Stopping);
         let mut actors = shared.actors.subscribe();
-        let timeout = shared.settings.limits.stop_wait + Duration::from_secs(1);
+        let timeout = shared.settings.limits.stop_timeout + Duration::from_secs(1);
         let _ = tokio::time::timeout(timeout, actors.wait_for(|count| *count == 0)).await;
     }
 }

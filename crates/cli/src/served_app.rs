@@ -83,7 +83,7 @@ impl ServerContext for ServedApp {
         let text = match notice {
             Notice::Error(error) => format!("a task failed: {error}"),
             Notice::TurnResumed { session, outcome } => {
-                format!("session {session}: a turn that was cut off went on: {outcome}")
+                format!("session {session}: an interrupted turn was resumed: {outcome}")
             }
         };
         screen::say(&text);

@@ -101,12 +101,12 @@ impl IntoResponse for Refusal {
             Self::Host => (
                 StatusCode::FORBIDDEN,
                 "PERMISSION_DENIED",
-                "this server does not answer under that host name; add it to server.hosts if it should",
+                "this server does not accept that host name; add it to server.hosts",
             ),
             Self::Origin => (
                 StatusCode::FORBIDDEN,
                 "PERMISSION_DENIED",
-                "this server does not answer to pages of other origins",
+                "this server does not accept requests from pages of other origins",
             ),
             Self::Token => (
                 StatusCode::UNAUTHORIZED,

@@ -78,7 +78,7 @@ async fn fetch_linked(
 ) -> Result<Vec<(String, Vec<u8>)>, FileError> {
     let most = AttachedFile::PER_MESSAGE;
     if sent.len() > most {
-        return Err(invalid(format!("a message may have {most} files at most")));
+        return Err(invalid(format!("has more than {most} files")));
     }
     let mut linked = LinkedFiles::new(&context.egress());
     let mut raw = Vec::new();

@@ -88,7 +88,7 @@ pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
         Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(answer.into())],
         Outcome::Cancelled => vec![Report::Cancelled(StatusMessage::empty())],
         Outcome::Interrupted => vec![Report::Failed(
-            "the process that worked on it ended in the middle; what was under way may have happened, so look before you send it again".into(),
+            "the process was interrupted; a call that was running may have taken effect, so check before you send the message again".into(),
         )],
     }
 }
@@ -100,10 +100,10 @@ pub(crate) fn waiting(waiting: &[Waiting]) -> StatusMessage {
         let (agent, tool, id) = (&request.agent, &request.tool, &request.id);
         match request.asks {
             Asks::Permission => format!(
-                "{agent} wants to use {tool}; it waits for somebody to allow it with `lango approvals answer {id} yes`"
+                "{agent} wants to use {tool}; approve it with `lango approvals answer {id} yes`"
             ),
             Asks::Fate => format!(
-                "{agent} used {tool} when its process ended, and nobody knows what became of that; it waits for somebody to say with `lango approvals answer {id} retry|skip|happened`"
+                "the outcome of {tool}, called by {agent} before its process ended, is unknown; decide with `lango approvals answer {id} retry|skip|happened`"
             ),
         }
     });

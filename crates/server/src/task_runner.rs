@@ -32,8 +32,7 @@ const MAX_PENDING_EVENTS: usize = 64;
 const MAX_WAITING: usize = 100;
 
 /// What callers hear of a failure here.
-const INTERNAL_ERROR: &str =
-    "something is wrong on the server's side; whoever runs it can see what";
+const INTERNAL_ERROR: &str = "the server failed to run the task; its operator can see why";
 
 impl TaskRunner {
     /// Creates a task runner in this context.
@@ -65,7 +64,7 @@ impl TaskRunner {
             RunCause::NewTask => match self.context.catalog().count_waiting(&run.user).await {
                 Ok(waiting) if waiting >= MAX_WAITING => {
                     let text = format!(
-                        "{waiting} calls wait for somebody to allow them; nothing new is begun before some are answered"
+                        "{waiting} calls wait for approval; no new task is started before some are answered"
                     );
                     return reporter.rejected(text).await.map(reported);
                 }
@@ -97,12 +96,12 @@ impl TaskRunner {
         match self.status_of(session, &turn).await {
             AgentStatus::Changed(ended) => report_all(reporter, ended).await?,
             AgentStatus::Busy => {
-                let text = "it was allowed and goes on elsewhere; look again later";
+                let text = "it was approved and runs on another replica; poll the task";
                 reporter.report(Report::AuthRequired(text.into())).await?;
             }
             AgentStatus::Interrupted => return Ok(RunResult::Deferred),
             AgentStatus::Unknown => {
-                let text = "nothing is known of this task any more";
+                let text = "the log has nothing of this task any more";
                 reporter.failed(text).await?;
             }
         }
@@ -195,7 +194,7 @@ impl TaskRunner {
             }
             RunnerError::Waiting { request } => Report::Rejected(
                 format!(
-                    "this conversation waits for somebody to answer `{request}`; begin another, or send this later as a new message"
+                    "this conversation waits for an answer to `{request}`; start another one, or send this message again later"
                 )
                 .into(),
             ),
@@ -298,12 +297,9 @@ impl AgentBackend for TaskRunner {
             parts.any(|content| matches!(content, PartContent::Raw(_) | PartContent::Url(_)));
         let question = messages::question(message);
         let problem = match question.len() {
-            _ if question.trim().is_empty() && !has_files => "it says nothing".to_owned(),
+            _ if question.trim().is_empty() && !has_files => "has no text and no file".to_owned(),
             length if length > Runner::INPUT_BYTES => {
-                format!(
-                    "it has {length} bytes, {} are the most",
-                    Runner::INPUT_BYTES
-                )
+                format!("has {length} bytes; the limit is {}", Runner::INPUT_BYTES)
             }
             _ => return Ok(()),
         };
@@ -342,9 +338,11 @@ impl AgentBackend for TaskRunner {
             let cancelled = self.cancel_turn(&session, &turn).await;
             cancelled.map_err(|error| match error {
                 RunnerError::Store(StoreError::Busy { .. }) => {
-                    "somebody is at work on it elsewhere; try again later".to_owned()
+                    "another process is at work on it; retry later".to_owned()
                 }
-                RunnerError::NothingWaits => "it has just gone on; look again".to_owned(),
+                RunnerError::NothingWaits => {
+                    "it has just been resumed; get the task again".to_owned()
+                }
                 error => self.public_text(&error).to_owned(),
             })
         })

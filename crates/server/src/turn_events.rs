@@ -14,7 +14,7 @@ pub(crate) async fn report_all(reporter: &Reporter, ended: Vec<Report>) -> Resul
         match report {
             Report::Artifact(chunk) => is_too_long = reporter.artifact(chunk).await.is_err(),
             Report::Completed(_) if is_too_long => {
-                let text = "it is done; the answer is too long to be kept with the task";
+                let text = "done; the answer is too long to be stored with the task";
                 reporter.completed(text).await?;
             }
             report => reporter.report(report).await?,
@@ -60,7 +60,7 @@ impl<'a> TurnEvents<'a> {
                             self.reporter.working(StatusMessage::empty()).await?
                         }
                         EventBody::AgentDelegated { agent, .. } => {
-                            let text = format!("{agent} is at work");
+                            let text = format!("{agent} is working");
                             self.reporter.working(text).await?;
                         }
                         _ => {}
@@ -89,11 +89,11 @@ impl<'a> TurnEvents<'a> {
                     .await
             }
             Shown::InLine => {
-                let text = "it waits for another task of this conversation";
+                let text = "queued behind another task of this conversation";
                 self.reporter.working(text.to_owned()).await
             }
             Shown::Retrying { agent, .. } => {
-                let text = format!("{agent} asks its model again");
+                let text = format!("{agent} retries its model call");
                 self.reporter.working(text).await
             }
         }

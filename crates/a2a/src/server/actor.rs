@@ -106,7 +106,7 @@ impl TaskActor {
     ) -> Self {
         Self {
             phase: shared.phase.subscribe(),
-            updates: broadcast::Sender::new(shared.settings.limits.lag.max(1)),
+            updates: broadcast::Sender::new(shared.settings.limits.max_lag.max(1)),
             shared,
             key,
             commands,
@@ -228,10 +228,10 @@ impl TaskActor {
         for timer in wanted {
             let duration = match timer {
                 Timer::Write => limits.write_every,
-                Timer::RunDeadline => limits.stop_wait,
-                Timer::Poll => limits.look_again,
+                Timer::RunDeadline => limits.stop_timeout,
+                Timer::Poll => limits.poll_every,
                 Timer::Follow => limits.follow_every,
-                Timer::CancelDeadline => limits.stop_wait + Self::OTHER_REPLICA,
+                Timer::CancelDeadline => limits.stop_timeout + Self::OTHER_REPLICA,
             };
             let timers = &mut self.timers;
             timers

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 pub trait AgentBackend: Send + Sync + 'static {
     /// Performs one run. When it returns, the task was reported as ended or as waiting, or is deferred. A client that
     /// disconnects does not stop it. A run that has reported may clean up before it returns; until then it keeps its slot,
-    /// and a message to a task that asked for one waits for it, for [`stop_wait`](super::ServerLimits::stop_wait) at most.
+    /// and a message to a task that asked for one waits for it, for [`stop_timeout`](super::ServerLimits::stop_timeout) at most.
     ///
     /// A run may be [resumed](RunCause::Resumed), and where several replicas share a store two of them may have it for a
     /// moment. What must happen once, the agent does under a lease that all replicas respect, after it has looked up by the

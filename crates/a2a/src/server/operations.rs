@@ -67,7 +67,7 @@ async fn store_files(
     })?;
     let most = shared.settings.limits.task_bytes;
     if large.is_some() && length(&message) > most {
-        let problem = format!("may have {most} bytes at most, without its files");
+        let problem = format!("is larger than {most} bytes without its files");
         return Err(Refusal::field("message", problem));
     }
     Ok(SendRequest { message, ..request })
@@ -117,7 +117,7 @@ async fn answer_directly(
     message: &Message,
 ) -> Option<String> {
     let answer = shared.backend.answer_directly(user, context, message);
-    let timeout = shared.settings.limits.stop_wait;
+    let timeout = shared.settings.limits.stop_timeout;
     let answer = tokio::time::timeout(timeout, answer).await.ok()??;
     let mut reply = Message::new(Role::Agent, answer.parts);
     reply.context_id = Some(context.to_owned());
@@ -154,12 +154,12 @@ async fn open(
 
 async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {
     let view = request.view;
-    let returns_at_once = request.returns_at_once;
+    let returns_immediately = request.returns_immediately;
     let (key, subscription) = match submit(shared, user, request).await? {
         Sent::Message(message) => return Ok(format!("{{\"message\":{message}}}")),
         Sent::Task(key, subscription) => (key, subscription),
     };
-    let task = if returns_at_once || is_settled(&subscription.state) {
+    let task = if returns_immediately || is_settled(&subscription.state) {
         subscription.json
     } else {
         settled(shared, &key, view, subscription).await?
@@ -227,8 +227,8 @@ async fn subscribe(shared: &Arc<Shared>, key: Key) -> Result<Updates, Refusal> {
     let subscription = watch(shared, &key, view).await?;
     if subscription.state.is_terminal() {
         let message = format!(
-            "the task has ended as `{}`, nothing more comes; get it instead",
-            render::word(&subscription.state)
+            "the task has ended as `{}` and has no more updates; get it instead",
+            render::state_name(&subscription.state)
         );
         let refusal = Refusal::new(Kind::UnsupportedOperation, message);
         return Err(refusal.about("taskId", key.1));
@@ -264,20 +264,20 @@ const BATCH: usize = 16;
 async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<String, Refusal> {
     let ListRequest { mut query, view } = request;
     let size = query.limit;
-    let mut shown: Vec<String> = Vec::new();
+    let mut listed: Vec<String> = Vec::new();
     let mut bytes = 0;
     let mut next = String::new();
     // One more than is returned says whether there is a next page.
     let mut total = None;
     'pages: loop {
-        query.limit = (size + 1 - shown.len()).min(BATCH);
+        query.limit = (size + 1 - listed.len()).min(BATCH);
         query.is_counted = total.is_none();
         let page = shared.tasks.list(user, query.clone()).await;
         let page = page.map_err(|_| Refusal::store_failure())?;
         let is_last = page.tasks.len() < query.limit;
         total = total.or(page.total);
         for record in &page.tasks {
-            if shown.len() == size || bytes > PAGE_BYTES {
+            if listed.len() == size || bytes > PAGE_BYTES {
                 if let Some((updated, id)) = &query.after {
                     next = page_token(*updated, id);
                 }
@@ -286,7 +286,7 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
             // An unreadable task is left out, so that the others can be listed.
             if let Ok(task) = read(record, view) {
                 bytes += task.len();
-                shown.push(task);
+                listed.push(task);
             }
             query.after = Some((record.updated, Arc::clone(&record.id)));
         }
@@ -294,7 +294,7 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
             break;
         }
     }
-    let tasks = shown.join(",");
+    let tasks = listed.join(",");
     let total = total
         .unwrap_or_default()
         .min(i32::MAX.unsigned_abs().into());
@@ -305,7 +305,7 @@ async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<St
 }
 
 fn read(record: &TaskRecord, view: View) -> Result<String, Refusal> {
-    let task: a2a::Task = serde_json::from_str(&record.body)
-        .map_err(|_| Refusal::new(Kind::Internal, format!("task `{}` is damaged", record.id)))?;
+    let task: a2a::Task =
+        serde_json::from_str(&record.body).map_err(|_| Refusal::damaged(&record.id))?;
     Ok(render::task(&task, view))
 }

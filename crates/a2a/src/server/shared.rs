@@ -67,7 +67,7 @@ impl Shared {
         Self {
             backend,
             tasks,
-            card: ServedCard::new(&settings, render::moment(clock.now())),
+            card: ServedCard::new(&settings, render::time(clock.now())),
             clock,
             running: Arc::new(Semaphore::new(settings.limits.running)),
             large_bodies: Arc::new(Semaphore::new(settings.limits.large_bodies)),

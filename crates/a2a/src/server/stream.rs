@@ -51,7 +51,7 @@ impl Updates {
         Arc::clone(streams).try_acquire_owned().map_err(|_| {
             Refusal::new(
                 Kind::Busy,
-                "as many streams are open as may be; get the task instead, or try again later",
+                "the server is at its limit of open streams; poll the task instead, or retry later",
             )
         })
     }

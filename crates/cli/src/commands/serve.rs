@@ -96,16 +96,16 @@ pub async fn serve_command(
 fn report_recovered(recovered: &Recovered) {
     if recovered.resumed > 0 {
         let tasks = screen::count(recovered.resumed as u64, "task");
-        screen::say(&format!("taken up again from an earlier run: {tasks}"));
+        screen::say(&format!("resumed from an earlier run: {tasks}"));
     }
     if recovered.settled > 0 {
         let tasks = screen::count(recovered.settled as u64, "task");
-        screen::say(&format!("seen to from an earlier run: {tasks}"));
+        screen::say(&format!("ended or waiting since an earlier run: {tasks}"));
     }
     if recovered.skipped > 0 {
         let tasks = screen::count(recovered.skipped as u64, "task");
         screen::say(&format!(
-            "left for now, or to whoever is at work on them: {tasks}"
+            "skipped for now, or running on another replica: {tasks}"
         ));
     }
     if !recovered.damaged.is_empty() {

@@ -112,7 +112,7 @@ async fn what_cannot_be_attached_is_refused_with_the_reason_and_nothing_is_kept(
         (
             raw("a.zip", "application/zip", b"PK\x03\x04\0"),
             -32005,
-            "this agent takes text/plain",
+            "this agent accepts text/plain",
         ),
         (
             raw("a.png", "image/png", b"PK\x03\x04\0"),

@@ -218,7 +218,7 @@ async fn a_new_task_waits_for_a_session_that_is_busy_elsewhere() {
     // In line for longer than anybody is quiet about it.
     let task = server.until(&id, "TASK_STATE_WORKING").await;
     let said = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(said.unwrap().contains("waits"), "{said:?}");
+    assert!(said.unwrap().contains("queued"), "{said:?}");
     drop(elsewhere);
     let task = server.until(&id, "TASK_STATE_COMPLETED").await;
     assert_eq!(answer(&task), "Now.");
@@ -234,7 +234,7 @@ async fn an_answer_that_no_task_can_hold_does_not_make_a_done_task_a_failed_one(
     let task = &sent["result"]["task"];
     assert_eq!(state(task), "TASK_STATE_COMPLETED");
     let said = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(said.unwrap().contains("too long to be kept"), "{said:?}");
+    assert!(said.unwrap().contains("too long to be stored"), "{said:?}");
     server.stop().await;
 }
 

@@ -105,7 +105,7 @@ impl TaskActor {
     }
 
     async fn query_agent(&self, task: &Task) -> AgentStatus {
-        let timeout = self.shared.settings.limits.stop_wait;
+        let timeout = self.shared.settings.limits.stop_timeout;
         let query = self
             .shared
             .backend
@@ -115,7 +115,7 @@ impl TaskActor {
     }
 
     async fn cancel_in_agent(&self, task: &Task) -> Result<(), String> {
-        let timeout = self.shared.settings.limits.stop_wait;
+        let timeout = self.shared.settings.limits.stop_timeout;
         let cancel = self
             .shared
             .backend

@@ -6,7 +6,7 @@ use super::state::{Await, Idle, PendingCancel, Resume, State, Step};
 use crate::server::Report;
 use crate::server::backend::StopReason;
 use crate::server::refusal::{Kind, Refusal};
-use crate::server::render::{View, word};
+use crate::server::render::{View, state_name};
 use a2a::TaskState;
 
 impl Task {
@@ -148,7 +148,10 @@ impl Task {
     }
 
     fn not_cancelable(&self) -> Refusal {
-        let message = format!("the task has ended as `{}`", word(self.document.state()));
+        let message = format!(
+            "the task has ended as `{}`",
+            state_name(self.document.state())
+        );
         Refusal::new(Kind::TaskNotCancelable, message).about("taskId", self.id())
     }
 }

@@ -2,7 +2,7 @@
 //! get.
 
 use crate::server::message_identity::{self, MessageIdentity};
-use crate::server::render::{self, View, moment};
+use crate::server::render::{self, View};
 use crate::server::{ArtifactChunk, Report, ReportError, ServerLimits, StatusMessage};
 use a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState, TaskStatus};
 use lango_core::{TaskRecord, Text, Timestamp, UserId};
@@ -68,7 +68,7 @@ impl TaskDocument {
                 status: TaskStatus {
                     state: TaskState::Submitted,
                     message: None,
-                    timestamp: Some(moment(now)),
+                    timestamp: Some(render::time(now)),
                 },
                 artifacts: None,
                 history: None,
@@ -105,7 +105,7 @@ impl TaskDocument {
             id: self.task.id.as_str().into(),
             user: user.clone(),
             context: self.task.context_id.as_str().into(),
-            state: render::word(self.state()).into(),
+            state: render::state_name(self.state()).into(),
             is_running: !self.is_settled(),
             updated: self.updated,
             body: self.json(View::default()).into(),
@@ -131,10 +131,10 @@ impl TaskDocument {
     /// Returns whether the history has this message of the client.
     pub fn has_message(&self, message: &Message) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
-        history.iter().any(|heard| {
-            heard.role == Role::User
-                && heard.message_id == message.message_id
-                && MessageIdentity::of(heard) == MessageIdentity::of(message)
+        history.iter().any(|known| {
+            known.role == Role::User
+                && known.message_id == message.message_id
+                && MessageIdentity::of(known) == MessageIdentity::of(message)
         })
     }
 
@@ -174,7 +174,7 @@ impl TaskDocument {
             });
         }
         let (state, text) = match report {
-            Report::Artifact(chunk) => return self.add(chunk),
+            Report::Artifact(chunk) => return self.add_chunk(chunk),
             Report::Working(text) => (TaskState::Working, text),
             Report::InputRequired(text) => (TaskState::InputRequired, text),
             Report::AuthRequired(text) => (TaskState::AuthRequired, text),
@@ -196,7 +196,7 @@ impl TaskDocument {
                 if !is_settled(&state) {
                     return Err(self.full());
                 }
-                let note = "(left out: the task has reached its bound)";
+                let note = "(text left out: the task has reached its size limit)";
                 message = Some(self.message(note.into(), now));
             }
         }
@@ -245,7 +245,7 @@ impl TaskDocument {
         self.task.status = TaskStatus {
             state: state.clone(),
             message,
-            timestamp: Some(moment(self.updated)),
+            timestamp: Some(render::time(self.updated)),
         };
         let json = render::status_update(&self.task, &metadata).into();
         if !metadata.is_empty() {
@@ -292,7 +292,7 @@ impl TaskDocument {
         message
     }
 
-    fn add(&mut self, chunk: ArtifactChunk) -> Result<Update, ReportError> {
+    fn add_chunk(&mut self, chunk: ArtifactChunk) -> Result<Update, ReportError> {
         if chunk.parts.is_empty() {
             return Err(ReportError::Empty {
                 artifact: chunk.artifact,
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_kept_is_undone_wholly() {
+    fn a_status_that_could_not_be_stored_is_undone_completely() {
         let reports = [
             Report::Working(StatusMessage::empty().with("round", json!(2))),
             Report::Completed("done, at length".into()),

@@ -48,7 +48,7 @@ impl Task {
             return;
         }
         let attempts = self.document.attempts;
-        let max_attempts = self.document.limits().attempts;
+        let max_attempts = self.document.limits().max_attempts;
         let is_allowed = attempts < max_attempts || resume.found == Resumable::Interrupted;
         let text = match self.document.last_user_message() {
             Some(message) if is_allowed => {

@@ -69,8 +69,10 @@ impl Task {
     }
 
     pub(super) fn limit_attempts(&mut self, attempts: u32) {
-        if attempts >= self.document.limits().attempts && !self.document.is_settled() {
-            let text = format!("the agent broke off {attempts} times and more; look at its log");
+        if attempts >= self.document.limits().max_attempts && !self.document.is_settled() {
+            let text = format!(
+                "the agent crashed in {attempts} attempts; the operator can look at its log"
+            );
             self.push([Step::Record {
                 report: Report::Failed(text.into()),
                 reporter: None,

@@ -5,7 +5,7 @@ use super::state::{Admission, Await, Claim, Opening, PendingCancel, Run, State, 
 use super::{Task, TaskDocument};
 use crate::server::backend::{RunCause, StopReason};
 use crate::server::refusal::{Kind, Refusal};
-use crate::server::render::word;
+use crate::server::render::state_name;
 use crate::server::shared::Phase;
 use a2a::Message;
 use lango_core::{Opened, Put};
@@ -48,13 +48,13 @@ impl Task {
         if context.is_some_and(|context| *context != document.task.context_id) {
             return Err(Refusal::field(
                 "message.contextId",
-                "is not that of the task; leave it out, or name the task's own",
+                "is not the context of the task; leave it out, or send the context of the task",
             ));
         }
         if document.state().is_terminal() {
             let message = format!(
-                "the task has ended as `{}` and takes no more messages; leave `taskId` out to open another",
-                word(document.state())
+                "the task has ended as `{}` and accepts no messages; leave out `taskId` to start another task",
+                state_name(document.state())
             );
             let refusal = Refusal::new(Kind::UnsupportedOperation, message);
             return Err(refusal.about("taskId", self.id()));
@@ -66,7 +66,7 @@ impl Task {
             if !document.has_room_for(message) {
                 return Err(Refusal::field(
                     "message",
-                    "does not fit into the task any more; open another task",
+                    "does not fit into the task, which has nearly reached its size limit; start another task",
                 ));
             }
         }

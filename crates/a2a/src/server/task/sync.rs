@@ -99,8 +99,8 @@ impl Task {
         match (status, &idle.outcome) {
             (AgentStatus::Unknown, RunOutcome::Unreported(end)) if !is_settled => {
                 let text = match end {
-                    RunEnd::Panicked => "the agent broke off; nobody knows what of it was done",
-                    _ => "the agent ended without saying how; nobody knows what of it was done",
+                    RunEnd::Panicked => "the agent crashed; what it did before is unknown",
+                    _ => "the agent returned without a result; what it did is unknown",
                 };
                 self.push([Step::Record {
                     report: Report::Failed(text.into()),

@@ -27,7 +27,7 @@ async fn a_running_task_is_told_to_stop_and_is_cancelled_when_it_has() {
 #[tokio::test]
 async fn a_job_that_does_not_stop_is_ended() {
     let mut settings = settings();
-    settings.limits.stop_wait = Duration::from_millis(30);
+    settings.limits.stop_timeout = Duration::from_millis(30);
     let server = TestServer::with(settings).await;
     let id = server.begin("stubborn").await["id"].clone();
     server.until(&id, "TASK_STATE_WORKING").await;
@@ -107,7 +107,7 @@ async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
     let error = server.error("SendMessage", params).await;
     assert_eq!(
         (&error["code"], reason(&error["data"])),
-        (&json!(-32000), "SERVER_STOPS")
+        (&json!(-32000), "SERVER_STOPPING")
     );
     server.agent.gate.add_permits(1);
     soon(stopping).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
 #[tokio::test]
 async fn work_that_outlasts_the_grace_is_told_to_stop_and_left_for_the_next_start() {
     let mut settings = settings();
-    settings.limits.stop_wait = Duration::from_millis(100);
+    settings.limits.stop_timeout = Duration::from_millis(100);
     let server = TestServer::with(settings).await;
     let gentle = server.begin("until-cancelled").await["id"].clone();
     let stubborn = server.begin("stubborn").await["id"].clone();
@@ -166,7 +166,7 @@ async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
         let why = task["status"]["message"]["parts"][0]["text"]
             .as_str()
             .unwrap();
-        assert!(why.contains("nobody knows"), "{why}");
+        assert!(why.contains("unknown"), "{why}");
         assert!(!why.contains("again"), "{why}");
     }
 }
@@ -174,7 +174,7 @@ async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
 #[tokio::test]
 async fn a_task_that_is_held_is_left_and_looked_at_again() {
     let mut settings = settings();
-    settings.limits.look_again = Duration::from_millis(20);
+    settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
     stands(AgentStatus::Busy);

@@ -75,7 +75,7 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
 #[tokio::test]
 async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_better() {
     let mut settings = settings();
-    settings.limits.stop_wait = Duration::from_millis(20);
+    settings.limits.stop_timeout = Duration::from_millis(20);
     let before = TestServer::with(settings.clone()).await;
     let ids = ["stubborn one", "stubborn two", "stubborn three"];
     let mut begun = Vec::new();
@@ -123,7 +123,7 @@ async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_bette
 #[tokio::test]
 async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
     let mut settings = settings();
-    settings.limits.attempts = 3;
+    settings.limits.max_attempts = 3;
     let tasks = Arc::<MemoryTasks>::default();
     let first = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
     // Says nothing and never returns.
@@ -150,7 +150,7 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
 #[tokio::test]
 async fn a_job_that_breaks_off_each_time_is_not_taken_up_for_ever() {
     let mut settings = settings();
-    settings.limits.attempts = 3;
+    settings.limits.max_attempts = 3;
     settings.limits.recover_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     *server.agent.standing.lock().unwrap() = AgentStatus::Interrupted;
@@ -158,7 +158,7 @@ async fn a_job_that_breaks_off_each_time_is_not_taken_up_for_ever() {
     let id = server.begin("work-then-panic").await["id"].clone();
     let task = server.until(&id, "TASK_STATE_FAILED").await;
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(why.unwrap().contains("broke off 3 times"), "{why:?}");
+    assert!(why.unwrap().contains("crashed in 3 attempts"), "{why:?}");
     assert_eq!(server.agent.runs.lock().unwrap().len(), 4);
 }
 
@@ -192,7 +192,7 @@ async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
 #[tokio::test]
 async fn what_cannot_be_kept_is_not_said() {
     let mut settings = settings();
-    settings.limits.look_again = Duration::from_millis(20);
+    settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let mut events = server.stream("hold").await;
     let id = events.one().await["task"]["id"].clone();

@@ -162,7 +162,7 @@ async fn an_answer_that_comes_before_the_asking_job_has_returned_waits_for_it() 
 #[tokio::test]
 async fn a_job_that_lingers_gives_way_to_the_answer_it_asked_for() {
     let mut settings = settings();
-    settings.limits.stop_wait = std::time::Duration::from_millis(50);
+    settings.limits.stop_timeout = std::time::Duration::from_millis(50);
     let server = TestServer::with(settings).await;
     let id = server.send("ask-then-linger").await["id"].clone();
     let params = json!({ "message": reply("blue", &id) });

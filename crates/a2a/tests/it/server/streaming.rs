@@ -127,7 +127,7 @@ async fn a_stream_stays_open_while_somebody_elsewhere_has_to_allow_something() {
 #[tokio::test]
 async fn what_another_process_made_of_a_waiting_task_reaches_its_subscribers() {
     let mut settings = settings();
-    settings.limits.look_again = Duration::from_millis(20);
+    settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let id = server.send("authorise").await["id"].clone();
     let mut events = server.subscribe(&id).await;
@@ -249,7 +249,7 @@ async fn work_goes_on_when_every_client_has_gone_away() {
 #[tokio::test]
 async fn a_subscriber_that_cannot_keep_up_is_given_the_whole_task_and_holds_nobody_up() {
     let mut settings = settings();
-    settings.limits.lag = 8;
+    settings.limits.max_lag = 8;
     let server = TestServer::with(settings).await;
     // Nothing is read from the stream while two thousand updates of twenty kilobytes come: more than a connection holds.
     let id = server.begin("hold-then-replace 2000").await["id"].clone();

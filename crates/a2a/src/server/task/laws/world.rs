@@ -25,7 +25,7 @@ const REPLICAS: usize = 3;
 /// Limits of the simulated servers.
 fn limits() -> ServerLimits {
     ServerLimits {
-        attempts: 5,
+        max_attempts: 5,
         ..ServerLimits::default()
     }
 }

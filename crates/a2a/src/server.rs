@@ -4,8 +4,15 @@
 //! [router](AgentServer::router) is an ordinary axum router: put the middleware that checks tokens around it, and let that
 //! leave an `Extension<UserId>` in each request.
 //!
-//! A request is read by a binding (`jsonrpc`, `http_json`), becomes an operation (`operations`), and goes to the actor of its
-//! task (`actor`), which feeds it into the state machine (`task`) and performs what that decides.
+//! One `SendMessage` that opens a task and waits for its end:
+//!
+//! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
+//! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a `Subscription`.
+//! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve a slot, store
+//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`.
+//! 4. [`AgentBackend::run`] does the work. What it reports comes back to the actor through the [`Reporter`], is stored, and is
+//!    published to subscribers.
+//! 5. `operations::settled` sees the update that ends the task, and answers with the whole task.
 
 mod actor;
 mod backend;

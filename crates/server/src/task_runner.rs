@@ -3,7 +3,7 @@
 //! second turn.
 //!
 //! Approvals are never asked of the caller, which is a program: the turn is parked, the task waits for authorisation, and
-//! continues when somebody on this machine has answered.
+//! continues when a user of this machine has answered.
 
 use crate::context::{Notice, ServerContext};
 use crate::turn_events::{TurnEvents, report_all};
@@ -28,7 +28,7 @@ pub struct TaskRunner {
 /// Events of a turn that may wait to be reported before the turn waits.
 const MAX_PENDING_EVENTS: usize = 64;
 
-/// Calls that may wait for approval before new tasks are declined: nobody reads through more.
+/// Calls that may wait for approval before new tasks are declined.
 const MAX_WAITING: usize = 100;
 
 /// What callers hear of a failure here.
@@ -85,7 +85,7 @@ impl TaskRunner {
         Ok(ended)
     }
 
-    /// Answers a message to a task that waits. It waits for somebody on this machine, whatever the caller sends.
+    /// Answers a message to a task that waits. It waits for a user of this machine, whatever the caller sends.
     async fn answer_follow_up(
         &self,
         run: &TaskRun,

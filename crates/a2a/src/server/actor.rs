@@ -2,7 +2,7 @@
 //! run, other replicas and timers all come through here, so all subscribers see one order, and a snapshot and what follows
 //! it have no gap between them.
 //!
-//! An actor lives while the agent runs or somebody waits for the task.
+//! An actor lives while the agent runs or a client waits for the task.
 
 mod effects;
 mod reporter;

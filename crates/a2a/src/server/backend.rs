@@ -44,7 +44,7 @@ pub trait AgentBackend: Send + Sync + 'static {
     }
 
     /// Returns whether no process is at work in a conversation, as far as that is quickly known. Called before an
-    /// interrupted task is looked at.
+    /// interrupted task is read.
     fn is_idle<'a>(&'a self, _user: &'a UserId, _context: &'a str) -> BoxFuture<'a, bool> {
         Box::pin(async { true })
     }
@@ -56,7 +56,7 @@ pub trait AgentBackend: Send + Sync + 'static {
         Box::pin(async { AgentStatus::Unknown })
     }
 
-    /// Cancels what waits for somebody. An error says why that is not possible, and the task stays as it is. A run is told
+    /// Cancels a task that waits. An error says why that is not possible, and the task stays as it is. A run is told
     /// by [`TaskRun::stop`] first, and this is called when it has returned without having reported an end.
     fn cancel<'a>(
         &'a self,

@@ -2,7 +2,7 @@
 //! answer, or a stream of updates.
 
 use super::FileError;
-use super::actor::{Command, Reply, Submitted, Subscription};
+use super::actor::{Reply, Submitted, Subscription};
 use super::message_identity;
 use super::refusal::{Kind, Refusal};
 use super::render::{self, View};
@@ -13,8 +13,8 @@ use super::task::{Request, Task, TaskDocument, is_settled, length};
 use a2a::{Message, Role};
 use lango_core::{TaskRecord, UserId};
 use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// The answer to an operation.
 pub(super) enum Answer {
@@ -139,16 +139,10 @@ async fn open(
     let limits = shared.settings.limits;
     let idempotency_key = message_identity::idempotency_key(&message);
     let document = TaskDocument::open(id, context, message.clone(), now, limits);
-    let (sender, answer) = oneshot::channel();
+    let task = Task::open(document, idempotency_key);
     let message = Box::new(message);
-    let first = Command::Request {
-        request: Request::Submit { message, view },
-        reply: Reply::Submit(sender),
-    };
-    shared.open(&key, Task::open(document, idempotency_key), first);
-    let submitted = answer
-        .await
-        .map_err(|_| Refusal::new(Kind::Internal, "the task could not be opened"))??;
+    let request = Request::Submit { message, view };
+    let submitted = shared.open(&key, task, request, Reply::Submit).await?;
     Ok((key, submitted))
 }
 
@@ -167,7 +161,7 @@ async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Resul
     Ok(format!("{{\"task\":{task}}}"))
 }
 
-/// Waits until a task has ended or waits for somebody, and returns it.
+/// Waits until a task has ended or waits for a message or an approval, and returns it.
 async fn settled(
     shared: &Arc<Shared>,
     key: &Key,

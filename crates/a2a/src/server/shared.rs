@@ -93,11 +93,7 @@ impl Shared {
         reply: fn(oneshot::Sender<Result<T, Refusal>>) -> Reply,
     ) -> Result<T, Refusal> {
         for _ in 0..Self::ATTEMPTS {
-            let (sender, answer) = oneshot::channel();
-            let command = Command::Request {
-                request: request.clone(),
-                reply: reply(sender),
-            };
+            let (command, answer) = command(request.clone(), reply);
             let actor = match lock(&self.live).entry(key.clone()) {
                 Entry::Occupied(actor) => actor.get().clone(),
                 Entry::Vacant(place) => {
@@ -120,13 +116,23 @@ impl Shared {
         ))
     }
 
-    /// Starts the actor of a new task with its first request.
-    pub fn open(self: &Arc<Self>, key: &Key, task: Task, first: Command) {
+    /// Starts the actor of a new task with its first request, and waits for the answer.
+    pub async fn open<T>(
+        self: &Arc<Self>,
+        key: &Key,
+        task: Task,
+        request: Request,
+        reply: fn(oneshot::Sender<Result<T, Refusal>>) -> Reply,
+    ) -> Result<T, Refusal> {
+        let (command, answer) = command(request, reply);
         let (sender, commands) = mpsc::channel(Self::QUEUE);
         // The channel is new and empty.
-        let _ = sender.try_send(first);
+        let _ = sender.try_send(command);
         lock(&self.live).insert(key.clone(), sender.clone());
         self.start(key, commands, sender, Origin::New(Box::new(task)));
+        let message = "the task could not be opened; send the message again";
+        let answer = answer.await;
+        answer.unwrap_or_else(|_| Err(Refusal::new(Kind::Internal, message)))
     }
 
     fn start(
@@ -198,6 +204,16 @@ impl Shared {
     pub fn is_open(&self) -> bool {
         *self.phase.borrow() == Phase::Open
     }
+}
+
+/// Creates the command for a request, and the channel of its answer.
+fn command<T>(
+    request: Request,
+    reply: fn(oneshot::Sender<T>) -> Reply,
+) -> (Command, oneshot::Receiver<T>) {
+    let (sender, answer) = oneshot::channel();
+    let reply = reply(sender);
+    (Command::Request { request, reply }, answer)
 }
 
 /// Returns the answer of an actor; nothing if it left without having seen the command. A command can enter the channel in the

@@ -1,5 +1,5 @@
 //! The updates of a task for one client. A client that is too slow gets the task as it is now instead of what it missed: it
-//! delays nobody, and no queue grows for it.
+//! delays no other client, and no queue grows for it.
 
 use super::actor::{Reply, Subscription};
 use super::refusal::{Kind, Refusal};
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// When a stream closes, apart from when its task ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closing {
-    /// When the client must send a message, which opens another stream. While somebody else must allow something it stays
+    /// When the client must send a message, which opens another stream. While the task waits for an approval it stays
     /// open.
     WhenInputIsNeeded,
     /// Not before the end.

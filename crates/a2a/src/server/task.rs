@@ -144,7 +144,7 @@ impl Task {
         timers
     }
 
-    /// Whether the task must stay in memory. A retired one must go, whoever waits for it.
+    /// Whether the task must stay in memory. A retired one must not.
     pub fn residency(&self) -> Residency {
         match &self.state {
             State::Running(_) | State::Orphaned(_) => Residency::Needed,
@@ -198,7 +198,7 @@ impl Task {
     }
 
     /// Decides what a caller wants. A task without a run is brought up to date first; of one that runs here, this replica
-    /// knows most. A task that is gone answers nobody: its callers load it again.
+    /// knows most. A retired task does not answer: its callers load it again.
     fn request(&mut self, caller: CallerId, request: Request) {
         match &mut self.state {
             State::Retired => {}
@@ -263,7 +263,6 @@ impl Task {
         match step {
             Step::Refresh { is_required } => self.refresh(is_required),
             Step::Sync => self.sync(),
-            Step::SyncIfUnreported => self.sync_if_unreported(),
             Step::Decide { caller, request } => self.decide(caller, request),
             Step::Record { report, reporter } => self.record(report, reporter),
             Step::Flush => self.flush(),

@@ -31,7 +31,7 @@ pub(in crate::server) struct Update {
     /// As JSON, in the form of the protocol's stream.
     pub json: Text,
     pub state: TaskState,
-    /// Whether it must be stored before it is published: the state changed beyond working, or somebody must answer.
+    /// Whether it must be stored before it is published: the state changed beyond working, or the task waits now.
     pub is_binding: bool,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::server) struct Mark {
     history: Option<Option<Vec<Message>>>,
 }
 
-/// Returns whether a task in this state has ended or waits for somebody, so that no run is needed.
+/// Returns whether a task in this state has ended or waits for a message or an approval, so that no run is needed.
 pub(in crate::server) fn is_settled(state: &TaskState) -> bool {
     state.is_terminal() || matches!(state, TaskState::InputRequired | TaskState::AuthRequired)
 }

@@ -203,7 +203,7 @@ pub(in crate::server) enum Answer {
 pub(in crate::server) enum Recovery {
     /// It runs here again.
     Resumed,
-    /// It has ended or waits for somebody.
+    /// It has ended or waits.
     Settled,
     /// Another replica has it, or it cannot be read now.
     Skipped,

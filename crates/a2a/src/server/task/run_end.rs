@@ -85,15 +85,16 @@ impl Task {
         let State::Idle(idle) = &mut self.state else {
             return;
         };
-        if !is_settled && !is_deferred && idle.outcome == RunOutcome::Stored {
+        let is_unreported = !is_settled && !is_deferred && idle.outcome == RunOutcome::Stored;
+        if is_unreported {
             idle.outcome = RunOutcome::Unreported(end);
         }
-        let is_cancelled = idle.cancel.is_some();
         let is_unstored = idle.is_unstored();
-        match (is_cancelled, is_deferred) {
-            (false, _) => self.push([Step::SyncIfUnreported]),
-            (true, false) => self.push([Step::EndCancelled, Step::SyncIfUnreported]),
-            (true, true) => self.push([Step::RequestCancel]),
+        match (&idle.cancel, is_deferred) {
+            (Some(_), true) => self.push([Step::RequestCancel]),
+            (Some(_), false) => self.push([Step::EndCancelled, Step::Sync]),
+            (None, _) if is_unreported => self.push([Step::Sync]),
+            (None, _) => {}
         }
         if is_unstored {
             self.push([Step::Sync]);

@@ -120,8 +120,6 @@ pub(super) enum Step {
     },
     /// Brings a task without a run up to date with what the agent knows.
     Sync,
-    /// The same, only if the run did not say how the task is.
-    SyncIfUnreported,
     Decide {
         caller: CallerId,
         request: Request,
@@ -191,7 +189,7 @@ pub(super) enum Await {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opening {
     pub submission: Submission,
-    /// How often its message may still turn out to be meant anew.
+    /// How many more keys may be tried.
     pub tries: usize,
 }
 
@@ -224,7 +222,7 @@ pub(super) enum Admission {
 /// A task that is resumed here.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Resume {
-    /// Who is told whether it was.
+    /// The caller that hears the result; none for a cancel.
     pub caller: Option<CallerId>,
     pub found: Resumable,
     /// Whether it is resumed to be cancelled.

@@ -83,14 +83,6 @@ impl Task {
         }
     }
 
-    pub(super) fn sync_if_unreported(&mut self) {
-        if let State::Idle(idle) = &self.state
-            && matches!(idle.outcome, RunOutcome::Unreported(_))
-        {
-            self.sync();
-        }
-    }
-
     pub(super) fn synced(&mut self, status: AgentStatus) {
         let State::Idle(idle) = &mut self.state else {
             return;

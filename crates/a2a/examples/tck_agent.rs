@@ -7,8 +7,8 @@ mod memory;
 
 use a2a::{AgentSkill, Message, Part};
 use lango_a2a::server::{
-    Access, AgentBehind, AgentServer, Ended, Job, Piece, ReportError, Reports, ServerSettings,
-    Words,
+    Access, AgentBackend, AgentServer, ArtifactChunk, ReportError, Reporter, RunResult,
+    ServerSettings, StatusMessage, TaskRun,
 };
 use lango_core::{BoxFuture, UserId};
 use memory::{MemoryTasks, SystemClock};
@@ -18,29 +18,29 @@ use std::time::Duration;
 
 struct ScriptedAgent;
 
-impl AgentBehind for ScriptedAgent {
-    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended> {
+impl AgentBackend for ScriptedAgent {
+    fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            if let Err(error) = act(job, &reports).await {
+            if let Err(error) = act(run, &reporter).await {
                 eprintln!("a report was not taken: {error}");
             }
-            Ended::Said
+            RunResult::Reported
         })
     }
 
-    fn answer_at_once<'a>(
+    fn answer_directly<'a>(
         &'a self,
         _user: &'a UserId,
         _context: &'a str,
         message: &'a Message,
-    ) -> BoxFuture<'a, Option<Words>> {
+    ) -> BoxFuture<'a, Option<StatusMessage>> {
         let is_meant = message.message_id.starts_with("tck-message-response");
         Box::pin(async move { is_meant.then(|| "Direct message response".into()) })
     }
 }
 
-async fn act(mut job: Job, reports: &Reports) -> Result<(), ReportError> {
-    let id = std::mem::take(&mut job.message.message_id);
+async fn act(mut run: TaskRun, reporter: &Reporter) -> Result<(), ReportError> {
+    let id = std::mem::take(&mut run.message.message_id);
     // Longer beginnings before those they begin with.
     let scripts = [
         "tck-artifact-file-url",
@@ -62,53 +62,55 @@ async fn act(mut job: Job, reports: &Reports) -> Result<(), ReportError> {
             .with_filename("output.txt")
             .with_media_type("text/plain")
     };
-    let whole = |part: Part| Piece::whole("result", vec![part]).named("result");
+    let whole = |part: Part| ArtifactChunk::whole("result", vec![part]).named("result");
     match script.copied().unwrap_or_default() {
         "tck-artifact-text" => {
-            reports
+            reporter
                 .artifact(whole(Part::text("Generated text content")))
                 .await?;
         }
-        "tck-artifact-file" => reports.artifact(whole(file())).await?,
+        "tck-artifact-file" => reporter.artifact(whole(file())).await?,
         "tck-artifact-file-url" => {
             let url = Part::url("https://example.com/output.txt").with_filename("output.txt");
-            reports
+            reporter
                 .artifact(whole(url.with_media_type("text/plain")))
                 .await?;
         }
         "tck-artifact-data" => {
             let data = Part::data(json!({ "key": "value", "count": 42 }));
-            reports.artifact(whole(data)).await?;
+            reporter.artifact(whole(data)).await?;
         }
-        "tck-input-required" => return reports.ask("What else?").await,
-        "tck-reject-task" => return reports.rejected("rejected").await,
+        "tck-input-required" => return reporter.ask("What else?").await,
+        "tck-reject-task" => return reporter.rejected("rejected").await,
         "tck-stream-artifact-chunked" => {
-            reports.working(Words::none()).await?;
-            reports.artifact(Piece::more("result", "chunk-1 ")).await?;
-            reports
-                .artifact(Piece::more("result", "chunk-2").last())
+            reporter.working(StatusMessage::empty()).await?;
+            reporter
+                .artifact(ArtifactChunk::more("result", "chunk-1 "))
+                .await?;
+            reporter
+                .artifact(ArtifactChunk::more("result", "chunk-2").last())
                 .await?;
         }
         "tck-stream-artifact-file" => {
-            reports.working(Words::none()).await?;
-            reports.artifact(whole(file())).await?;
+            reporter.working(StatusMessage::empty()).await?;
+            reporter.artifact(whole(file())).await?;
         }
         "tck-stream-" => {
-            reports.working(Words::none()).await?;
-            reports
+            reporter.working(StatusMessage::empty()).await?;
+            reporter
                 .artifact(whole(Part::text("Stream hello from TCK")))
                 .await?;
         }
         "test-resubscribe-message-id" => {
-            reports.working(Words::none()).await?;
+            reporter.working(StatusMessage::empty()).await?;
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs(4)) => {}
-                _ = job.cancelled.wait() => return Ok(()),
+                _ = run.stop.wait() => return Ok(()),
             }
         }
         _ => {}
     }
-    reports.completed("Hello from TCK").await
+    reporter.completed("Hello from TCK").await
 }
 
 #[tokio::main(flavor = "current_thread")]

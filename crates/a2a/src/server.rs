@@ -1,48 +1,55 @@
-//! An agent here, for clients elsewhere: the A2A protocol 1.0 over JSON-RPC and HTTP+JSON.
+//! lango as an agent for clients: the A2A protocol 1.0 over JSON-RPC and HTTP+JSON.
 //!
-//! [`AgentServer`] is made of an [`AgentBehind`], which does the work, and a [`TaskStore`], which keeps the tasks. Its
-//! [router](AgentServer::router) is an ordinary axum router: put the layer that checks tokens around it, and let that leave an
-//! `Extension<UserId>` in each request.
+//! [`AgentServer`] is made of an [`AgentBackend`], which does the work, and a [`TaskStore`]. Its
+//! [router](AgentServer::router) is an ordinary axum router: put the middleware that checks tokens around it, and let that
+//! leave an `Extension<UserId>` in each request.
+//!
+//! One `SendMessage` that opens a task and waits for its end:
+//!
+//! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
+//! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a `Subscription`.
+//! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve a slot, store
+//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`.
+//! 4. [`AgentBackend::run`] does the work. What it reports comes back to the actor through the [`Reporter`], is stored, and is
+//!    published to subscribers.
+//! 5. `operations::settled` sees the update that ends the task, and answers with the whole task.
 
-mod behind;
+mod actor;
+mod backend;
+mod cancel_watch;
 mod card;
-mod desk;
-mod difference;
-mod ending;
+mod diff;
 mod fields;
 mod http_json;
-mod job;
 mod jsonrpc;
-mod keeper;
-mod keeping;
-mod ledger;
+mod message_identity;
+mod operations;
 mod recovery;
 mod refusal;
+mod render;
 mod report;
 mod request;
 mod routes;
-mod said;
 mod settings;
 mod shared;
-mod shown;
 mod stream;
-mod taking_up;
-mod watching;
+mod task;
 mod wire;
 
-pub use behind::{
-    AgentBehind, Cancelled, Ended, FilesNotStored, Job, Standing, Start, StopReason, Unfit,
+pub use actor::Reporter;
+pub use backend::{
+    AgentBackend, AgentStatus, FileError, MessageError, RunCause, RunResult, StopReason,
+    StopSignal, TaskRun,
 };
-pub use job::Reports;
 pub use recovery::Recovered;
-pub use report::{Piece, Report, ReportError, Words};
+pub use report::{ArtifactChunk, Report, ReportError, StatusMessage};
 pub use routes::Route;
 pub use settings::{Access, ServerLimits, ServerSettings};
 
 use axum::Router;
 use axum::routing::any;
 use lango_core::{Changes, Clock, StoreError, TaskStore};
-use recovery::Which;
+use recovery::Scope;
 use shared::{Phase, Shared};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,21 +61,21 @@ pub struct AgentServer {
 }
 
 impl AgentServer {
-    /// A server for this agent. Nothing runs before a request comes, or [`recover`](Self::recover) or
+    /// Creates a server for this agent. Nothing runs before a request comes, or [`recover`](Self::recover) or
     /// [`watch`](Self::watch) is called.
     pub fn new(
-        behind: Arc<dyn AgentBehind>,
+        backend: Arc<dyn AgentBackend>,
         tasks: Arc<dyn TaskStore>,
         clock: Arc<dyn Clock>,
         settings: ServerSettings,
     ) -> Self {
         Self {
-            shared: Arc::new(Shared::new(behind, tasks, clock, settings)),
+            shared: Arc::new(Shared::new(backend, tasks, clock, settings)),
         }
     }
 
-    /// The card, JSON-RPC and HTTP+JSON as one router. It answers every path; another router's own paths win when the two
-    /// are merged.
+    /// Returns the card, JSON-RPC and HTTP+JSON as one router. It answers every path; another router's own paths win when
+    /// the two are merged.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", any(jsonrpc::answer))
@@ -76,37 +83,56 @@ impl AgentServer {
             .with_state(Arc::clone(&self.shared))
     }
 
-    /// Every route of the router.
+    /// Returns every route of the router.
     pub fn routes() -> &'static [Route] {
         &routes::ROUTES
     }
 
-    /// Looks for tasks that are at work by the store and that nobody is at work on, and takes them up again, some at a time:
-    /// what the agent knows of them counts, and what is not over gets a [job](Start::Again). Of tasks that somebody
-    /// [else](Standing::Held) is at work on nothing is changed. To be called before requests are served; it does not wait
-    /// for the jobs, and what it left is for [`watch`](Self::watch).
+    /// Scans for interrupted tasks, which must run by the store and which no process is at work on, and
+    /// [resumes](RunCause::Resumed) them, some at a time. What the agent knows of a task counts, and tasks that another
+    /// process [has](AgentStatus::Busy) stay as they are. Call it before requests are served; it does not wait for the
+    /// runs, and what it skipped is for the scans that follow.
     pub async fn recover(&self) -> Result<Recovered, StoreError> {
-        self.shared.look_for_lost(Which::All).await
+        self.shared.recover(Scope::All).await
     }
 
-    /// From now on looks for such tasks every [few seconds](ServerLimits::recover_every), since another copy of this server
-    /// may have died, and for tasks at work here that another copy was asked to cancel. Hints only make it quicker. Ends
-    /// when the server stops. To be called within a runtime, once.
+    /// Scans as [`recover`](Self::recover) does, for tasks that no replica has written for a while: another replica may
+    /// have died.
+    pub async fn recover_stale(&self) -> Result<Recovered, StoreError> {
+        self.shared.recover(Scope::Stale).await
+    }
+
+    /// Waits until the next scan is due: after [`recover_every`](ServerLimits::recover_every), or when a resumed task is
+    /// over. Returns false when the server takes no new work.
+    pub async fn next_recovery(&self) -> bool {
+        let shared = &self.shared;
+        let mut phase = shared.phase.subscribe();
+        tokio::select! {
+            biased;
+            _ = phase.wait_for(|phase| *phase != Phase::Open) => false,
+            () = shared.recovered.notified() => true,
+            () = tokio::time::sleep(shared.settings.limits.recover_every) => true,
+        }
+    }
+
+    /// From now on stops runs whose tasks another replica was asked to cancel. Hints only make it quicker. Ends when the
+    /// server stops. Call it within a runtime, once.
     ///
-    /// Any number of servers may share a store, as long as their agents can tell what the others are at work on, and say
-    /// [`Held`](Standing::Held) of it. A task can then be got, listed, followed, cancelled and sent again through each.
+    /// Any number of servers may share a store, as long as their agents can tell what the others are at work on, and
+    /// return [`Busy`](AgentStatus::Busy) for it. A task can then be got, listed, followed, cancelled and sent again through
+    /// each.
     pub fn watch(&self, changes: Option<Arc<dyn Changes>>) {
-        watching::start(&self.shared, changes);
+        cancel_watch::start(&self.shared, changes);
     }
 
-    /// Takes no new work, gives what runs this long, then tells it to stop, and closes all streams. When it returns, nothing
-    /// runs any more; jobs that did not stop in time were ended. What did not come to its end stays at work by the store,
-    /// for the next start or another copy.
+    /// Takes no new work, gives runs this long, then tells them to stop, and closes all streams. When it returns, nothing
+    /// runs any more; runs that did not stop in time were aborted. Tasks that did not end stay at work by the store, for the
+    /// next start or another replica.
     pub async fn stop(&self, grace: Duration) {
         let shared = &self.shared;
         shared.phase.send_replace(Phase::Closing);
         let limits = &shared.settings.limits;
-        let all = |most: usize| u32::try_from(most).unwrap_or(u32::MAX);
+        let all = |slots: usize| u32::try_from(slots).unwrap_or(u32::MAX);
         let ended = async {
             tokio::join!(
                 shared.running.acquire_many(all(limits.running)),
@@ -115,8 +141,8 @@ impl AgentServer {
         };
         let _ = tokio::time::timeout(grace, ended).await;
         shared.phase.send_replace(Phase::Stopping);
-        let mut keepers = shared.keepers.subscribe();
-        let patience = shared.settings.limits.stop_wait + Duration::from_secs(1);
-        let _ = tokio::time::timeout(patience, keepers.wait_for(|count| *count == 0)).await;
+        let mut actors = shared.actors.subscribe();
+        let timeout = shared.settings.limits.stop_timeout + Duration::from_secs(1);
+        let _ = tokio::time::timeout(timeout, actors.wait_for(|count| *count == 0)).await;
     }
 }

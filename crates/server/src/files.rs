@@ -1,9 +1,9 @@
-//! Files that callers send, with their bytes or as URLs: read as attachments, stored, and left in the message as references.
+//! Files that callers send as bytes or as URLs. They are stored as attachments, and the message refers to them.
 
-use crate::House;
-use crate::words;
+use crate::messages;
+use crate::{Notice, ServerContext};
 use a2a::{Message, PartContent};
-use lango_a2a::server::{FilesNotStored, Unfit};
+use lango_a2a::server::{FileError, MessageError};
 use lango_a2a::{LinkedFiles, name_in_url};
 use lango_core::{AttachedFile, UserId};
 use lango_documents::{AttachmentError, read_attachment};
@@ -23,11 +23,11 @@ pub const INPUT_MODES: [&str; 8] = [
 
 /// Stores the files of a message and puts references in their place. Those at URLs are fetched first.
 pub(crate) async fn store_files(
-    house: &dyn House,
+    context: &dyn ServerContext,
     user: &UserId,
     mut message: Message,
-) -> Result<Message, FilesNotStored> {
-    words::remove_references(&mut message);
+) -> Result<Message, FileError> {
+    messages::remove_references(&mut message);
     let mut places = Vec::new();
     let mut sent = Vec::new();
     for (place, part) in message.parts.iter_mut().enumerate() {
@@ -44,15 +44,15 @@ pub(crate) async fn store_files(
     if sent.is_empty() {
         return Ok(message);
     }
-    let raw = fetch_linked(house, sent).await?;
+    let raw = fetch_linked(context, sent).await?;
     let files = read_all(raw).await?;
-    let stored = house.runner().store_files(user, files).await;
+    let stored = context.runner().store_files(user, files).await;
     let stored = stored.map_err(|error| match error {
-        RunnerError::Store(error) => FilesNotStored::Store(error),
-        error => unfit(error.to_string()),
+        RunnerError::Store(error) => FileError::Store(error),
+        error => invalid(error.to_string()),
     })?;
     for (place, attachment) in places.into_iter().zip(&stored) {
-        message.parts[place] = words::reference_part(attachment);
+        message.parts[place] = messages::reference_part(attachment);
     }
     Ok(message)
 }
@@ -71,26 +71,25 @@ impl SentContent {
     }
 }
 
-/// The names and bytes of all files. The operator hears why one was not fetched; the caller hears less.
+/// Returns the names and bytes of all files. The operator learns why one was not fetched; the caller learns less.
 async fn fetch_linked(
-    house: &dyn House,
+    context: &dyn ServerContext,
     sent: Vec<(String, SentContent)>,
-) -> Result<Vec<(String, Vec<u8>)>, FilesNotStored> {
+) -> Result<Vec<(String, Vec<u8>)>, FileError> {
     let most = AttachedFile::PER_MESSAGE;
     if sent.len() > most {
-        return Err(unfit(format!("a message may have {most} files at most")));
+        return Err(invalid(format!("has more than {most} files")));
     }
-    let mut linked = LinkedFiles::new(&house.egress());
+    let mut linked = LinkedFiles::new(&context.egress());
     let mut raw = Vec::new();
     for (name, content) in sent {
         let bytes = match content {
             SentContent::Bytes(bytes) => bytes,
             SentContent::Url(url) => linked.fetch(&url).await.map_err(|error| {
-                house.trouble(&format!(
-                    "a caller's file `{name}` was not fetched: {error}"
-                ));
+                let problem = format!("a caller's file `{name}` was not fetched: {error}");
+                context.notify(Notice::Error(&problem));
                 let text = error.text_for_callers();
-                unfit(format!("{text}; send the bytes of `{name}` as `raw`"))
+                invalid(format!("{text}; send the bytes of `{name}` as `raw`"))
             })?,
         };
         raw.push((name, bytes));
@@ -99,7 +98,7 @@ async fn fetch_linked(
 }
 
 /// Reads the files on a thread of their own: parsing a document takes a while.
-async fn read_all(raw: Vec<(String, Vec<u8>)>) -> Result<Vec<AttachedFile>, FilesNotStored> {
+async fn read_all(raw: Vec<(String, Vec<u8>)>) -> Result<Vec<AttachedFile>, FileError> {
     let reading = tokio::task::spawn_blocking(move || {
         let files = raw.into_iter();
         let files = files.map(|(name, bytes)| read_attachment(&name, bytes));
@@ -107,14 +106,14 @@ async fn read_all(raw: Vec<(String, Vec<u8>)>) -> Result<Vec<AttachedFile>, File
     });
     match reading.await {
         Ok(Ok(files)) => Ok(files),
-        Ok(Err(error @ AttachmentError::NotSupported { .. })) => {
-            Err(FilesNotStored::Unfit(Unfit::ContentType(error.to_string())))
-        }
-        Ok(Err(error)) => Err(unfit(error.to_string())),
-        Err(_panic) => Err(unfit("a file could not be read".to_owned())),
+        Ok(Err(error @ AttachmentError::NotSupported { .. })) => Err(FileError::Message(
+            MessageError::ContentType(error.to_string()),
+        )),
+        Ok(Err(error)) => Err(invalid(error.to_string())),
+        Err(_panic) => Err(invalid("a file could not be read".to_owned())),
     }
 }
 
-fn unfit(problem: String) -> FilesNotStored {
-    FilesNotStored::Unfit(Unfit::Field("message.parts".to_owned(), problem))
+fn invalid(problem: String) -> FileError {
+    FileError::Message(MessageError::Field("message.parts".to_owned(), problem))
 }

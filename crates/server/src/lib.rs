@@ -1,17 +1,20 @@
-//! lango over HTTP. [`door`] says who may come in: a token, a known host, no foreign page. Behind it is the
-//! [`Desk`], which gives each task from outside to the runner as a turn of a session, and reports what becomes of it in the
-//! words of the A2A protocol.
+//! lango over HTTP. The [`auth`] middleware checks token, host and origin. [`TaskRunner`] runs each task of a caller as a turn
+//! of a session, and reports how it goes in the terms of the A2A protocol. [`Recovery`] resumes interrupted tasks and turns.
 
-mod desk;
-pub mod door;
+pub mod auth;
+mod context;
 mod files;
 mod listen;
-mod telling;
-mod words;
+mod messages;
+mod recovery;
+mod task_runner;
+mod turn_events;
 
-pub use desk::{Desk, House};
+pub use context::{Notice, ServerContext};
 pub use files::INPUT_MODES;
 pub use listen::{Bounds, serve};
+pub use recovery::Recovery;
+pub use task_runner::TaskRunner;
 
-/// The place that says whether the server is alive.
+/// The path of the health check.
 pub const HEALTH: &str = "/healthz";

@@ -1,5 +1,5 @@
-//! The loop that takes connections: so many at once, none that dawdles over its headers, and an end that lets those under way
-//! finish.
+//! The listener: accepts connections up to a limit, closes those whose headers come too slowly, and lets open ones finish at
+//! the end.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -11,42 +11,42 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// What connections may take.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections at once; more wait outside.
+    /// Connections at a time; more wait in the backlog of the socket.
     pub connections: usize,
     /// The time from the first byte of a request to the end of its headers.
-    pub headers: Duration,
-    /// The time that connections are given at the end.
-    pub ending: Duration,
+    pub header_timeout: Duration,
+    /// The time that open connections get to finish at the end.
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections: 512,
-            headers: Duration::from_secs(10),
-            ending: Duration::from_secs(3),
+            header_timeout: Duration::from_secs(10),
+            shutdown_timeout: Duration::from_secs(3),
         }
     }
 }
 
-/// Serves until `stop`, then lets the connections under way finish for a while.
+/// Serves until `stop`, then lets open connections finish for a while.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     bounds: Bounds,
     stop: impl Future<Output = ()>,
 ) {
-    let room = Arc::new(Semaphore::new(bounds.connections));
-    let (ending, ends) = watch::channel(false);
+    let slots = Arc::new(Semaphore::new(bounds.connections));
+    let (shutdown, signal) = watch::channel(false);
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
     loop {
-        let permit = Arc::clone(&room).acquire_owned();
+        let permit = Arc::clone(&slots).acquire_owned();
         let accepted = async {
-            // It is never closed.
+            // The semaphore is never closed.
             let permit = permit.await.ok();
             (permit, listener.accept().await)
         };
@@ -56,44 +56,44 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
             (permit, accepted) = accepted => match accepted {
                 Ok((stream, _)) => {
-                    let connection = connection(stream, router.clone(), bounds, ends.clone());
+                    let connection = connection(stream, router.clone(), bounds, signal.clone());
                     connections.spawn(async move {
                         connection.await;
                         drop(permit);
                     });
                 }
-                // Out of descriptors, say: others may be closed meanwhile.
+                // For example out of file descriptors: others may be closed meanwhile.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
         }
     }
     drop(listener);
-    ending.send_replace(true);
+    shutdown.send_replace(true);
     let rest = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(bounds.ending, rest).await;
+    let _ = tokio::time::timeout(bounds.shutdown_timeout, rest).await;
 }
 
 async fn connection(
     stream: TcpStream,
     router: Router,
     bounds: Bounds,
-    mut ends: watch::Receiver<bool>,
+    mut shutdown: watch::Receiver<bool>,
 ) {
-    // What is streamed is small and wanted at once; where that cannot be set it is only slower.
+    // Streamed updates are small and must not be delayed; without the option they only come later.
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(bounds.headers)
+        .header_read_timeout(bounds.header_timeout)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    let ended = async {
-        let _ = ends.wait_for(|ends| *ends).await;
+    let stopped = async {
+        let _ = shutdown.wait_for(|is_down| *is_down).await;
     };
     tokio::select! {
-        // A client that breaks off is no news.
+        // A client that disconnects is not an error.
         _ = &mut connection => {}
-        () = ended => {
+        () = stopped => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }

@@ -1,4 +1,4 @@
-//! What the server says of itself, and how it is fetched: with a tag and a time, so that clients need not fetch it again.
+//! The agent card, served with an entity tag and a time, so that clients need not fetch it again.
 
 use super::{Access, ServerSettings};
 use a2a::{
@@ -15,10 +15,10 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How long a client may keep a card without asking.
+/// How long a client may cache a card.
 const MAX_AGE: &str = "public, max-age=300";
 
-/// How HTTP writes times.
+/// The format of times in HTTP headers.
 const HTTP_TIME: &str = "%a, %d %b %Y %H:%M:%S GMT";
 
 /// The card, ready to be served.
@@ -30,7 +30,7 @@ pub(super) struct ServedCard {
 
 impl ServedCard {
     pub fn new(settings: &ServerSettings, since: DateTime<Utc>) -> Self {
-        let json = super::shown::json(&card(settings));
+        let json = super::render::json(&card(settings));
         let mut hasher = DefaultHasher::new();
         json.hash(&mut hasher);
         Self {
@@ -40,7 +40,7 @@ impl ServedCard {
         }
     }
 
-    /// The answer to a request for the card.
+    /// Answers a request for the card.
     pub fn response(&self, headers: &HeaderMap) -> Response {
         let response = Response::builder()
             .header(CACHE_CONTROL, MAX_AGE)
@@ -58,7 +58,7 @@ impl ServedCard {
         response.unwrap_or_default()
     }
 
-    /// Whether the client has this card. A tag counts before a time.
+    /// Returns whether the client has this card. A tag takes precedence over a time.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         if let Some(tags) = headers.get(IF_NONE_MATCH) {
             let tags = tags.to_str().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Reads a request's fields and says which one is wrong. Both bindings come through here, so they take the same: values as
-//! ProtoJSON writes them, which includes numbers as text and the names of the definition (`task_id` for `taskId`), and for
-//! queries all values as text. `null` is a field left out, and fields nobody knows are passed over.
+//! Reads the fields of a request, and names the one that is invalid. Both bindings use it, so they accept the same: values in
+//! ProtoJSON, which includes numbers as text and field names of the proto definition (`task_id` for `taskId`), and for queries
+//! all values as text. `null` means that a field is absent, and unknown fields are ignored.
 
-use super::refusal::{Refusal, beginning};
+use super::refusal::{Refusal, excerpt};
 use chrono::DateTime;
 use lango_core::Timestamp;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ impl<'a> Fields<'a> {
         Self { map, path }
     }
 
-    /// What a field is called from outside.
+    /// Returns the path of a field.
     pub fn name(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn wrong(&self, key: &str, problem: &str) -> Refusal {
+    fn invalid(&self, key: &str, problem: &str) -> Refusal {
         Refusal::field(self.name(key), problem)
     }
 
@@ -36,32 +36,32 @@ impl<'a> Fields<'a> {
         self.given(key).filter(|value| !value.is_null())
     }
 
-    /// What is given for a field, `null` included.
+    /// Returns the value of a field, `null` included.
     pub fn given(&self, key: &str) -> Option<&'a Value> {
-        self.map.get(key).or_else(|| self.map.get(&defined(key)))
+        self.map.get(key).or_else(|| self.map.get(&proto_name(key)))
     }
 
-    /// Text; empty is left out.
+    /// Returns a text. An empty one counts as absent.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::String(text)) if text.is_empty() => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.wrong(key, "must be a string")),
+            Some(_) => Err(self.invalid(key, "must be a string")),
         }
     }
 
-    pub fn needed_text(&self, key: &str) -> Result<&'a str, Refusal> {
+    pub fn required_text(&self, key: &str) -> Result<&'a str, Refusal> {
         self.text(key)?
-            .ok_or_else(|| self.wrong(key, "is needed and must not be empty"))
+            .ok_or_else(|| self.invalid(key, "is required and must not be empty"))
     }
 
-    /// A name that somebody made up, and that is kept.
+    /// Returns an id that the client chose and that is stored.
     pub fn id(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
-        const LONGEST: usize = 256;
+        const MAX_BYTES: usize = 256;
         let id = self.text(key)?;
-        if id.is_some_and(|id| id.len() > LONGEST) {
-            return Err(self.wrong(key, "must not be longer than 256 bytes"));
+        if id.is_some_and(|id| id.len() > MAX_BYTES) {
+            return Err(self.invalid(key, "must not be longer than 256 bytes"));
         }
         Ok(id)
     }
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::Object(map)) => Ok(Some(map)),
-            Some(_) => Err(self.wrong(key, "must be an object")),
+            Some(_) => Err(self.invalid(key, "must be an object")),
         }
     }
 
@@ -78,14 +78,14 @@ impl<'a> Fields<'a> {
         match self.value(key) {
             None => Ok(&[]),
             Some(Value::Array(values)) => Ok(values),
-            Some(_) => Err(self.wrong(key, "must be an array")),
+            Some(_) => Err(self.invalid(key, "must be an array")),
         }
     }
 
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Refusal> {
         let texts = self.list(key)?.iter().map(|value| {
             let text = value.as_str().map(str::to_owned);
-            text.ok_or_else(|| self.wrong(key, "must be an array of strings"))
+            text.ok_or_else(|| self.invalid(key, "must be an array of strings"))
         });
         texts.collect()
     }
@@ -96,11 +96,11 @@ impl<'a> Fields<'a> {
             Some(Value::Bool(flag)) => Ok(*flag),
             Some(Value::String(text)) if text == "true" => Ok(true),
             Some(Value::String(text)) if text == "false" => Ok(false),
-            Some(_) => Err(self.wrong(key, "must be `true` or `false`")),
+            Some(_) => Err(self.invalid(key, "must be `true` or `false`")),
         }
     }
 
-    /// A whole number within bounds.
+    /// Returns a whole number within bounds.
     pub fn number(&self, key: &str, least: i32, most: i32) -> Result<Option<i32>, Refusal> {
         let Some(value) = self.value(key) else {
             return Ok(None);
@@ -119,7 +119,7 @@ impl<'a> Fields<'a> {
             } else {
                 format!("must be a whole number from {least} to {most}")
             };
-            self.wrong(key, &bounds)
+            self.invalid(key, &bounds)
         })
     }
 
@@ -128,21 +128,21 @@ impl<'a> Fields<'a> {
         Ok(length.and_then(|length| usize::try_from(length).ok()))
     }
 
-    /// A time. What lies between two milliseconds counts as the later one, so that nothing from before it is let through.
+    /// Returns a time, rounded up to a millisecond, so that a filter includes nothing from before it.
     pub fn time(&self, key: &str) -> Result<Option<Timestamp>, Refusal> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
             let problem = "must be a time such as `2026-01-31T12:00:00.000Z`";
-            self.wrong(key, problem)
+            self.invalid(key, problem)
         })?;
         let has_rest = time.timestamp_subsec_nanos() % 1_000_000 != 0;
         let millis = time.timestamp_millis() + i64::from(has_rest);
         Ok(Some(Timestamp(u64::try_from(millis).unwrap_or(0))))
     }
 
-    /// One of a set of words.
+    /// Returns the value of one of these words.
     pub fn word<T: Clone>(&self, key: &str, words: &[(&str, T)]) -> Result<Option<T>, Refusal> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
@@ -152,14 +152,14 @@ impl<'a> Fields<'a> {
             .map(|(_, meaning)| Some(meaning.clone()))
             .ok_or_else(|| {
                 let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                let problem = format!("is `{}`, not one of {}", beginning(text), known.join(", "));
-                self.wrong(key, &problem)
+                let problem = format!("is `{}`, not one of {}", excerpt(text), known.join(", "));
+                self.invalid(key, &problem)
             })
     }
 }
 
-/// A field's name as the definition has it.
-fn defined(key: &str) -> String {
+/// Returns a field's name in the proto definition.
+fn proto_name(key: &str) -> String {
     let mut name = String::with_capacity(key.len() + 2);
     for letter in key.chars() {
         if letter.is_ascii_uppercase() {
@@ -172,7 +172,7 @@ fn defined(key: &str) -> String {
 
 fn whole(number: f64) -> Option<i64> {
     let is_whole = number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX);
-    // The bounds were just looked at.
+    // The bounds were just checked.
     #[allow(clippy::cast_possible_truncation)]
     is_whole.then_some(number as i64)
 }

@@ -1,10 +1,10 @@
-//! The HTTP+JSON binding: what is wanted is in the path, the rest in the body or the query. All of it becomes one set of
-//! fields, read by the same rules as those of JSON-RPC. Serves the card too.
+//! The HTTP+JSON binding: the path names the operation, the body or the query has its fields. They are read by the same rules
+//! as those of JSON-RPC. Serves the card too.
 
-use super::desk::{self, Answer};
-use super::refusal::{Kind, Refusal, beginning};
+use super::operations::{self, Answer};
+use super::refusal::{Kind, Refusal, excerpt};
 use super::request::{self, Rules};
-use super::routes::{self, CARD_PATH, Found};
+use super::routes::{self, CARD_PATH, RouteMatch};
 use super::shared::Shared;
 use super::wire;
 use axum::extract::{Request, State};
@@ -46,9 +46,9 @@ async fn respond(
     allowed: &mut Vec<&'static str>,
 ) -> Result<Answer, Refusal> {
     let (head, body) = request.into_parts();
-    let (operation, named) = find(&head, allowed)?;
+    let (operation, parameters) = find(&head, allowed)?;
     let user = wire::user(shared, &head.extensions)?;
-    let pairs = wire::pairs(&head.uri);
+    let pairs = wire::query_pairs(&head.uri);
     wire::check_version(&head.headers, &pairs)?;
     let mut large = None;
     let mut params = if head.method == Method::POST {
@@ -61,39 +61,40 @@ async fn respond(
             .map(|(key, value)| (key, Value::String(value)))
             .collect()
     };
-    for (name, value) in named {
+    for (name, value) in parameters {
         params.insert(name.to_owned(), Value::String(value));
     }
     let rules = Rules {
-        behind: &*shared.behind,
+        backend: &*shared.backend,
         input_modes: &shared.settings.input_modes,
     };
     let operation = request::read(operation, &params, &rules)?;
     drop(params);
-    desk::perform(shared, user, operation, large).await
+    operations::perform(shared, user, operation, large).await
 }
 
-type Place = (&'static str, Vec<(&'static str, String)>);
+/// A method of the protocol, and the parameters of the path.
+type Endpoint = (&'static str, Vec<(&'static str, String)>);
 
-fn find(head: &Parts, allowed: &mut Vec<&'static str>) -> Result<Place, Refusal> {
+fn find(head: &Parts, allowed: &mut Vec<&'static str>) -> Result<Endpoint, Refusal> {
     let path = head.uri.path();
     if path == CARD_PATH {
         *allowed = vec!["GET", "HEAD"];
     } else {
         match routes::find(head.method.as_str(), path) {
-            Found::Operation(operation, named) => return Ok((operation, named)),
-            Found::OtherMethods(methods) => *allowed = methods,
-            Found::Nowhere => {
-                let message = format!("there is nothing at `{}`", beginning(path));
+            RouteMatch::Operation(operation, parameters) => return Ok((operation, parameters)),
+            RouteMatch::OtherMethods(methods) => *allowed = methods,
+            RouteMatch::None => {
+                let message = format!("the path `{}` does not exist", excerpt(path));
                 return Err(Refusal::new(Kind::NoSuchPath, message));
             }
         }
     }
-    let message = format!("this address takes {}", allowed.join(", "));
+    let message = format!("this path supports only {}", allowed.join(", "));
     Err(Refusal::new(Kind::MethodNotAllowed, message))
 }
 
-/// The fields of a body. A request that needs none may come without a body.
+/// Reads the fields of a body. A request without fields needs no body.
 fn fields(head: &Parts, body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if body.is_empty() {
         return Ok(Map::new());

@@ -1,7 +1,7 @@
-//! The JSON-RPC binding: one address, the method in the body. Batches are not served, as one answer can be a stream; nor are
-//! notifications, as every method of the protocol has an answer.
+//! The JSON-RPC binding: one address, with the method in the body. Batches are not supported, since an answer can be a stream,
+//! nor are notifications, since every method of the protocol has an answer.
 
-use super::desk::{self, Answer};
+use super::operations::{self, Answer};
 use super::refusal::{Kind, Refusal};
 use super::request::{self, Rules};
 use super::shared::Shared;
@@ -19,11 +19,11 @@ pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) 
     let mut id = Value::Null;
     match respond(&shared, request, &mut id).await {
         Ok(Answer::Whole(result)) => {
-            let body = wrapped(&id, &result);
+            let body = wrap(&id, &result);
             wire::json(StatusCode::OK, MEDIA_TYPE, body)
         }
         Ok(Answer::Stream(updates)) => {
-            wire::events(&shared, updates, move |update| wrapped(&id, &update))
+            wire::events(&shared, updates, move |update| wrap(&id, &update))
         }
         Err(refusal) => {
             let error = refusal.rpc_error(shared.clock.now());
@@ -33,7 +33,7 @@ pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) 
     }
 }
 
-fn wrapped(id: &Value, result: &str) -> String {
+fn wrap(id: &Value, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
@@ -46,7 +46,7 @@ async fn respond(
     if head.method != Method::POST {
         return Err(Refusal::new(
             Kind::MethodNotAllowed,
-            "JSON-RPC is spoken by `POST`",
+            "send JSON-RPC calls with `POST`",
         ));
     }
     let user = wire::user(shared, &head.extensions)?;
@@ -57,32 +57,32 @@ async fn respond(
     })?;
     drop(body.bytes);
     let (method, params) = read_call(call, id)?;
-    wire::check_version(&head.headers, &wire::pairs(&head.uri))?;
+    wire::check_version(&head.headers, &wire::query_pairs(&head.uri))?;
     let rules = Rules {
-        behind: &*shared.behind,
+        backend: &*shared.backend,
         input_modes: &shared.settings.input_modes,
     };
     let operation = request::read(&method, &params, &rules)?;
     drop(params);
-    desk::perform(shared, user, operation, body.large).await
+    operations::perform(shared, user, operation, body.large).await
 }
 
-/// The method and its parameters. The id is noted first, so that an error can name it.
+/// Reads the method and its parameters. The id is set first, so that an error can name it.
 fn read_call(call: Value, id: &mut Value) -> Result<(String, Map<String, Value>), Refusal> {
     let invalid = |problem: &str| Refusal::new(Kind::InvalidRequest, problem);
     let mut call = match call {
         Value::Object(call) => call,
         Value::Array(_) => {
             return Err(invalid(
-                "batches are not served; send one request at a time",
+                "batches are not supported; send one call at a time",
             ));
         }
-        _ => return Err(invalid("a request is an object")),
+        _ => return Err(invalid("a call must be an object")),
     };
     match call.remove("id") {
         Some(known @ (Value::String(_) | Value::Number(_) | Value::Null)) => *id = known,
         Some(_) => return Err(invalid("`id` must be a string or a number")),
-        None => return Err(invalid("`id` is needed: every method has an answer")),
+        None => return Err(invalid("`id` is required: every method has an answer")),
     }
     if call.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(invalid("`jsonrpc` must be \"2.0\""));

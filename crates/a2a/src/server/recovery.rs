@@ -1,203 +1,194 @@
-//! Looking for tasks that are at work by the store and that nobody is at work on, at the start and every few seconds from then
-//! on: another copy may have died. Many are looked through page by page, of each conversation the oldest first, and
-//! taken up a few at a time.
+//! One scan for interrupted tasks: tasks that must run by the store, and that no replica is at work on. Many are read page by
+//! page, of each conversation the oldest first, and resumed a few at a time. When to scan is decided by the caller.
 
-use super::keeper::Command;
+use super::actor::Reply;
 use super::refusal::Kind;
 use super::shared::Shared;
+use super::task::{Recovery, Request};
 use futures_util::StreamExt as _;
 use lango_core::{RunningTask, StoreError, Text, Timestamp, UserId};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// What [`AgentServer::recover`](super::AgentServer::recover) found.
+/// The result of a [scan](super::AgentServer::recover).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// How many tasks are at work again.
-    pub taken_up: usize,
-    /// How many tasks have ended or wait now.
-    pub seen_to: usize,
-    /// How many were left as they are: somebody is at work on them or on another task of their conversation, there is no
-    /// room now, or they could not be looked at. They are looked at again.
-    pub left: usize,
-    /// The ids of those whose record cannot be read, in order. They are left as they are; look at the database.
+    /// Tasks that run again.
+    pub resumed: usize,
+    /// Tasks that have ended or wait now.
+    pub settled: usize,
+    /// Tasks that were left as they are: another process is at work on them or on another task of their conversation, there
+    /// is no slot, or they cannot be read now. The next scan looks at them again.
+    pub skipped: usize,
+    /// The ids of tasks whose record cannot be read, in order. They stay as they are; look at the database.
     pub damaged: Vec<String>,
 }
 
-/// What became of one task.
+/// Which tasks a scan looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recovery {
-    TakenUp,
-    SeenTo,
-    Left,
-    NoRoom,
-}
-
-/// Which tasks to look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
-    /// All.
+pub(super) enum Scope {
     All,
-    /// Those that nobody has written since they were seen before: whoever is at work on the others is alive.
-    Quiet,
+    /// Tasks that no replica has written for a while: a replica that writes is alive.
+    Stale,
 }
 
-/// What is known from one look to the next.
+/// What is known from one scan to the next.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// Where the next look goes on; at the beginning without it.
+pub(super) struct ScanState {
+    /// Where the next scan continues; at the beginning without it.
     after: Option<(Timestamp, Text)>,
-    /// The tasks that were seen, in this round through all of them and in the one before.
-    seen: HashMap<Text, Sight>,
-    seen_before: HashMap<Text, Sight>,
-    /// Those that cannot be read.
+    /// The revisions seen in this pass through all tasks, and in the pass before.
+    seen: HashMap<Text, SeenRevision>,
+    seen_before: HashMap<Text, SeenRevision>,
     damaged: HashSet<Text>,
 }
 
-/// A writing of a task, and since when it has been the last.
+/// A revision of a task, and since when it has been the last.
 #[derive(Debug, Clone, Copy)]
-struct Sight {
+struct SeenRevision {
     revision: u64,
     since: Instant,
 }
 
-impl Known {
-    /// Takes note of a task, and says since when nobody has written it, as far as was seen here.
+impl ScanState {
+    /// Notes a task, and returns since when no replica has written it, as far as was seen here.
     fn note(&mut self, task: &RunningTask) -> Instant {
         let known = self.seen_before.get(&task.id);
         let known = known.or_else(|| self.seen.get(&task.id)).copied();
-        let sight = known.filter(|sight| sight.revision == task.revision);
-        let sight = sight.unwrap_or_else(|| Sight {
+        let known = known.filter(|seen| seen.revision == task.revision);
+        let seen = known.unwrap_or_else(|| SeenRevision {
             revision: task.revision,
             since: Instant::now(),
         });
-        self.seen.insert(Text::clone(&task.id), sight);
-        sight.since
+        self.seen.insert(Text::clone(&task.id), seen);
+        seen.since
     }
 
-    fn begin_again(&mut self) {
+    fn start_next_pass(&mut self) {
         self.after = None;
         self.seen_before = std::mem::take(&mut self.seen);
     }
 }
 
-/// How many tasks are read at a time, and at most at one look.
+/// Tasks that are read at a time, and pages that are read in one scan.
 const PAGE: usize = 256;
 const PAGES: usize = 16;
 
-/// How many are looked at more closely at one look, and at a time.
-const LOOKS: usize = 256;
-const AT_A_TIME: usize = 8;
+/// Tasks that are recovered in one scan, and at a time.
+const MAX_RECOVERED: usize = 256;
+const CONCURRENCY: usize = 8;
 
-/// How many damaged ones are remembered.
-const DAMAGED: usize = 1024;
+/// Damaged tasks that are remembered.
+const MAX_DAMAGED: usize = 1024;
 
 impl Shared {
-    /// Looks for tasks that nobody is at work on, and takes them up.
-    pub async fn look_for_lost(self: &Arc<Self>, which: Which) -> Result<Recovered, StoreError> {
+    /// Scans for interrupted tasks and resumes them.
+    pub async fn recover(self: &Arc<Self>, scope: Scope) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
         if self.recovering.available_permits() == 0 {
             return Ok(recovered);
         }
-        let lost = self.candidates(which, &mut recovered).await?;
-        if lost.is_empty() {
+        let candidates = self.candidates(scope, &mut recovered).await?;
+        if candidates.is_empty() {
             return Ok(recovered);
         }
         let to_cancel = self.tasks.to_cancel(None, PAGE).await?;
         let to_cancel: HashSet<Text> = to_cancel.into_iter().collect();
-        let mut looks = futures_util::stream::iter(lost)
+        let mut results = futures_util::stream::iter(candidates)
             .map(|task| {
-                let is_to_be_cancelled = to_cancel.contains(&task.id);
-                async move { (self.see_to(&task, is_to_be_cancelled).await, task.id) }
+                let is_cancel_requested = to_cancel.contains(&task.id);
+                async move { (self.recover_task(&task, is_cancel_requested).await, task.id) }
             })
-            .buffered(AT_A_TIME);
-        while let Some((seen, id)) = looks.next().await {
-            match seen {
-                Ok(Recovery::TakenUp) => recovered.taken_up += 1,
-                Ok(Recovery::SeenTo) => recovered.seen_to += 1,
-                Ok(Recovery::Left | Recovery::NoRoom) => recovered.left += 1,
-                Err(()) => recovered.damaged.push(id.to_string()),
+            .buffered(CONCURRENCY);
+        while let Some((result, id)) = results.next().await {
+            match result {
+                Ok(Recovery::Resumed) => recovered.resumed += 1,
+                Ok(Recovery::Settled) => recovered.settled += 1,
+                Ok(Recovery::Skipped | Recovery::NoSlot) => recovered.skipped += 1,
+                Err(Damaged) => recovered.damaged.push(id.to_string()),
             }
         }
-        drop(looks);
-        let mut known = self.known();
-        let room = DAMAGED.saturating_sub(known.damaged.len());
+        drop(results);
+        let mut scan = self.scan();
+        let room = MAX_DAMAGED.saturating_sub(scan.damaged.len());
         let damaged = recovered.damaged.iter().take(room);
         let damaged = damaged.map(|id| Text::from(id.as_str()));
-        known.damaged.extend(damaged);
+        scan.damaged.extend(damaged);
         recovered.damaged.sort();
         Ok(recovered)
     }
 
-    /// The tasks to look at: of each conversation the oldest, if nobody is at work in it here.
+    /// Returns the tasks to recover: of each conversation the oldest, if nothing of it runs here.
     async fn candidates(
         &self,
-        which: Which,
+        scope: Scope,
         recovered: &mut Recovered,
     ) -> Result<Vec<RunningTask>, StoreError> {
-        let at_work = self.at_work();
-        let busy = at_work.iter();
+        let active = self.active_tasks();
+        let busy = active.iter();
         let busy = busy.map(|((user, _), context)| (user.clone(), Text::from(context.as_str())));
         let mut busy: HashSet<(UserId, Text)> = busy.collect();
-        let here: HashSet<&str> = at_work.keys().map(|(_, id)| id.as_str()).collect();
-        let quiet_for = self.settings.limits.recover_every / 2;
-        let mut lost = Vec::new();
+        let here: HashSet<&str> = active.keys().map(|(_, id)| id.as_str()).collect();
+        let stale_after = self.settings.limits.recover_every / 2;
+        let mut candidates = Vec::new();
         for _ in 0..PAGES {
-            let after = self.known().after.clone();
+            let after = self.scan().after.clone();
             let page = self.tasks.running(after, PAGE).await?;
             let is_last = page.len() < PAGE;
-            let mut known = self.known();
+            let mut scan = self.scan();
             for task in page {
-                if lost.len() == LOOKS {
-                    return Ok(lost);
+                if candidates.len() == MAX_RECOVERED {
+                    return Ok(candidates);
                 }
-                known.after = Some((task.updated, Text::clone(&task.id)));
-                let is_quiet = known.note(&task).elapsed() >= quiet_for;
-                let is_passed_over = here.contains(&*task.id)
-                    || (which == Which::Quiet && known.damaged.contains(&task.id));
-                if is_passed_over {
+                scan.after = Some((task.updated, Text::clone(&task.id)));
+                let is_stale = scan.note(&task).elapsed() >= stale_after;
+                let is_excluded = here.contains(&*task.id)
+                    || (scope == Scope::Stale && scan.damaged.contains(&task.id));
+                if is_excluded {
                     continue;
                 }
                 let is_first = busy.insert((task.user.clone(), Text::clone(&task.context)));
-                if is_first && (is_quiet || which == Which::All) {
-                    lost.push(task);
+                if is_first && (is_stale || scope == Scope::All) {
+                    candidates.push(task);
                 } else {
-                    recovered.left += 1;
+                    recovered.skipped += 1;
                 }
             }
             if is_last {
-                known.begin_again();
+                scan.start_next_pass();
                 break;
             }
         }
-        Ok(lost)
+        Ok(candidates)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn scan(&self) -> MutexGuard<'_, ScanState> {
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn see_to(
+    async fn recover_task(
         self: &Arc<Self>,
         task: &RunningTask,
-        is_to_be_cancelled: bool,
-    ) -> Result<Recovery, ()> {
+        is_cancel_requested: bool,
+    ) -> Result<Recovery, Damaged> {
         if !self.is_open() || self.recovering.available_permits() == 0 {
-            return Ok(Recovery::NoRoom);
+            return Ok(Recovery::NoSlot);
         }
-        if !self.behind.is_free(&task.user, &task.context).await {
-            return Ok(Recovery::Left);
+        if !self.backend.is_idle(&task.user, &task.context).await {
+            return Ok(Recovery::Skipped);
         }
         let key = (task.user.clone(), task.id.to_string());
-        let recover = |reply| Command::Recover {
-            is_to_be_cancelled,
-            reply,
+        let request = Request::Recover {
+            is_cancel_requested,
         };
-        match self.ask(&key, recover).await {
+        match self.ask(&key, request, Reply::Recovery).await {
             Ok(recovery) => Ok(recovery),
-            Err(refusal) if refusal.kind == Kind::Damaged => Err(()),
-            Err(_) => Ok(Recovery::Left),
+            Err(refusal) if refusal.kind == Kind::Damaged => Err(Damaged),
+            Err(_) => Ok(Recovery::Skipped),
         }
     }
 }
+
+/// The record of a task cannot be read.
+struct Damaged;

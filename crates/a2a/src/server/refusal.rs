@@ -1,12 +1,11 @@
-//! Why a request is refused, and how each binding says so. The table is the protocol's; what it has no word for (a body too
-//! long, a full server) is said in the words of JSON-RPC and HTTP.
+//! Refused requests, and how each binding reports them. The table of errors is the protocol's; for what it does not define (a
+//! body that is too large, a full server) the codes of JSON-RPC and HTTP are used.
 
-use super::shown;
+use super::render;
 use axum::http::StatusCode;
-use lango_core::{StoreError, Timestamp};
+use lango_core::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// The kinds of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     TaskNotFound,
@@ -30,17 +29,19 @@ pub(super) enum Kind {
     Internal,
 }
 
-struct Terms {
-    code: i32,
-    status: StatusCode,
-    word: &'static str,
+/// How a kind is reported.
+struct ErrorCodes {
+    /// The code of JSON-RPC.
+    rpc: i32,
+    http: StatusCode,
+    /// The name of the status in Google's error model.
+    status: &'static str,
     reason: &'static str,
-    is_of_protocol: bool,
 }
 
 impl Kind {
-    fn terms(self) -> Terms {
-        let (code, status, word, reason) = match self {
+    fn codes(self) -> ErrorCodes {
+        let (rpc, http, status, reason) = match self {
             Self::TaskNotFound => (-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
             Self::TaskNotCancelable => (-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE"),
             Self::PushNotSupported => (
@@ -70,26 +71,25 @@ impl Kind {
             Self::TooLarge => (-32600, 413, "INVALID_ARGUMENT", "REQUEST_TOO_LARGE"),
             Self::TooSlow => (-32600, 408, "DEADLINE_EXCEEDED", "REQUEST_TOO_SLOW"),
             Self::Unauthenticated => (-32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
-            Self::Busy => (-32000, 429, "RESOURCE_EXHAUSTED", "TOO_MUCH_AT_WORK"),
-            Self::Stopping => (-32000, 503, "UNAVAILABLE", "SERVER_STOPS"),
+            Self::Busy => (-32000, 429, "RESOURCE_EXHAUSTED", "SERVER_BUSY"),
+            Self::Stopping => (-32000, 503, "UNAVAILABLE", "SERVER_STOPPING"),
             Self::Damaged | Self::Internal => (-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
         };
-        Terms {
-            code,
-            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            word,
+        ErrorCodes {
+            rpc,
+            http: StatusCode::from_u16(http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            status,
             reason,
-            is_of_protocol: (-32009..=-32001).contains(&code),
         }
     }
 }
 
-/// Why a request is refused.
+/// A refused request, with a message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub kind: Kind,
     message: String,
-    /// The fields that are wrong, each with what is wrong.
+    /// The invalid fields, each with its problem.
     fields: Vec<(String, String)>,
     metadata: Vec<(&'static str, String)>,
 }
@@ -105,20 +105,34 @@ impl Refusal {
     }
 
     pub fn no_task(id: &str) -> Self {
-        let message = format!("there is no task `{}`", beginning(id));
-        Self::new(Kind::TaskNotFound, message).about("taskId", beginning(id))
+        let message = format!("task `{}` does not exist", excerpt(id));
+        Self::new(Kind::TaskNotFound, message).about("taskId", excerpt(id))
+    }
+
+    pub fn busy_task(id: &str) -> Self {
+        let message = "the agent is at work on the task; send the message when the task asks for input, or cancel it";
+        Self::new(Kind::UnsupportedOperation, message).about("taskId", id)
+    }
+
+    pub fn no_slot(limit: usize) -> Self {
+        let message =
+            format!("the server is at its limit of {limit} running tasks; retry in a moment");
+        Self::new(Kind::Busy, message)
     }
 
     pub fn damaged(id: &str) -> Self {
-        Self::new(Kind::Damaged, format!("task `{id}` is damaged"))
+        let message = format!(
+            "the stored task `{id}` cannot be read; the operator must look at the database"
+        );
+        Self::new(Kind::Damaged, message)
     }
 
     pub fn stopping() -> Self {
-        let message = "the server stops and takes no new work";
+        let message = "the server is shutting down; retry when it is up again";
         Self::new(Kind::Stopping, message)
     }
 
-    /// A field that is wrong, and what is wrong with it.
+    /// Refuses a request for one field. The problem completes a sentence that starts with the field's name.
     pub fn field(field: impl Into<String>, problem: impl Into<String>) -> Self {
         let (field, problem) = (field.into(), problem.into());
         let message = format!("`{field}` {problem}");
@@ -127,25 +141,23 @@ impl Refusal {
         refusal
     }
 
-    /// The store failed. What it said is for the operator, not for the client.
-    pub fn store(_error: &StoreError) -> Self {
-        Self::new(
-            Kind::Internal,
-            "tasks cannot be read or kept at the moment; try again later",
-        )
+    /// Refuses a request because the store failed. The cause is for the operator, not for the client.
+    pub fn store_failure() -> Self {
+        let message = "the server cannot read or store tasks at the moment; retry later";
+        Self::new(Kind::Internal, message)
     }
 
+    /// Adds metadata.
     pub fn about(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.metadata.push((key, value.into()));
         self
     }
 
     pub fn status(&self) -> StatusCode {
-        self.kind.terms().status
+        self.kind.codes().http
     }
 
-    /// The status of an answer over JSON-RPC: 200 where the error itself is the answer, HTTP's own where a request did
-    /// not come as far as being one.
+    /// Returns the HTTP status over JSON-RPC: 200 where the error object is the answer, another where no call was read.
     pub fn rpc_status(&self) -> StatusCode {
         match self.kind {
             Kind::TooLarge
@@ -158,38 +170,39 @@ impl Refusal {
         }
     }
 
-    /// The error object of JSON-RPC.
+    /// Returns the error object of JSON-RPC.
     pub fn rpc_error(&self, now: Timestamp) -> Value {
         json!({
-            "code": self.kind.terms().code,
+            "code": self.kind.codes().rpc,
             "message": self.message,
             "data": self.details(now),
         })
     }
 
-    /// The body over HTTP+JSON.
+    /// Returns the body over HTTP+JSON.
     pub fn http_body(&self, now: Timestamp) -> Value {
-        let terms = self.kind.terms();
+        let codes = self.kind.codes();
         json!({ "error": {
-            "code": terms.status.as_u16(),
-            "status": terms.word,
+            "code": codes.http.as_u16(),
+            "status": codes.status,
             "message": self.message,
             "details": self.details(now),
         } })
     }
 
     fn details(&self, now: Timestamp) -> Vec<Value> {
-        let terms = self.kind.terms();
+        let codes = self.kind.codes();
+        let is_protocol_error = (-32009..=-32001).contains(&codes.rpc);
         let mut metadata = Map::new();
         for (key, value) in &self.metadata {
             metadata.insert((*key).to_owned(), Value::String(value.clone()));
         }
-        let time = shown::written(&shown::moment(now));
+        let time = render::time_text(&render::time(now));
         metadata.insert("timestamp".to_owned(), Value::String(time));
         let mut details = vec![json!({
             "@type": a2a::ERROR_INFO_TYPE,
-            "reason": terms.reason,
-            "domain": if terms.is_of_protocol { a2a::PROTOCOL_DOMAIN } else { "lango" },
+            "reason": codes.reason,
+            "domain": if is_protocol_error { a2a::PROTOCOL_DOMAIN } else { "lango" },
             "metadata": metadata,
         })];
         if !self.fields.is_empty() {
@@ -207,10 +220,10 @@ impl Refusal {
     }
 }
 
-/// The beginning of what a client sent, for saying it back: enough to recognise it.
-pub(super) fn beginning(text: &str) -> String {
-    const MOST: usize = 100;
-    match text.char_indices().nth(MOST) {
+/// Returns the first characters of a client's text, for an error message.
+pub(super) fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 100;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -1,44 +1,43 @@
-//! What an agent says about its job.
+//! What an agent reports about a run.
 
 use a2a::Part;
-use lango_core::StoreError;
 use serde_json::{Map, Value};
 
-/// What an agent tells the client in a status; the server adds ids and role.
+/// The message of a status; the server adds ids and role.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Words {
-    /// The parts; none for a status without words.
+pub struct StatusMessage {
+    /// The parts; none for a status without a message.
     pub parts: Vec<Part>,
-    /// For machines; without parts, where there is no message to carry it, it becomes the task's.
+    /// Metadata of the message, or of the task if there are no parts.
     pub metadata: Map<String, Value>,
 }
 
-impl Words {
-    /// A status that needs no words.
-    pub fn none() -> Self {
+impl StatusMessage {
+    /// Creates a status without a message.
+    pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The same with something for machines.
+    /// Adds metadata.
     pub fn with(mut self, key: &str, value: Value) -> Self {
         self.metadata.insert(key.to_owned(), value);
         self
     }
 }
 
-impl From<&str> for Words {
+impl From<&str> for StatusMessage {
     fn from(text: &str) -> Self {
         vec![Part::text(text)].into()
     }
 }
 
-impl From<String> for Words {
+impl From<String> for StatusMessage {
     fn from(text: String) -> Self {
         vec![Part::text(text)].into()
     }
 }
 
-impl From<Vec<Part>> for Words {
+impl From<Vec<Part>> for StatusMessage {
     fn from(parts: Vec<Part>) -> Self {
         Self {
             parts,
@@ -47,23 +46,23 @@ impl From<Vec<Part>> for Words {
     }
 }
 
-/// A result, or a piece of one.
+/// An artifact, or a chunk of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Piece {
-    /// Which artifact of the task.
+pub struct ArtifactChunk {
+    /// The id of the artifact.
     pub artifact: String,
-    /// What it is called.
+    /// Its name for people.
     pub name: Option<String>,
-    /// What is in this piece.
+    /// The content of this chunk.
     pub parts: Vec<Part>,
-    /// Whether it goes after what the artifact has; otherwise it takes its place.
+    /// Whether it is appended to the artifact; otherwise it replaces it.
     pub is_appended: bool,
-    /// Whether nothing more comes.
+    /// Whether it is the last chunk.
     pub is_last: bool,
 }
 
-impl Piece {
-    /// A result at once.
+impl ArtifactChunk {
+    /// Creates a whole artifact.
     pub fn whole(artifact: impl Into<String>, parts: Vec<Part>) -> Self {
         Self {
             artifact: artifact.into(),
@@ -74,7 +73,7 @@ impl Piece {
         }
     }
 
-    /// A bit more text of a result. The first one begins it.
+    /// Creates a chunk of text. The first one creates the artifact.
     pub fn more(artifact: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             artifact: artifact.into(),
@@ -85,51 +84,51 @@ impl Piece {
         }
     }
 
-    /// The same under a name for people.
+    /// Sets the name for people.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The same, and nothing more comes.
+    /// Marks it as the last chunk.
     pub fn last(mut self) -> Self {
         self.is_last = true;
         self
     }
 }
 
-/// One thing that became of a task.
+/// One change of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Work goes on.
-    Working(Words),
-    /// There is a result, or a piece of one.
-    Artifact(Piece),
-    /// The client must say something before it can go on.
-    InputRequired(Words),
-    /// Somebody must allow something before it can go on; the words say what.
-    AuthRequired(Words),
-    /// Done.
-    Completed(Words),
-    /// It did not work.
-    Failed(Words),
-    /// The agent will not do it.
-    Rejected(Words),
-    /// It was taken back.
-    Cancelled(Words),
+    /// Progress.
+    Working(StatusMessage),
+    /// An artifact, or a chunk of one.
+    Artifact(ArtifactChunk),
+    /// The client must send a message.
+    InputRequired(StatusMessage),
+    /// Somebody must allow something; the message says what.
+    AuthRequired(StatusMessage),
+    /// It succeeded.
+    Completed(StatusMessage),
+    /// It failed.
+    Failed(StatusMessage),
+    /// The agent declines it.
+    Rejected(StatusMessage),
+    /// It was cancelled.
+    Cancelled(StatusMessage),
 }
 
-/// Why a report was not taken.
-#[derive(Debug, thiserror::Error)]
+/// Why a report was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The task has ended: by an earlier report, or because it was taken back.
+    /// The task has ended: by an earlier report, or because it was cancelled.
     #[error("task `{id}` has ended, nothing can be reported of it any more")]
     Over {
         /// The task.
         id: String,
     },
-    /// The task would grow past its bound.
+    /// The task would exceed its limit.
     #[error("task `{id}` has reached {limit} bytes; report the rest as a shorter text, or end it")]
     Full {
         /// The task.
@@ -137,19 +136,18 @@ pub enum ReportError {
         /// The most bytes it may have.
         limit: usize,
     },
-    /// A result without content.
+    /// An artifact without content.
     #[error("artifact `{artifact}` has no parts; give it at least one")]
     Empty {
         /// The artifact.
         artifact: String,
     },
-    /// It could not be kept, so nobody was told.
-    #[error("task `{id}` could not be kept")]
+    /// The store failed, so nothing was published.
+    #[error("task `{id}` could not be stored: {detail}")]
     Store {
         /// The task.
         id: String,
-        /// Why.
-        #[source]
-        source: StoreError,
+        /// What the store said.
+        detail: String,
     },
 }

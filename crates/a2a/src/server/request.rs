@@ -1,14 +1,14 @@
-//! What a client wants, read from the fields of its request and held against the protocol's rules.
+//! Reads the operation that a client requests, and validates it by the protocol's rules.
 
 use super::fields::Fields;
-use super::refusal::{Kind, Refusal, beginning};
-use super::shown::{self, ShowArtifacts, View};
-use super::{AgentBehind, Unfit};
+use super::refusal::{Kind, Refusal, excerpt};
+use super::render::{self, ShowArtifacts, View};
+use super::{AgentBackend, MessageError};
 use a2a::{Message, Part, PartContent, Role, TaskState};
 use lango_core::{TaskQuery, Text, Timestamp};
 use serde_json::{Map, Value};
 
-/// What a client wants.
+/// An operation of the protocol.
 #[derive(Debug)]
 pub(super) enum Operation {
     Send(SendRequest),
@@ -19,12 +19,12 @@ pub(super) enum Operation {
     Subscribe { id: String },
 }
 
-/// A message, and how the client wants to be answered.
+/// A message, and the form of answer that the client wants.
 #[derive(Debug)]
 pub(super) struct SendRequest {
     pub message: Message,
     pub view: View,
-    pub returns_at_once: bool,
+    pub returns_immediately: bool,
 }
 
 /// Which tasks to list.
@@ -34,9 +34,9 @@ pub(super) struct ListRequest {
     pub view: View,
 }
 
-/// What the rules need to know of the server.
+/// What the validation needs of the server.
 pub(super) struct Rules<'a> {
-    pub behind: &'a dyn AgentBehind,
+    pub backend: &'a dyn AgentBackend,
     pub input_modes: &'a [String],
 }
 
@@ -60,7 +60,7 @@ pub(super) fn read(
 ) -> Result<Operation, Refusal> {
     use a2a::methods;
     let fields = Fields::new(params, "");
-    let id = || fields.needed_text("id").map(str::to_owned);
+    let id = || fields.required_text("id").map(str::to_owned);
     match method {
         methods::SEND_MESSAGE => send(&fields, rules).map(Operation::Send),
         methods::SEND_STREAMING_MESSAGE => send(&fields, rules).map(Operation::Stream),
@@ -80,10 +80,10 @@ pub(super) fn read(
         | methods::DELETE_PUSH_CONFIG => Err(no_push()),
         methods::GET_EXTENDED_AGENT_CARD => Err(Refusal::new(
             Kind::UnsupportedOperation,
-            "there is no extended card; the public one says everything",
+            "this agent has no extended card; read the public one",
         )),
         _ => {
-            let message = format!("there is no method `{}`", beginning(method));
+            let message = format!("method `{}` does not exist", excerpt(method));
             Err(Refusal::new(Kind::NoSuchMethod, message))
         }
     }
@@ -92,16 +92,16 @@ pub(super) fn read(
 fn no_push() -> Refusal {
     Refusal::new(
         Kind::PushNotSupported,
-        "this agent sends no push notifications; subscribe to the task, or look at it again",
+        "this agent sends no push notifications; subscribe to the task, or poll it",
     )
 }
 
 fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
     let message = fields
         .object("message")?
-        .ok_or_else(|| Refusal::field("message", "is needed"))?;
-    if !is_nested_within(message.values(), DEEPEST) {
-        let problem = format!("must not be nested more than {DEEPEST} levels deep");
+        .ok_or_else(|| Refusal::field("message", "is required"))?;
+    if !is_nested_within(message.values(), MAX_DEPTH) {
+        let problem = format!("must not be nested more than {MAX_DEPTH} levels deep");
         return Err(Refusal::field("message", problem));
     }
     let message = read_message(&Fields::new(message, "message"))?;
@@ -120,16 +120,16 @@ fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
             history: configuration.history()?,
             ..View::default()
         },
-        returns_at_once: configuration.flag("returnImmediately")?,
+        returns_immediately: configuration.flag("returnImmediately")?,
     };
-    // Whatever the client takes, it is given what the card says; what is no list of texts is still refused.
+    // The modes of the card apply whatever the client accepts, but a malformed list is refused.
     configuration.texts("acceptedOutputModes")?;
-    fits(&request.message, rules)?;
+    check_content(&request.message, rules)?;
     Ok(request)
 }
 
-/// How deep a message may be nested: what is kept of it has more around it, and must be readable again.
-const DEEPEST: usize = 64;
+/// How deep a message may be nested: the stored task nests it deeper, and must be readable.
+const MAX_DEPTH: usize = 64;
 
 fn is_nested_within<'a>(values: impl IntoIterator<Item = &'a Value>, levels: usize) -> bool {
     values.into_iter().all(|value| match value {
@@ -147,9 +147,9 @@ fn read_message(fields: &Fields) -> Result<Message, Refusal> {
         ("ROLE_UNSPECIFIED", Role::Unspecified),
     ];
     let id = fields.id("messageId")?;
-    let id = id.ok_or_else(|| Refusal::field("message.messageId", "is needed"))?;
+    let id = id.ok_or_else(|| Refusal::field("message.messageId", "is required"))?;
     if fields.word("role", &roles)? != Some(Role::User) {
-        let problem = "must be `ROLE_USER`: a message to the agent comes from its user";
+        let problem = "must be `ROLE_USER`: messages to an agent come from a user";
         return Err(Refusal::field("message.role", problem));
     }
     let parts = fields.list("parts")?;
@@ -192,7 +192,7 @@ fn read_part((at, value): (usize, &Value)) -> Result<Part, Refusal> {
     if key != "data" && !content.is_string() {
         return Err(Refusal::field(fields.name(key), "must be a string"));
     }
-    // The library knows how contents are written.
+    // The library parses contents.
     let plain = Map::from_iter([(key.to_owned(), content.clone())]);
     let mut part: Part = serde_json::from_value(Value::Object(plain))
         .map_err(|_| Refusal::field(fields.name(key), "must be base64"))?;
@@ -203,8 +203,8 @@ fn read_part((at, value): (usize, &Value)) -> Result<Part, Refusal> {
     Ok(part)
 }
 
-/// Whether the agent takes what the message is made of.
-fn fits(message: &Message, rules: &Rules) -> Result<(), Refusal> {
+/// Checks whether the agent accepts the parts of a message.
+fn check_content(message: &Message, rules: &Rules) -> Result<(), Refusal> {
     for (at, part) in message.parts.iter().enumerate() {
         let media_type = part.media_type.as_deref().unwrap_or(match part.content {
             PartContent::Text(_) => "text/plain",
@@ -217,26 +217,28 @@ fn fits(message: &Message, rules: &Rules) -> Result<(), Refusal> {
             .any(|mode| covers(mode, media_type))
         {
             let message = format!(
-                "part {at} of the message is `{}`; this agent takes {}",
-                beginning(media_type),
+                "part {at} of the message has the type `{}`; this agent accepts {}",
+                excerpt(media_type),
                 rules.input_modes.join(", ")
             );
             return Err(Refusal::new(Kind::ContentTypeNotSupported, message));
         }
     }
-    rules.behind.check(message).map_err(Refusal::from)
+    rules.backend.check(message).map_err(Refusal::from)
 }
 
-impl From<Unfit> for Refusal {
-    fn from(unfit: Unfit) -> Self {
-        match unfit {
-            Unfit::ContentType(sentence) => Self::new(Kind::ContentTypeNotSupported, sentence),
-            Unfit::Field(field, problem) => Self::field(field, problem),
+impl From<MessageError> for Refusal {
+    fn from(error: MessageError) -> Self {
+        match error {
+            MessageError::ContentType(sentence) => {
+                Self::new(Kind::ContentTypeNotSupported, sentence)
+            }
+            MessageError::Field(field, problem) => Self::field(field, problem),
         }
     }
 }
 
-/// Whether a mode such as `text/*` covers a media type; parameters such as the character set do not count.
+/// Returns whether a mode such as `text/*` covers a media type. Parameters such as the character set are ignored.
 fn covers(mode: &str, media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     match mode.strip_suffix("/*") {
@@ -248,24 +250,25 @@ fn covers(mode: &str, media_type: &str) -> bool {
     }
 }
 
-/// How many tasks a page has at most, and how many when nobody says.
-const MOST_LISTED: i32 = 100;
-const LISTED: i32 = 50;
+/// The largest and the default size of a page.
+const MAX_PAGE_SIZE: i32 = 100;
+const PAGE_SIZE: i32 = 50;
 
 fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
     let state = fields.word("status", &STATES)?.flatten();
-    let size = fields.number("pageSize", 1, MOST_LISTED)?.unwrap_or(LISTED);
+    let size = fields.number("pageSize", 1, MAX_PAGE_SIZE)?;
+    let size = size.unwrap_or(PAGE_SIZE);
     let after = match fields.text("pageToken")? {
         None => None,
         Some(token) => Some(read_page_token(token).ok_or_else(|| {
-            let problem = "is none that this agent gave; begin at the first page";
+            let problem = "is not a token of this agent; start with the first page";
             Refusal::field("pageToken", problem)
         })?),
     };
     Ok(ListRequest {
         query: TaskQuery {
             context: fields.text("contextId")?.map(Text::from),
-            state: state.as_ref().map(|state| shown::word(state).into()),
+            state: state.as_ref().map(|state| render::state_name(state).into()),
             since: fields.time("statusTimestampAfter")?,
             after,
             limit: usize::try_from(size).unwrap_or(1),
@@ -282,7 +285,7 @@ fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
     })
 }
 
-/// A page token says after which task the next page begins.
+/// Creates the token of the page that starts after a task.
 pub(super) fn page_token(updated: Timestamp, id: &str) -> String {
     format!("{}-{id}", updated.0)
 }
@@ -291,7 +294,7 @@ fn read_page_token(token: &str) -> Option<(Timestamp, Text)> {
     let (updated, id) = token.split_once('-')?;
     let is_number = !updated.is_empty() && updated.bytes().all(|byte| byte.is_ascii_digit());
     let updated = updated.parse().ok().filter(|_| is_number)?;
-    // The store's times are signed.
+    // Times in the store are signed.
     let is_time = i64::try_from(updated).is_ok();
     (is_time && !id.is_empty() && id.len() <= 256).then(|| (Timestamp(updated), id.into()))
 }

@@ -1,5 +1,5 @@
-//! The paths of the HTTP+JSON binding and the card, as one table: it is what requests are held against, and what a test walks
-//! through. Each path but the card's also exists below a tenant; there is one agent here, so it makes no difference which.
+//! The routes of the HTTP+JSON binding and the card, as one table for requests and for tests. Each path but the card's also
+//! exists below a tenant, which is ignored: there is one agent here.
 
 use a2a::methods;
 
@@ -8,12 +8,11 @@ use a2a::methods;
 pub struct Route {
     /// The HTTP method.
     pub method: &'static str,
-    /// The path, with `{name}` for what varies.
+    /// The path, with `{name}` for parameters.
     pub path: &'static str,
-    /// The protocol's name for what is done there; nothing at the JSON-RPC address, where the body says it, and for the
-    /// card.
+    /// The method of the protocol; nothing for the card and for JSON-RPC, where the body names it.
     pub operation: Option<&'static str>,
-    /// Whether it is open to everybody. Only the card is.
+    /// Whether it needs no authentication. Only the card does not.
     pub is_public: bool,
 }
 
@@ -28,7 +27,6 @@ const fn route(method: &'static str, path: &'static str, operation: &'static str
 
 pub(super) const CARD_PATH: &str = "/.well-known/agent-card.json";
 
-/// Every route.
 pub(super) const ROUTES: [Route; 26] = [
     Route {
         method: "GET",
@@ -47,7 +45,7 @@ pub(super) const ROUTES: [Route; 26] = [
     route("GET", "/tasks", methods::LIST_TASKS),
     route("GET", "/tasks/{id}", methods::GET_TASK),
     route("POST", "/tasks/{id}:cancel", methods::CANCEL_TASK),
-    // The protocol's text says POST, its definition GET.
+    // The specification's text has POST, its proto definition GET.
     route("POST", "/tasks/{id}:subscribe", methods::SUBSCRIBE_TO_TASK),
     route("GET", "/tasks/{id}:subscribe", methods::SUBSCRIBE_TO_TASK),
     route(
@@ -121,67 +119,69 @@ pub(super) const ROUTES: [Route; 26] = [
     ),
 ];
 
-/// Where a path leads.
-pub(super) enum Found {
-    /// To an operation, with what the path says.
+/// The route that a path matches.
+pub(super) enum RouteMatch {
+    /// A method of the protocol, with the parameters of the path.
     Operation(&'static str, Vec<(&'static str, String)>),
-    /// Somewhere, by these other methods.
+    /// The path has a route for these HTTP methods only.
     OtherMethods(Vec<&'static str>),
-    Nowhere,
+    None,
 }
 
-/// Finds the operation of a path. Where two patterns fit, the one with fewer varying segments is meant, which is the one
-/// that stands first.
-pub(super) fn find(method: &str, path: &str) -> Found {
+/// Finds the route of a path. The first pattern that matches wins: those with fewer parameters come first.
+pub(super) fn find(method: &str, path: &str) -> RouteMatch {
     let mut others = Vec::new();
-    let Some(segments) = decoded(path) else {
-        return Found::Nowhere;
+    let Some(segments) = decode(path) else {
+        return RouteMatch::None;
     };
     for route in &ROUTES {
         let Some(operation) = route.operation else {
             continue;
         };
-        if let Some(named) = matched(route.path, &segments) {
+        if let Some(parameters) = match_pattern(route.path, &segments) {
             if route.method == method {
-                return Found::Operation(operation, named);
+                return RouteMatch::Operation(operation, parameters);
             }
             others.push(route.method);
         }
     }
     if others.is_empty() {
-        Found::Nowhere
+        RouteMatch::None
     } else {
-        Found::OtherMethods(others)
+        RouteMatch::OtherMethods(others)
     }
 }
 
-/// What the varying segments are, if the path has the pattern's form.
-fn matched(pattern: &'static str, segments: &[String]) -> Option<Vec<(&'static str, String)>> {
+/// Returns the parameters of a path that matches a pattern.
+fn match_pattern(
+    pattern: &'static str,
+    segments: &[String],
+) -> Option<Vec<(&'static str, String)>> {
     let patterns: Vec<&'static str> = pattern[1..].split('/').collect();
     if patterns.len() != segments.len() {
         return None;
     }
-    let mut named = Vec::new();
+    let mut parameters = Vec::new();
     for (pattern, segment) in patterns.into_iter().zip(segments) {
-        let Some(varying) = pattern.strip_prefix('{') else {
+        let Some(parameter) = pattern.strip_prefix('{') else {
             if pattern != segment {
                 return None;
             }
             continue;
         };
-        let (name, suffix) = varying.split_once('}')?;
+        let (name, suffix) = parameter.split_once('}')?;
         let value = segment.strip_suffix(suffix)?;
-        // An id of ours has no colon, so what has one is meant for another pattern, or for none.
+        // Ids have no colon, so a value with one belongs to another pattern, or to none.
         if value.is_empty() || name != "tenant" && value.contains(':') {
             return None;
         }
-        named.push((name, value.to_owned()));
+        parameters.push((name, value.to_owned()));
     }
-    Some(named)
+    Some(parameters)
 }
 
-/// The segments of a path as they are meant; nothing for a path that says nothing.
-fn decoded(path: &str) -> Option<Vec<String>> {
+/// Returns the segments of a path without percent-encoding; nothing if it is malformed.
+fn decode(path: &str) -> Option<Vec<String>> {
     path.strip_prefix('/')?.split('/').map(unescape).collect()
 }
 

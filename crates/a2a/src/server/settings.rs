@@ -1,36 +1,36 @@
-//! What a server is told when it is made: what its card says, and its bounds.
+//! The settings of a server: what its card says, and its limits.
 
 use a2a::AgentSkill;
 use lango_core::UserId;
 use std::time::Duration;
 
-/// What a server is told when it is made.
+/// The settings of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// The agent's name.
     pub name: String,
-    /// What it is for.
+    /// The agent's purpose.
     pub description: String,
-    /// Its version, not the protocol's.
+    /// The agent's version, not the protocol's.
     pub version: String,
-    /// Where clients reach this server, such as `https://agent.example`; a path is kept.
+    /// The URL under which clients reach this server, such as `https://agent.example`. It may have a path.
     pub base_url: String,
-    /// What it can do; at least one.
+    /// The agent's skills; at least one.
     pub skills: Vec<AgentSkill>,
-    /// The media types it takes; at least one.
+    /// The media types it accepts; at least one.
     pub input_modes: Vec<String>,
-    /// The media types it gives; at least one.
+    /// The media types it returns; at least one.
     pub output_modes: Vec<String>,
-    /// How callers show who they are.
+    /// How callers authenticate.
     pub access: Access,
-    /// Whose a request is that came through no token check. Without it such a request is refused.
+    /// The user of a request that no middleware has authenticated. Without it such a request is refused.
     pub default_user: Option<UserId>,
-    /// The bounds.
+    /// The limits.
     pub limits: ServerLimits,
 }
 
 impl ServerSettings {
-    /// Settings for an agent that takes and gives text.
+    /// Creates settings for an agent that accepts and returns text.
     pub fn new(name: &str, description: &str, version: &str, base_url: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -47,54 +47,54 @@ impl ServerSettings {
     }
 }
 
-/// How callers show who they are. The server only says so in its card: the check is a layer around its router, which leaves
-/// an `Extension<UserId>` in the request.
+/// How callers authenticate. The server only announces it in its card: the check is a middleware around its router, which
+/// leaves an `Extension<UserId>` in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// With a bearer token.
     Bearer,
-    /// Not at all.
+    /// Without authentication.
     Open,
 }
 
-/// The bounds of a server.
+/// The limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// The longest body of a request, in bytes: the largest file fits in it as base64.
+    /// The size of a request body, in bytes: the largest file fits in it as base64.
     pub body_bytes: usize,
-    /// A body that is longer than this counts as large.
+    /// The size above which a body counts as large.
     pub small_body_bytes: usize,
-    /// The most large bodies that are in memory at one time; others wait for [`body_wait`](Self::body_wait) at most.
+    /// Large bodies in memory at a time; others wait for [`body_timeout`](Self::body_timeout) at most.
     pub large_bodies: usize,
-    /// How long a body may take to come.
-    pub body_wait: Duration,
-    /// The most jobs at work at one time.
+    /// The time until a body must have been received.
+    pub body_timeout: Duration,
+    /// Runs at a time.
     pub running: usize,
-    /// The most open streams.
+    /// Open streams at a time.
     pub streams: usize,
-    /// How many updates a stream may be behind before it is given the whole task instead.
-    pub behind: usize,
-    /// The longest a task may get, messages and artifacts together, in bytes.
+    /// Updates that a stream may be behind before it gets the whole task instead.
+    pub max_lag: usize,
+    /// The size of a task, messages and artifacts together, in bytes.
     pub task_bytes: usize,
-    /// The most messages that are kept of a task; the oldest go first, never the first of all.
+    /// Messages that are stored of a task. The oldest are dropped, but never the first.
     pub history: usize,
-    /// How often at most a growing artifact is written down.
+    /// The interval at which a growing artifact is stored.
     pub write_every: Duration,
-    /// How often a stream that waits asks what became of its task.
-    pub look_again: Duration,
-    /// How often a task that another copy is at work on is read for those who listen to it here, and how often is looked
-    /// which tasks at work here are to be cancelled.
+    /// The interval at which an open stream asks the agent for the status of a task without a run.
+    pub poll_every: Duration,
+    /// The interval at which tasks that run on other replicas are read for their subscribers here, and at which requests to
+    /// cancel what runs here are read.
     pub follow_every: Duration,
-    /// How often is looked for tasks that nobody is at work on any more.
+    /// The interval between two scans for interrupted tasks.
     pub recover_every: Duration,
-    /// The most such tasks at work at one time, besides [`running`](Self::running).
+    /// Resumed tasks that run at a time, besides [`running`](Self::running).
     pub recovering: usize,
-    /// How often a task is taken up again before it has failed, if each time the process ended before the work began. A
-    /// server that stops in order does not count.
-    pub attempts: u32,
-    /// How long a job is given to stop.
-    pub stop_wait: Duration,
-    /// How often an open stream says that it is alive.
+    /// How often a task is resumed before it fails, if each time the process ended before the work started. A server that
+    /// shuts down in order does not count.
+    pub max_attempts: u32,
+    /// The time in which a run must stop.
+    pub stop_timeout: Duration,
+    /// The interval of keep-alive comments in an open stream.
     pub keep_alive: Duration,
 }
 
@@ -104,19 +104,19 @@ impl Default for ServerLimits {
             body_bytes: 16 << 20,
             small_body_bytes: 1 << 20,
             large_bodies: 4,
-            body_wait: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
             running: 64,
             streams: 256,
-            behind: 256,
+            max_lag: 256,
             task_bytes: 4 << 20,
             history: 200,
             write_every: Duration::from_millis(500),
-            look_again: Duration::from_secs(5),
+            poll_every: Duration::from_secs(5),
             follow_every: Duration::from_millis(400),
             recover_every: Duration::from_secs(2),
             recovering: 64,
-            attempts: 16,
-            stop_wait: Duration::from_secs(10),
+            max_attempts: 16,
+            stop_timeout: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
         }
     }

@@ -1,12 +1,12 @@
-//! What all tasks of a server share, and the way to a task: whoever wants something of one asks its keeper, which is started
-//! when there is none.
+//! What all tasks of a server share, and the registry of their actors. The actor of a task is started when it is first
+//! needed.
 
+use super::actor::{Command, Origin, Reply, TaskActor};
 use super::card::ServedCard;
-use super::keeper::{Command, Keeper, Origin};
-use super::ledger::Ledger;
-use super::recovery::Known;
+use super::recovery::ScanState;
 use super::refusal::{Kind, Refusal};
-use super::{AgentBehind, ServerSettings, shown};
+use super::task::{Request, Task};
+use super::{AgentBackend, ServerSettings, render};
 use lango_core::{Clock, TaskStore, UserId};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,110 +17,122 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Open,
-    /// No new work; what runs may end.
+    /// No new runs; those that are under way may finish.
     Closing,
-    /// What runs is told to stop; streams close.
+    /// Runs are told to stop; streams close.
     Stopping,
 }
 
-/// A task is found by its user and its id, so that nobody reaches another's.
+/// The user and the id of a task, so that no user reaches another's.
 pub(super) type Key = (UserId, String);
 
 pub(super) struct Shared {
-    pub behind: Arc<dyn AgentBehind>,
+    pub backend: Arc<dyn AgentBackend>,
     pub tasks: Arc<dyn TaskStore>,
     pub clock: Arc<dyn Clock>,
     pub card: ServedCard,
     pub settings: ServerSettings,
     pub running: Arc<Semaphore>,
-    /// Places for large bodies.
+    /// Slots for large bodies.
     pub large_bodies: Arc<Semaphore>,
-    /// Places for tasks that are taken up again.
+    /// Slots for resumed tasks.
     pub recovering: Arc<Semaphore>,
-    /// What was seen when tasks were looked for that nobody is at work on.
-    pub known: Mutex<Known>,
-    /// Told when such a task has come to its end: there is room for the next, or the next of its conversation can go on.
+    /// What scans for interrupted tasks have seen.
+    pub scan: Mutex<ScanState>,
+    /// Notified when a resumed task is over: there is a slot for the next, or the next of its conversation can run.
     pub recovered: Arc<Notify>,
-    /// Told when it is worth looking which tasks are to be cancelled.
-    pub cancelling: Arc<Notify>,
+    /// Notified when another replica may have been asked to cancel what runs here.
+    pub cancel_hint: Arc<Notify>,
     pub streams: Arc<Semaphore>,
     pub phase: watch::Sender<Phase>,
-    /// How many keepers there are, for whoever waits until there is none.
-    pub keepers: watch::Sender<usize>,
+    /// The number of actors.
+    pub actors: watch::Sender<usize>,
     live: Mutex<HashMap<Key, mpsc::Sender<Command>>>,
-    /// The tasks with a job here, and the conversation of each.
-    at_work: Mutex<HashMap<Key, String>>,
+    /// The tasks that run here, and the conversation of each.
+    active: Mutex<HashMap<Key, String>>,
 }
 
 impl Shared {
-    /// How many commands may wait for a keeper. Those who bring more wait themselves.
+    /// Commands that may wait for an actor. Senders of more wait themselves.
     const QUEUE: usize = 32;
-    /// How often a keeper that just left is looked for again.
+    /// How often a command is sent again to a task whose actor just left.
     const ATTEMPTS: usize = 8;
 
     pub fn new(
-        behind: Arc<dyn AgentBehind>,
+        backend: Arc<dyn AgentBackend>,
         tasks: Arc<dyn TaskStore>,
         clock: Arc<dyn Clock>,
         settings: ServerSettings,
     ) -> Self {
         Self {
-            behind,
+            backend,
             tasks,
-            card: ServedCard::new(&settings, shown::moment(clock.now())),
+            card: ServedCard::new(&settings, render::time(clock.now())),
             clock,
             running: Arc::new(Semaphore::new(settings.limits.running)),
             large_bodies: Arc::new(Semaphore::new(settings.limits.large_bodies)),
             recovering: Arc::new(Semaphore::new(settings.limits.recovering)),
-            known: Mutex::default(),
+            scan: Mutex::default(),
             recovered: Arc::default(),
-            cancelling: Arc::default(),
+            cancel_hint: Arc::default(),
             streams: Arc::new(Semaphore::new(settings.limits.streams)),
             settings,
             phase: watch::Sender::new(Phase::Open),
-            keepers: watch::Sender::new(0),
+            actors: watch::Sender::new(0),
             live: Mutex::default(),
-            at_work: Mutex::default(),
+            active: Mutex::default(),
         }
     }
 
-    /// Asks the keeper of a task. One that leaves in this moment has not seen the command, so it is asked again.
+    /// Sends a request to the actor of a task and waits for the answer. An actor that leaves in this moment has not seen the
+    /// request, so another one is asked.
     pub async fn ask<T>(
         self: &Arc<Self>,
         key: &Key,
-        command: impl Fn(oneshot::Sender<Result<T, Refusal>>) -> Command,
+        request: Request,
+        reply: fn(oneshot::Sender<Result<T, Refusal>>) -> Reply,
     ) -> Result<T, Refusal> {
         for _ in 0..Self::ATTEMPTS {
-            let (reply, answer) = oneshot::channel();
-            let keeper = match lock(&self.live).entry(key.clone()) {
-                Entry::Occupied(keeper) => keeper.get().clone(),
+            let (command, answer) = command(request.clone(), reply);
+            let actor = match lock(&self.live).entry(key.clone()) {
+                Entry::Occupied(actor) => actor.get().clone(),
                 Entry::Vacant(place) => {
                     let (sender, commands) = mpsc::channel(Self::QUEUE);
                     self.start(key, commands, sender.clone(), Origin::Store);
                     place.insert(sender).clone()
                 }
             };
-            if keeper.send(command(reply)).await.is_err() {
-                self.forget(key, &keeper);
+            if actor.send(command).await.is_err() {
+                self.forget(key, &actor);
                 continue;
             }
-            if let Some(answer) = answer_of(&keeper, answer).await {
+            if let Some(answer) = answer_of(&actor, answer).await {
                 return answer;
             }
         }
         Err(Refusal::new(
             Kind::Internal,
-            "the task is changing too fast; try again",
+            "the task is loaded and unloaded too fast; retry in a moment",
         ))
     }
 
-    /// Opens a task with the command to begin its first job.
-    pub fn open(self: &Arc<Self>, key: &Key, ledger: Ledger, first: Command) {
+    /// Starts the actor of a new task with its first request, and waits for the answer.
+    pub async fn open<T>(
+        self: &Arc<Self>,
+        key: &Key,
+        task: Task,
+        request: Request,
+        reply: fn(oneshot::Sender<Result<T, Refusal>>) -> Reply,
+    ) -> Result<T, Refusal> {
+        let (command, answer) = command(request, reply);
         let (sender, commands) = mpsc::channel(Self::QUEUE);
-        // The channel is new and empty: there is room.
-        let _ = sender.try_send(first);
+        // The channel is new and empty.
+        let _ = sender.try_send(command);
         lock(&self.live).insert(key.clone(), sender.clone());
-        self.start(key, commands, sender, Origin::New(Box::new(ledger)));
+        self.start(key, commands, sender, Origin::New(Box::new(task)));
+        let message = "the task could not be opened; send the message again";
+        let answer = answer.await;
+        answer.unwrap_or_else(|_| Err(Refusal::new(Kind::Internal, message)))
     }
 
     fn start(
@@ -130,62 +142,62 @@ impl Shared {
         sender: mpsc::Sender<Command>,
         origin: Origin,
     ) {
-        let keeper = Keeper::new(Arc::clone(self), key.clone(), commands, sender.downgrade());
-        self.keepers.send_modify(|count| *count += 1);
+        let actor = TaskActor::new(Arc::clone(self), key.clone(), commands, sender.downgrade());
+        self.actors.send_modify(|count| *count += 1);
         let counted = Counted(Arc::clone(self));
         tokio::spawn(async move {
-            keeper.run(origin).await;
+            actor.run(origin).await;
             drop(counted);
         });
     }
 
-    /// Takes a keeper off the list, unless another has its place.
-    pub fn forget(&self, key: &Key, keeper: &mpsc::Sender<Command>) {
+    /// Removes an actor from the registry, unless another has its place.
+    pub fn forget(&self, key: &Key, actor: &mpsc::Sender<Command>) {
         if let Entry::Occupied(known) = lock(&self.live).entry(key.clone())
-            && known.get().same_channel(keeper)
+            && known.get().same_channel(actor)
         {
             known.remove();
         }
     }
 
-    /// Notes that there is a job of a task here, for as long as what is given back lives.
-    pub fn note_work(self: &Arc<Self>, key: &Key, context: &str, is_recovery: bool) -> AtWork {
-        lock(&self.at_work).insert(key.clone(), context.to_owned());
-        AtWork {
+    /// Notes that a task runs here, for as long as the returned value lives.
+    pub fn note_run(self: &Arc<Self>, key: &Key, context: &str, is_resumed: bool) -> ActiveTask {
+        lock(&self.active).insert(key.clone(), context.to_owned());
+        ActiveTask {
             shared: Arc::clone(self),
             key: key.clone(),
-            is_recovery,
+            is_resumed,
         }
     }
 
-    /// The tasks with a job here, and the conversation of each.
-    pub fn at_work(&self) -> HashMap<Key, String> {
-        lock(&self.at_work).clone()
+    /// Returns the tasks that run here, and the conversation of each.
+    pub fn active_tasks(&self) -> HashMap<Key, String> {
+        lock(&self.active).clone()
     }
 
     pub fn is_idle(&self) -> bool {
-        lock(&self.at_work).is_empty()
+        lock(&self.active).is_empty()
     }
 
-    /// Tells the keeper of a task, if there is one, and if it has time: whoever tells looks again anyway.
-    pub fn tell(&self, key: &Key, command: Command) {
-        let keeper = lock(&self.live).get(key).cloned();
-        if let Some(keeper) = keeper {
-            let _ = keeper.try_send(command);
+    /// Notifies the actor of a task, if there is one and its queue is not full: the next scan repeats it.
+    pub fn notify(&self, key: &Key, command: Command) {
+        let actor = lock(&self.live).get(key).cloned();
+        if let Some(actor) = actor {
+            let _ = actor.try_send(command);
         }
     }
 
-    /// Has the keepers of some tasks look at the store: there may be something new.
+    /// Has the actors of some tasks read the store.
     pub fn hint(&self, is_meant: impl Fn(&Key) -> bool) {
         let keys: Vec<Key> = {
             let live = lock(&self.live);
             live.keys().filter(|key| is_meant(key)).cloned().collect()
         };
-        if lock(&self.at_work).keys().any(&is_meant) {
-            self.cancelling.notify_one();
+        if lock(&self.active).keys().any(&is_meant) {
+            self.cancel_hint.notify_one();
         }
         for key in keys {
-            self.tell(&key, Command::LookAgain);
+            self.notify(&key, Command::StoreChanged);
         }
     }
 
@@ -194,47 +206,57 @@ impl Shared {
     }
 }
 
-/// What a keeper answers; nothing if it left without having seen the command. A command can come into the channel in the
-/// very moment in which the keeper leaves, and then stays there as long as anybody holds an end of it: so it is the keeper's
-/// leaving that has to be waited for, not the end of the command.
+/// Creates the command for a request, and the channel of its answer.
+fn command<T>(
+    request: Request,
+    reply: fn(oneshot::Sender<T>) -> Reply,
+) -> (Command, oneshot::Receiver<T>) {
+    let (sender, answer) = oneshot::channel();
+    let reply = reply(sender);
+    (Command::Request { request, reply }, answer)
+}
+
+/// Returns the answer of an actor; nothing if it left without having seen the command. A command can enter the channel in the
+/// moment in which the actor leaves, and then stays there as long as the channel has a sender: so this waits for the actor to
+/// leave, not for the command to be dropped.
 pub(super) async fn answer_of<T>(
-    keeper: &mpsc::Sender<Command>,
+    actor: &mpsc::Sender<Command>,
     mut answer: oneshot::Receiver<T>,
 ) -> Option<T> {
     tokio::select! {
         biased;
         answer = &mut answer => answer.ok(),
-        // A keeper answers what it has seen before it leaves.
-        () = keeper.closed() => answer.try_recv().ok(),
+        // An actor answers what it has seen before it leaves.
+        () = actor.closed() => answer.try_recv().ok(),
     }
 }
 
-/// A job of a task here.
-pub(super) struct AtWork {
+/// A task that runs here.
+pub(super) struct ActiveTask {
     shared: Arc<Shared>,
     key: Key,
-    is_recovery: bool,
+    is_resumed: bool,
 }
 
-impl Drop for AtWork {
+impl Drop for ActiveTask {
     fn drop(&mut self) {
-        lock(&self.shared.at_work).remove(&self.key);
-        if self.is_recovery {
+        lock(&self.shared.active).remove(&self.key);
+        if self.is_resumed {
             self.shared.recovered.notify_one();
         }
     }
 }
 
-/// Counts a keeper for as long as it is there, however it ends.
+/// Counts an actor for as long as it lives, however it ends.
 struct Counted(Arc<Shared>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.keepers.send_modify(|count| *count -= 1);
+        self.0.actors.send_modify(|count| *count -= 1);
     }
 }
 
-/// The maps are never left half changed, so a panic elsewhere does not spoil them.
+/// Locks a map. None is left half changed, so a panic elsewhere does not spoil it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -242,23 +264,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::keeper::Watching;
+    use crate::server::actor::Subscription;
 
     #[tokio::test]
-    async fn a_command_that_comes_as_its_keeper_leaves_is_given_up() {
+    async fn a_command_that_comes_as_its_actor_leaves_is_given_up() {
         let (sender, commands) = mpsc::channel(1);
-        // A place in the channel is taken before the keeper leaves, and filled after it has.
+        // A place in the channel is reserved before the actor leaves, and filled after it has.
         let place = sender.reserve().await.unwrap();
         drop(commands);
-        let (reply, answer) = oneshot::channel::<Result<Watching, Refusal>>();
-        place.send(Command::Cancel { reply });
-        let patience = std::time::Duration::from_secs(10);
-        let given_up = tokio::time::timeout(patience, answer_of(&sender, answer)).await;
+        let (reply, answer) = oneshot::channel::<Result<Subscription, Refusal>>();
+        place.send(Command::Request {
+            request: Request::Cancel,
+            reply: Reply::Snapshot(reply),
+        });
+        let timeout = std::time::Duration::from_secs(10);
+        let given_up = tokio::time::timeout(timeout, answer_of(&sender, answer)).await;
         assert!(given_up.unwrap().is_none());
     }
 
     #[tokio::test]
-    async fn an_answer_that_was_given_before_the_keeper_left_is_heard() {
+    async fn an_answer_that_was_given_before_the_actor_left_is_received() {
         let (sender, commands) = mpsc::channel(1);
         let (reply, answer) = oneshot::channel();
         reply.send(5).unwrap();

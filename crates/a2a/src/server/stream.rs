@@ -1,11 +1,11 @@
-//! The updates of a task as one client gets them. A client that cannot keep up is given the task as it is now instead of
-//! what it missed: it holds nobody up, and nothing piles up for it.
+//! The updates of a task for one client. A client that is too slow gets the task as it is now instead of what it missed: it
+//! delays no other client, and no queue grows for it.
 
-use super::keeper::{Command, Watching};
-use super::ledger::Update;
+use super::actor::{Reply, Subscription};
 use super::refusal::{Kind, Refusal};
+use super::render::View;
 use super::shared::{Key, Shared};
-use super::shown::View;
+use super::task::{Request, Update};
 use a2a::TaskState;
 use lango_core::Text;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// When a stream closes, apart from when its task ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closing {
-    /// When the client has to say something, which opens another stream. What somebody has to allow is settled elsewhere,
-    /// so then it stays open.
+    /// When the client must send a message, which opens another stream. While the task waits for an approval it stays
+    /// open.
     WhenInputIsNeeded,
     /// Not before the end.
     AtTheEnd,
@@ -45,18 +45,18 @@ struct Rest {
 }
 
 impl Updates {
-    /// A place among the streams.
+    /// Reserves a stream.
     pub fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
         let streams: &Arc<Semaphore> = &shared.streams;
         Arc::clone(streams).try_acquire_owned().map_err(|_| {
             Refusal::new(
                 Kind::Busy,
-                "as many streams are open as may be; get the task instead, or try again later",
+                "the server is at its limit of open streams; poll the task instead, or retry later",
             )
         })
     }
 
-    /// One thing and nothing after it.
+    /// Creates a stream of one item.
     pub fn one(json: String, permit: OwnedSemaphorePermit) -> Self {
         Self {
             first: Some(json.into()),
@@ -65,22 +65,22 @@ impl Updates {
         }
     }
 
-    /// A task, and what follows.
+    /// Creates a stream of a task and its updates.
     pub fn new(
         shared: Arc<Shared>,
         key: Key,
         view: View,
-        watching: Watching,
+        subscription: Subscription,
         closing: Closing,
         permit: OwnedSemaphorePermit,
     ) -> Self {
-        let first = whole(&watching);
-        let rest = (!closing.is_over(&watching.state)).then_some(Rest {
+        let first = whole(&subscription);
+        let rest = (!closing.is_over(&subscription.state)).then_some(Rest {
             shared,
             key,
             view,
             closing,
-            updates: watching.updates,
+            updates: subscription.updates,
         });
         Self {
             first: Some(first),
@@ -89,7 +89,7 @@ impl Updates {
         }
     }
 
-    /// The next update; nothing when the stream closes.
+    /// Waits for the next update; nothing when the stream closes.
     pub async fn next(&mut self) -> Option<Text> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -102,15 +102,15 @@ impl Updates {
                 return None;
             }
             Err(RecvError::Lagged(_)) => {
-                let view = rest.view;
-                let ask = |reply| Command::Watch { view, reply };
-                let Ok(watching) = rest.shared.ask(&rest.key, ask).await else {
+                let request = Request::Watch(rest.view);
+                let asked = rest.shared.ask(&rest.key, request, Reply::Snapshot);
+                let Ok(subscription) = asked.await else {
                     self.rest = None;
                     return None;
                 };
-                let json = whole(&watching);
-                rest.updates = watching.updates;
-                (json, rest.closing.is_over(&watching.state))
+                let json = whole(&subscription);
+                rest.updates = subscription.updates;
+                (json, rest.closing.is_over(&subscription.state))
             }
         };
         if is_last {
@@ -120,6 +120,6 @@ impl Updates {
     }
 }
 
-fn whole(watching: &Watching) -> Text {
-    format!("{{\"task\":{}}}", watching.json).into()
+fn whole(subscription: &Subscription) -> Text {
+    format!("{{\"task\":{}}}", subscription.json).into()
 }

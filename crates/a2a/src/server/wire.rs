@@ -1,6 +1,6 @@
-//! What both bindings need of HTTP: who asks, in which version, with what body; and streams as events.
+//! HTTP for both bindings: the user, version and body of a request, JSON answers, and streams of server-sent events.
 
-use super::refusal::{Kind, Refusal, beginning};
+use super::refusal::{Kind, Refusal, excerpt};
 use super::shared::Shared;
 use super::stream::Updates;
 use axum::body::Body;
@@ -15,12 +15,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The pairs of a query. One that cannot be read has none.
-pub(super) fn pairs(uri: &Uri) -> Vec<(String, String)> {
+/// Returns the pairs of a query string; none if it is malformed.
+pub(super) fn query_pairs(uri: &Uri) -> Vec<(String, String)> {
     Query::try_from_uri(uri).map_or_else(|_| Vec::new(), |Query(pairs)| pairs)
 }
 
-/// Whether the client speaks a version that is served. It says so in a header, or in the query; saying nothing means 0.3.
+/// Checks the protocol version of the client, which is in a header or in the query. Without either it is 0.3.
 pub(super) fn check_version(
     headers: &HeaderMap,
     pairs: &[(String, String)],
@@ -33,7 +33,7 @@ pub(super) fn check_version(
             .find(|(key, _)| key.eq_ignore_ascii_case(a2a::SVC_PARAM_VERSION))
             .map_or("", |(_, value)| value.trim()),
     };
-    // The third number, if there is one, says nothing about compatibility.
+    // A patch number does not matter for compatibility.
     let patch = version.strip_prefix(a2a::VERSION);
     let is_served = patch.is_some_and(|patch| {
         let number = patch.strip_prefix('.');
@@ -47,22 +47,22 @@ pub(super) fn check_version(
     }
     let version = if version.is_empty() { "0.3" } else { version };
     let message = format!(
-        "version `{}` of the protocol is not served; send `A2A-Version: {}`",
-        beginning(version),
+        "protocol version `{}` is not supported; send `A2A-Version: {}`",
+        excerpt(version),
         a2a::VERSION
     );
     let refusal = Refusal::new(Kind::VersionNotSupported, message);
     Err(refusal.about("supportedVersions", a2a::VERSION))
 }
 
-/// Whose the request is.
+/// Returns the user of a request.
 pub(super) fn user(shared: &Shared, extensions: &Extensions) -> Result<UserId, Refusal> {
     let known = extensions.get::<UserId>().cloned();
     let user = known.or_else(|| shared.settings.default_user.clone());
-    user.ok_or_else(|| Refusal::new(Kind::Unauthenticated, "this request shows no valid token"))
+    user.ok_or_else(|| Refusal::new(Kind::Unauthenticated, "the request has no valid token"))
 }
 
-/// Whether the body is said to be JSON.
+/// Checks that the body is declared as JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = headers.get(CONTENT_TYPE);
     let kind = kind.map_or("", |kind| kind.to_str().unwrap_or("?"));
@@ -74,19 +74,19 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
         return Ok(());
     }
     let message = format!(
-        "the body is sent as `{}`; send JSON as `application/json`",
-        beginning(kind)
+        "the body has the content type `{}`; send JSON as `application/json`",
+        excerpt(kind)
     );
     Err(Refusal::new(Kind::ContentTypeNotSupported, message))
 }
 
-/// A body, and its place among the large ones if it is one. The place is given back when nothing of the body is left in memory.
+/// A body, and a permit if it is large. The permit is released when nothing of the body is left in memory.
 pub(super) struct ReceivedBody {
     pub bytes: Vec<u8>,
     pub large: Option<OwnedSemaphorePermit>,
 }
 
-/// The body, if it is not too long and does not take too long.
+/// Receives a body within the limits of size and time.
 pub(super) async fn body(
     shared: &Shared,
     headers: &HeaderMap,
@@ -94,7 +94,7 @@ pub(super) async fn body(
 ) -> Result<ReceivedBody, Refusal> {
     let most = shared.settings.limits.body_bytes;
     let too_large = || {
-        let message = format!("the body of a request may have {most} bytes");
+        let message = format!("the body is larger than {most} bytes");
         Refusal::new(Kind::TooLarge, message)
     };
     let length = headers.get(CONTENT_LENGTH);
@@ -102,7 +102,7 @@ pub(super) async fn body(
     if length.is_some_and(|length| length > u64::try_from(most).unwrap_or(u64::MAX)) {
         return Err(too_large());
     }
-    let patience = shared.settings.limits.body_wait;
+    let timeout = shared.settings.limits.body_timeout;
     let mut received = ReceivedBody {
         bytes: Vec::new(),
         large: None,
@@ -110,39 +110,39 @@ pub(super) async fn body(
     let mut chunks = body.into_data_stream();
     let read = async {
         while let Some(chunk) = chunks.next().await {
-            let broken = "the body could not be read to its end";
+            let broken = "the connection broke before the end of the body";
             let chunk = chunk.map_err(|_| Refusal::new(Kind::ParseError, broken))?;
             let length = received.bytes.len() + chunk.len();
             if length > most {
                 return Err(too_large());
             }
             if length > shared.settings.limits.small_body_bytes && received.large.is_none() {
-                received.large = Some(large_place(shared).await?);
+                received.large = Some(large_body_permit(shared).await?);
             }
             received.bytes.extend_from_slice(&chunk);
         }
         Ok(())
     };
-    let read = tokio::time::timeout(patience, read).await;
+    let read = tokio::time::timeout(timeout, read).await;
     read.map_err(|_| {
         let message = format!(
-            "the body of a request has to come within {} seconds",
-            patience.as_secs()
+            "the body was not received within {} seconds",
+            timeout.as_secs()
         );
         Refusal::new(Kind::TooSlow, message)
     })??;
     Ok(received)
 }
 
-/// A place among the large bodies that are in memory.
-async fn large_place(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
+/// Waits until one more large body may be in memory.
+async fn large_body_permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
     let limits = &shared.settings.limits;
-    let place = Arc::clone(&shared.large_bodies).acquire_owned();
-    match tokio::time::timeout(limits.body_wait / 2, place).await {
-        Ok(Ok(place)) => Ok(place),
+    let permit = Arc::clone(&shared.large_bodies).acquire_owned();
+    match tokio::time::timeout(limits.body_timeout / 2, permit).await {
+        Ok(Ok(permit)) => Ok(permit),
         _ => {
             let message = format!(
-                "the server reads {} large messages already; send this one again in a moment",
+                "the server is at its limit of {} large messages; retry in a moment",
                 limits.large_bodies
             );
             Err(Refusal::new(Kind::Busy, message))
@@ -150,7 +150,7 @@ async fn large_place(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
     }
 }
 
-/// A JSON answer.
+/// Creates a JSON answer.
 pub(super) fn json(status: StatusCode, media_type: &'static str, json: String) -> Response {
     let mut response = (status, json).into_response();
     let headers = response.headers_mut();
@@ -165,7 +165,7 @@ pub(super) fn json(status: StatusCode, media_type: &'static str, json: String) -
     response
 }
 
-/// A stream of updates, each as `wrap` makes it.
+/// Creates a stream of updates, each wrapped by `wrap`.
 pub(super) fn events(
     shared: &Shared,
     updates: Updates,

@@ -295,8 +295,8 @@ fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u6
 /// The turn before it waits for a person, or the process ended again and again before it could begin.
 fn is_told_that_nothing_began(end: &TaskEnd) -> bool {
     match end.state.as_str() {
-        "REJECTED" => end.words.contains("waits for somebody"),
-        "FAILED" => end.words.contains("before the work began"),
+        "REJECTED" => end.words.contains("waits for an answer to"),
+        "FAILED" => end.words.contains("before the work started"),
         _ => false,
     }
 }

@@ -1,12 +1,11 @@
-//! `lango serve`: this lango as an agent for others, over the A2A protocol.
+//! `lango serve`: this lango as an agent for other programs, over the A2A protocol.
 
 use super::retention::retain;
 use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
 use crate::exit::{Exit, Failure};
-use crate::house::ServedApp;
-use crate::recovery::Recovery;
 use crate::screen::{self, one_line};
+use crate::served_app::ServedApp;
 use crate::token::server_token;
 use crate::vault::SERVER_TOKEN;
 use a2a::AgentSkill;
@@ -14,8 +13,8 @@ use lango_a2a::server::{Access, AgentServer, Recovered, ServerSettings};
 use lango_core::UserId;
 use lango_engine::{SystemClock, Tree};
 use lango_models::Offline;
-use lango_server::door::Door;
-use lango_server::{Bounds, Desk, House, INPUT_MODES, serve};
+use lango_server::auth::Auth;
+use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, serve};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,8 +22,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How often it is tried again to listen at a port that is taken, and after what pause.
-const LISTEN_AGAIN: u32 = 20;
+/// How often to try again to listen on a port that is in use, and the pause before each try.
+const LISTEN_RETRIES: u32 = 20;
 const LISTEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the command.
@@ -61,17 +60,19 @@ pub async fn serve_command(
     let _retaining = retain(&app);
     let _reconciling = app.payments.keep_reconciled();
     let changes = app.kept.changes.clone();
-    let house = Arc::new(ServedApp::new(app, sessions, model)?);
-    let desk = Arc::new(Desk::new(Arc::clone(&house) as Arc<dyn House>));
-    let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
+    let app = Arc::new(ServedApp::new(app, sessions, model)?);
+    let context = Arc::clone(&app) as Arc<dyn ServerContext>;
+    let task_runner = Arc::new(TaskRunner::new(Arc::clone(&context)));
+    let clock = Arc::new(SystemClock);
+    let server = AgentServer::new(task_runner, Arc::clone(&tasks), clock, settings);
     let recovered = server.recover().await?;
     server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
-    let door = Door::new(token, place.user).with_hosts(place.hosts);
-    let router = door.guard(server.router());
+    let auth = Auth::new(token, place.user).with_hosts(place.hosts);
+    let router = auth.guard(server.router());
     let mut signals = Signals::listen()?;
     screen::say(&banner);
-    tell_of(&recovered);
+    report_recovered(&recovered);
     let grace = arguments.grace.0;
     let stop = async {
         signals.next().await;
@@ -81,30 +82,30 @@ pub async fn serve_command(
             () = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
-    let recovery = Recovery::new(Arc::clone(&house));
+    let recovery = Recovery::new(server.clone(), context, tasks, app.users());
     tokio::select! {
         () = serve(listener, router, Bounds::default(), stop) => {}
         () = recovery.run() => {}
     }
-    house.close().await;
+    app.close().await;
     screen::say("stopped");
     Ok(Exit::Ok)
 }
 
-/// Says what was found of an earlier run.
-fn tell_of(recovered: &Recovered) {
-    if recovered.taken_up > 0 {
-        let tasks = screen::count(recovered.taken_up as u64, "task");
-        screen::say(&format!("taken up again from an earlier run: {tasks}"));
+/// Prints what an earlier run has left.
+fn report_recovered(recovered: &Recovered) {
+    if recovered.resumed > 0 {
+        let tasks = screen::count(recovered.resumed as u64, "task");
+        screen::say(&format!("resumed from an earlier run: {tasks}"));
     }
-    if recovered.seen_to > 0 {
-        let tasks = screen::count(recovered.seen_to as u64, "task");
-        screen::say(&format!("seen to from an earlier run: {tasks}"));
+    if recovered.settled > 0 {
+        let tasks = screen::count(recovered.settled as u64, "task");
+        screen::say(&format!("ended or waiting since an earlier run: {tasks}"));
     }
-    if recovered.left > 0 {
-        let tasks = screen::count(recovered.left as u64, "task");
+    if recovered.skipped > 0 {
+        let tasks = screen::count(recovered.skipped as u64, "task");
         screen::say(&format!(
-            "left for now, or to whoever is at work on them: {tasks}"
+            "skipped for now, or running on another replica: {tasks}"
         ));
     }
     if !recovered.damaged.is_empty() {
@@ -113,7 +114,7 @@ fn tell_of(recovered: &Recovered) {
     }
 }
 
-/// The signals that end the server. From when they are listened to, none of them ends the process by itself.
+/// The signals that end the server. While they are handled, none of them ends the process by itself.
 struct Signals([Signal; 3]);
 
 impl Signals {
@@ -137,7 +138,7 @@ impl Signals {
     }
 }
 
-/// Where the server is, and who may call it.
+/// The address of the server, and who may call it.
 struct Place {
     host: String,
     port: u16,
@@ -149,17 +150,18 @@ struct Place {
 
 struct Token {
     text: String,
-    /// Where it is, for people.
+    /// Where it is stored, for people.
     place: String,
 }
 
 impl Token {
-    /// The token in the file, else the one in the vault, else a new one in the file.
+    /// Returns the token of the file, else that of the vault, else a new one in the file.
     async fn of(app: &App) -> Result<Self, Failure> {
         let file = app.loaded.paths.server_token();
-        let in_vault = match file.exists() {
-            true => None,
-            false => app.vault.server_token().await?,
+        let in_vault = if file.exists() {
+            None
+        } else {
+            app.vault.server_token().await?
         };
         Ok(match in_vault {
             Some(text) => Self {
@@ -195,9 +197,10 @@ impl Place {
             return Err(Failure::new(Exit::Config, message)
                 .next("set server.requireToken = true, or server.host = \"127.0.0.1\""));
         }
-        let token = match config.require_token {
-            true => Some(Token::of(app).await?),
-            false => None,
+        let token = if config.require_token {
+            Some(Token::of(app).await?)
+        } else {
+            None
         };
         let mut hosts = config.hosts.clone();
         if !matches!(host.as_str(), "0.0.0.0" | "::") {
@@ -223,9 +226,9 @@ impl Place {
     async fn listen(&self) -> Result<TcpListener, Failure> {
         let place = (self.host.as_str(), self.port);
         let mut bound = TcpListener::bind(place).await;
-        for _ in 0..LISTEN_AGAIN {
+        for _ in 0..LISTEN_RETRIES {
             match &bound {
-                // A server that was killed while it started a command leaves the port to that for a moment.
+                // A command that a killed server had just started keeps the port for a moment.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     tokio::time::sleep(LISTEN_PAUSE).await;
                     bound = TcpListener::bind(place).await;
@@ -253,17 +256,18 @@ impl Place {
     }
 }
 
-/// The host in a URL.
+/// Returns the host of a URL.
 fn host_of(url: &str) -> Option<&str> {
     let rest = url.split_once("://")?.1;
     rest.split(['/', '?', '#']).next()
 }
 
-/// What the card says that can be done here: what each agent is for.
+/// Returns the skills of the card: the purpose of each agent.
 fn skills(tree: &Tree) -> Vec<AgentSkill> {
-    let shown = match tree.agents.is_empty() {
-        true => std::slice::from_ref(&tree.root),
-        false => &tree.agents[..],
+    let agents = if tree.agents.is_empty() {
+        std::slice::from_ref(&tree.root)
+    } else {
+        &tree.agents[..]
     };
     let skill = |agent: &lango_engine::Agent| AgentSkill {
         id: agent.name.to_string(),
@@ -275,12 +279,12 @@ fn skills(tree: &Tree) -> Vec<AgentSkill> {
         output_modes: None,
         security_requirements: None,
     };
-    // What somebody else's agent can do is not ours to promise.
-    let own = shown.iter().filter(|agent| !agent.remote);
+    // Skills of remote agents are not ours to promise.
+    let own = agents.iter().filter(|agent| !agent.remote);
     own.map(skill).collect()
 }
 
-/// Where it is, how to call it, who answers, and how to end it.
+/// Returns the text that `lango serve` starts with: address, token, model, agents and warnings.
 fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String {
     let url = place.url(address);
     let mut lines = vec![

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{Event, Page, SessionStore, UserId};
 use lango_net::{Egress, EgressLimits, EgressRules};
-use lango_server::Desk;
+use lango_server::TaskRunner;
 use lango_testkit::model::{ScriptedModel, say};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,7 +26,7 @@ fn with_parts(id: &str, parts: Value) -> Value {
 /// The events of a task's conversation.
 async fn events(server: &TestServer, task: &Value) -> Vec<Event> {
     let context = task["contextId"].as_str().unwrap();
-    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let page = Page {
         from: 1,
         limit: 100,
@@ -112,7 +112,7 @@ async fn what_cannot_be_attached_is_refused_with_the_reason_and_nothing_is_kept(
         (
             raw("a.zip", "application/zip", b"PK\x03\x04\0"),
             -32005,
-            "this agent takes text/plain",
+            "this agent accepts text/plain",
         ),
         (
             raw("a.png", "image/png", b"PK\x03\x04\0"),

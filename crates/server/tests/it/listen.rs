@@ -16,8 +16,8 @@ async fn somebody_who_never_ends_the_headers_is_cut_off_and_leaves_room_for_othe
     let address = listener.local_addr().unwrap();
     let bounds = Bounds {
         connections: 2,
-        headers: Duration::from_millis(300),
-        ending: Duration::from_millis(100),
+        header_timeout: Duration::from_millis(300),
+        shutdown_timeout: Duration::from_millis(100),
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let router = Router::new().route("/", get(|| async { "here" }));

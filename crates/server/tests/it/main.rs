@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-mod desk;
-mod door;
+mod auth;
 mod files;
 mod listen;
 mod recovery;
 mod support;
+mod task_runner;

@@ -5,7 +5,7 @@ use lango_core::{
     BoxStream, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest, ModelTerms, Page,
     Patience, SessionStore, Tool, UserId,
 };
-use lango_server::Desk;
+use lango_server::TaskRunner;
 use lango_store::{PostgresOptions, PostgresStore};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::postgres;
@@ -62,7 +62,7 @@ async fn until(is_so: impl Fn() -> bool) {
 
 /// The kinds of all events of a conversation's session.
 async fn kinds(server: &TestServer, context: &str) -> Vec<&'static str> {
-    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let all = Page {
         from: 1,
         limit: 1000,
@@ -84,7 +84,7 @@ fn a_message_that_was_taken_is_answered_by_the_next_process_though_its_turn_had_
     let id = first.block_on(async {
         let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
         // The session is busy, so the turn waits in line, and the log knows nothing of it.
-        let session = Desk::session_of(&UserId::from("a2a"), "c-1");
+        let session = TaskRunner::session_of(&UserId::from("a2a"), "c-1");
         let held = server.store.hold(&session, Patience::Refuse).await.unwrap();
         let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
         server.until(&id, "TASK_STATE_WORKING").await;
@@ -173,7 +173,7 @@ fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
                 let said = task["status"]["message"]["parts"][0]["text"]
                     .as_str()
                     .unwrap();
-                assert!(said.contains("nobody knows"), "{said}");
+                assert!(said.contains("is unknown"), "{said}");
                 assert_eq!(tool.runs(), 0);
                 // It can be taken back, and stays so.
                 let cancelled = server.rpc("CancelTask", json!({ "id": id })).await;
@@ -262,7 +262,7 @@ async fn a_turn_of_one_server_is_followed_and_cancelled_through_another() {
         last["statusUpdate"]["status"],
         cancelled["result"]["status"]
     );
-    let session = Desk::session_of(&UserId::from("a2a"), "c-1");
+    let session = TaskRunner::session_of(&UserId::from("a2a"), "c-1");
     let all = Page {
         from: 1,
         limit: 100,

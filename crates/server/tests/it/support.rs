@@ -1,21 +1,20 @@
-//! A whole server on loopback: a runner with a scripted model, the desk, the protocol, the door; and a client that writes
-//! its requests by hand, so that it can send what no library would.
+//! A whole server on loopback: a runner with a scripted model, the task runner, the protocol, auth and recovery; and a client
+//! that writes its requests by hand, so that it can send what no library would.
 
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    AttachmentStore, BoxFuture, Clock, Ids, Limits, Model, SessionId, SessionStore, StoreError,
+    AttachmentStore, BoxFuture, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore,
     TaskStore, Tool, UserId,
 };
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
 };
 use lango_net::Egress;
-use lango_server::door::Door;
-use lango_server::{Bounds, Desk, House, serve};
+use lango_server::auth::Auth;
+use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, serve};
 use lango_store::{Database, SqliteStore};
 use serde_json::{Value, json};
-use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,14 +26,14 @@ use tokio::sync::oneshot;
 /// The token of every server here.
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A house with one runner, in which nobody else is.
-pub struct TestHouse {
+/// A context with one runner, in which nobody else is.
+pub struct TestContext {
     runner: Runner,
     store: Arc<dyn Database>,
     egress: Egress,
 }
 
-impl House for TestHouse {
+impl ServerContext for TestContext {
     fn egress(&self) -> Egress {
         self.egress.clone()
     }
@@ -43,12 +42,15 @@ impl House for TestHouse {
         self.runner.clone()
     }
 
-    fn waiting<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<usize, StoreError>> {
-        Box::pin(async move { Ok(self.store.approvals(user).await?.waiting.len()) })
+    fn catalog(&self) -> Arc<dyn SessionCatalog> {
+        Arc::clone(&self.store) as Arc<dyn SessionCatalog>
     }
 
-    fn trouble(&self, what: &dyn Display) {
-        println!("trouble: {what}");
+    fn notify(&self, notice: Notice<'_>) {
+        match notice {
+            Notice::Error(error) => println!("error: {error}"),
+            Notice::TurnResumed { session, outcome } => println!("{session}: {outcome}"),
+        }
     }
 
     fn after_turn<'a>(&'a self, _: &'a UserId, _: &'a SessionId) -> BoxFuture<'a, ()> {
@@ -120,7 +122,7 @@ impl TestServer {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let house = TestHouse {
+        let context = TestContext {
             runner: runner.clone(),
             store: Arc::clone(&store),
             egress,
@@ -146,11 +148,15 @@ impl TestServer {
         settings.limits.follow_every = Duration::from_millis(20);
         settings.limits.recover_every = Duration::from_millis(60);
         let tasks = Arc::clone(&store) as Arc<dyn TaskStore>;
-        let desk = Arc::new(Desk::new(Arc::new(house)));
-        let server = AgentServer::new(desk, tasks, Arc::new(SystemClock), settings);
+        let context = Arc::new(context);
+        let task_runner = Arc::new(TaskRunner::new(Arc::clone(&context) as _));
+        let clock = Arc::new(SystemClock);
+        let server = AgentServer::new(task_runner, Arc::clone(&tasks), clock, settings);
         server.recover().await.unwrap();
         server.watch(None);
-        let router = Door::new(Some(TOKEN), UserId::from("a2a")).guard(server.router());
+        let users = vec![UserId::from("a2a")];
+        tokio::spawn(Recovery::new(server.clone(), context, tasks, users).run());
+        let router = Auth::new(Some(TOKEN), UserId::from("a2a")).guard(server.router());
         let (stop, stopped) = oneshot::channel();
         let stopping = server.clone();
         let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {

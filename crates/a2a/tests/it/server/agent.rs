@@ -2,7 +2,8 @@
 
 use a2a::{Message, Part, Task};
 use lango_a2a::server::{
-    AgentBehind, Ended, Job, Piece, Report, ReportError, Reports, Standing, Unfit, Words,
+    AgentBackend, AgentStatus, ArtifactChunk, MessageError, Report, ReportError, Reporter,
+    RunResult, StatusMessage, TaskRun,
 };
 use lango_core::{BoxFuture, UserId};
 use serde_json::json;
@@ -14,11 +15,11 @@ use tokio::sync::Semaphore;
 pub struct ScriptedAgent {
     /// What `hold` and `steps` wait for.
     pub gate: Semaphore,
-    pub jobs: Mutex<Vec<Job>>,
-    /// How many jobs came to their end.
+    pub runs: Mutex<Vec<TaskRun>>,
+    /// How many runs came to their end.
     pub returned: AtomicUsize,
     /// What is known of tasks that nobody is at work on; reports are told once.
-    pub standing: Mutex<Standing>,
+    pub standing: Mutex<AgentStatus>,
     /// How often that was asked for.
     pub looks: AtomicUsize,
     /// Why nothing can be taken back.
@@ -30,9 +31,9 @@ impl Default for ScriptedAgent {
     fn default() -> Self {
         Self {
             gate: Semaphore::new(0),
-            jobs: Mutex::default(),
+            runs: Mutex::default(),
             returned: AtomicUsize::new(0),
-            standing: Mutex::new(Standing::Unknown),
+            standing: Mutex::new(AgentStatus::Unknown),
             looks: AtomicUsize::new(0),
             keeps: Mutex::default(),
             taken_back: Mutex::default(),
@@ -45,134 +46,138 @@ impl ScriptedAgent {
         self.gate.acquire().await.unwrap().forget();
     }
 
-    async fn act(&self, mut job: Job, reports: &Reports) -> Result<(), ReportError> {
-        let text = job.message.text().unwrap_or_default().to_owned();
+    async fn act(&self, mut run: TaskRun, reporter: &Reporter) -> Result<(), ReportError> {
+        let text = run.message.text().unwrap_or_default().to_owned();
         let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
         let number = rest.parse().unwrap_or(0);
         match word {
-            "ask" => reports.ask(rest).await,
+            "ask" => reporter.ask(rest).await,
             "ask-then-linger" => {
-                reports.ask("what else?").await?;
+                reporter.ask("what else?").await?;
                 self.wait().await;
                 Ok(())
             }
-            "authorise" => reports.tell(Report::AuthRequired("may I?".into())).await,
-            "fail" => reports.failed(rest).await,
+            "authorise" => reporter.report(Report::AuthRequired("may I?".into())).await,
+            "fail" => reporter.failed(rest).await,
             "mark" => {
-                reports
-                    .working(Words::from("on it").with("step", json!(1)))
+                reporter
+                    .working(StatusMessage::from("on it").with("step", json!(1)))
                     .await?;
-                reports
-                    .completed(Words::none().with("author", json!(rest)))
+                reporter
+                    .completed(StatusMessage::empty().with("author", json!(rest)))
                     .await
             }
-            "reject" => reports.rejected(rest).await,
+            "reject" => reporter.rejected(rest).await,
             "artifact" => {
-                let piece = Piece::whole("a", vec![Part::text(rest)]).named("answer");
-                reports.artifact(piece).await?;
-                reports.completed(Words::none()).await
+                let piece = ArtifactChunk::whole("a", vec![Part::text(rest)]).named("answer");
+                reporter.artifact(piece).await?;
+                reporter.completed(StatusMessage::empty()).await
             }
             "chunks" => {
                 for at in 0..number {
-                    reports.artifact(Piece::more("a", format!("{at} "))).await?;
+                    reporter
+                        .artifact(ArtifactChunk::more("a", format!("{at} ")))
+                        .await?;
                 }
-                reports.completed("counted").await
+                reporter.completed("counted").await
             }
             "steps" => {
-                reports.working("on it").await?;
+                reporter.working("on it").await?;
                 for at in 0..number {
                     self.wait().await;
-                    reports.artifact(Piece::more("a", format!("{at} "))).await?;
+                    reporter
+                        .artifact(ArtifactChunk::more("a", format!("{at} ")))
+                        .await?;
                 }
-                reports.completed("stepped").await
+                reporter.completed("stepped").await
             }
             "hold" => {
-                reports.working("on it").await?;
+                reporter.working("on it").await?;
                 self.wait().await;
-                reports.completed("held").await
+                reporter.completed("held").await
             }
             "until-cancelled" => {
-                reports.working("on it").await?;
-                job.cancelled.wait().await;
+                reporter.working("on it").await?;
+                run.stop.wait().await;
                 Ok(())
             }
             "stubborn" => {
-                reports.working("on it").await?;
+                reporter.working("on it").await?;
                 tokio::time::sleep(Duration::from_secs(600)).await;
                 Ok(())
             }
             "panic" => panic!("as the test wants"),
             "work-then-panic" => {
-                reports.working("on it").await?;
+                reporter.working("on it").await?;
                 panic!("as the test wants");
             }
             "nothing" => Ok(()),
             "ask-in-vain" => {
                 self.wait().await;
-                assert!(reports.ask("which?").await.is_err());
+                assert!(reporter.ask("which?").await.is_err());
                 self.wait().await;
-                reports.completed("without asking").await
+                reporter.completed("without asking").await
             }
             "hold-then-replace" => {
                 self.wait().await;
                 for at in 0..number {
                     let text = format!("{at} {}", "x".repeat(20_000));
-                    let piece = Piece::whole("a", vec![Part::text(text)]);
-                    reports.artifact(piece).await?;
+                    let piece = ArtifactChunk::whole("a", vec![Part::text(text)]);
+                    reporter.artifact(piece).await?;
                 }
-                reports.completed("replaced").await
+                reporter.completed("replaced").await
             }
             "big" => {
                 let mut refused = 0;
                 let bytes = "x".repeat(1000);
                 for _ in 0..number {
-                    let piece = Piece::more("a", bytes.clone());
-                    refused += usize::from(reports.artifact(piece).await.is_err());
+                    let piece = ArtifactChunk::more("a", bytes.clone());
+                    refused += usize::from(reporter.artifact(piece).await.is_err());
                 }
-                reports.completed(format!("{refused} refused")).await
+                reporter.completed(format!("{refused} refused")).await
             }
-            _ => reports.completed(format!("done: {text}")).await,
+            _ => reporter.completed(format!("done: {text}")).await,
         }
     }
 }
 
-impl AgentBehind for ScriptedAgent {
-    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended> {
+impl AgentBackend for ScriptedAgent {
+    fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            self.jobs.lock().unwrap().push(job.clone());
-            let _ = self.act(job, &reports).await;
+            self.runs.lock().unwrap().push(run.clone());
+            let _ = self.act(run, &reporter).await;
             self.returned.fetch_add(1, Ordering::SeqCst);
-            Ended::Said
+            RunResult::Reported
         })
     }
 
-    fn check(&self, message: &Message) -> Result<(), Unfit> {
+    fn check(&self, message: &Message) -> Result<(), MessageError> {
         match message.text() {
-            Some("unfit") => Err(Unfit::ContentType("not this one".to_owned())),
+            Some("unfit") => Err(MessageError::ContentType("not this one".to_owned())),
             Some("odd") => {
                 let (field, problem) = ("message.parts[0].text", "is odd");
-                Err(Unfit::Field(field.to_owned(), problem.to_owned()))
+                Err(MessageError::Field(field.to_owned(), problem.to_owned()))
             }
             _ => Ok(()),
         }
     }
 
-    fn answer_at_once<'a>(
+    fn answer_directly<'a>(
         &'a self,
         _user: &'a UserId,
         _context: &'a str,
         message: &'a Message,
-    ) -> BoxFuture<'a, Option<Words>> {
+    ) -> BoxFuture<'a, Option<StatusMessage>> {
         let is_greeting = message.text() == Some("hello");
         Box::pin(async move { is_greeting.then(|| "hello yourself".into()) })
     }
 
-    fn catch_up<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, Standing> {
+    fn status<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, AgentStatus> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
             let mut standing = self.standing.lock().unwrap();
             match &mut *standing {
-                Standing::Reports(news) => Standing::Reports(std::mem::take(news)),
+                AgentStatus::Changed(news) => AgentStatus::Changed(std::mem::take(news)),
                 other => other.clone(),
             }
         })

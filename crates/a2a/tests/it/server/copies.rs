@@ -2,7 +2,7 @@
 
 use super::support::{message, soon};
 use super::world::{Copy, Shelf, World, on_each, quick};
-use lango_a2a::server::Start;
+use lango_a2a::server::RunCause;
 use lango_core::{BoxStream, Change, Changes, UserId};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -45,7 +45,7 @@ async fn a_task_is_got_and_listed_through_any_copy(shelf: Shelf) {
     one.allow(1);
     let done = other.until(&id, "TASK_STATE_COMPLETED").await;
     assert_eq!(done, one.task(&id).await);
-    assert_eq!(other.agent.jobs.lock().unwrap().len(), 0);
+    assert_eq!(other.agent.runs.lock().unwrap().len(), 0);
 }
 
 async fn a_stream_of_one_copy_follows_what_another_is_at_work_on(shelf: Shelf) {
@@ -211,16 +211,16 @@ async fn what_is_at_work_here_or_was_written_just_now_is_not_asked_about(shelf: 
     assert_eq!(looks(), before, "what is at work here was asked about");
     one.allow(1);
     one.until(&id, "TASK_STATE_COMPLETED").await;
-    let starts: Vec<Start> = one
+    let starts: Vec<RunCause> = one
         .agent
-        .jobs
+        .runs
         .lock()
         .unwrap()
         .iter()
-        .map(|job| job.start)
+        .map(|run| run.cause)
         .collect();
-    assert_eq!(starts, [Start::New]);
-    assert_eq!(other.agent.jobs.lock().unwrap().len(), 0);
+    assert_eq!(starts, [RunCause::NewTask]);
+    assert_eq!(other.agent.runs.lock().unwrap().len(), 0);
 }
 
 /// Hints that the test gives. Clones give the same.

@@ -3,7 +3,7 @@
 
 use super::support::{message, soon};
 use super::world::{Copy, Point, Shelf, World, in_process, on_each, quick};
-use lango_a2a::server::Start;
+use lango_a2a::server::RunCause;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -69,16 +69,20 @@ fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start(shelf: She
             let params = json!({ "contextId": again["task"]["contextId"] });
             let list = copy.result("ListTasks", params).await;
             assert_eq!(list["totalSize"], 1);
-            let starts: Vec<Start> = copy
+            let starts: Vec<RunCause> = copy
                 .agent
-                .jobs
+                .runs
                 .lock()
                 .unwrap()
                 .iter()
-                .map(|job| job.start)
+                .map(|run| run.cause)
                 .collect();
             let is_known = matches!(point, Point::Ended | Point::Told);
-            let expected = if is_known { vec![] } else { vec![Start::Again] };
+            let expected = if is_known {
+                vec![]
+            } else {
+                vec![RunCause::Resumed]
+            };
             assert_eq!(starts, expected, "{point:?}");
         });
         let steps: Vec<usize> = world
@@ -172,7 +176,7 @@ fn a_conversation_goes_on_in_its_order_after_a_death(shelf: Shelf) {
             5,
             "before the death all waited at once"
         );
-        assert_eq!(copy.agent.jobs.lock().unwrap().len(), 5);
+        assert_eq!(copy.agent.runs.lock().unwrap().len(), 5);
     });
     let begun: Vec<Value> = world
         .begun
@@ -209,9 +213,12 @@ fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end(shelf: Shelf) {
         for id in &ids {
             copy.until(id, "TASK_STATE_COMPLETED").await;
         }
-        let again = copy.agent.jobs.lock().unwrap();
+        let again = copy.agent.runs.lock().unwrap();
         assert_eq!(
-            again.iter().filter(|job| job.start == Start::Again).count(),
+            again
+                .iter()
+                .filter(|run| run.cause == RunCause::Resumed)
+                .count(),
             60
         );
     });

@@ -1,7 +1,7 @@
 //! Tasks that are taken back, and servers that stop.
 
 use super::support::{TestServer, message, reason, reply, sent, settings, soon};
-use lango_a2a::server::{Report, Standing};
+use lango_a2a::server::{AgentStatus, Report};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ async fn a_running_task_is_told_to_stop_and_is_cancelled_when_it_has() {
 #[tokio::test]
 async fn a_job_that_does_not_stop_is_ended() {
     let mut settings = settings();
-    settings.limits.stop_wait = Duration::from_millis(30);
+    settings.limits.stop_timeout = Duration::from_millis(30);
     let server = TestServer::with(settings).await;
     let id = server.begin("stubborn").await["id"].clone();
     server.until(&id, "TASK_STATE_WORKING").await;
@@ -107,7 +107,7 @@ async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
     let error = server.error("SendMessage", params).await;
     assert_eq!(
         (&error["code"], reason(&error["data"])),
-        (&json!(-32000), "SERVER_STOPS")
+        (&json!(-32000), "SERVER_STOPPING")
     );
     server.agent.gate.add_permits(1);
     soon(stopping).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
 #[tokio::test]
 async fn work_that_outlasts_the_grace_is_told_to_stop_and_left_for_the_next_start() {
     let mut settings = settings();
-    settings.limits.stop_wait = Duration::from_millis(100);
+    settings.limits.stop_timeout = Duration::from_millis(100);
     let server = TestServer::with(settings).await;
     let gentle = server.begin("until-cancelled").await["id"].clone();
     let stubborn = server.begin("stubborn").await["id"].clone();
@@ -156,17 +156,17 @@ async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
     let server = TestServer::start().await;
     let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
     for word in ["nothing", "panic"] {
-        stands(Standing::Reports(vec![Report::Completed("done".into())]));
+        stands(AgentStatus::Changed(vec![Report::Completed("done".into())]));
         let task = server.send(word).await;
         assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{word}");
 
-        stands(Standing::Unknown);
+        stands(AgentStatus::Unknown);
         let task = server.send(word).await;
         assert_eq!(task["status"]["state"], "TASK_STATE_FAILED", "{word}");
         let why = task["status"]["message"]["parts"][0]["text"]
             .as_str()
             .unwrap();
-        assert!(why.contains("nobody knows"), "{why}");
+        assert!(why.contains("unknown"), "{why}");
         assert!(!why.contains("again"), "{why}");
     }
 }
@@ -174,10 +174,10 @@ async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
 #[tokio::test]
 async fn a_task_that_is_held_is_left_and_looked_at_again() {
     let mut settings = settings();
-    settings.limits.look_again = Duration::from_millis(20);
+    settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
-    stands(Standing::Held);
+    stands(AgentStatus::Busy);
     let looks = || server.agent.looks.load(Ordering::SeqCst);
 
     // Nobody listens.
@@ -189,14 +189,14 @@ async fn a_task_that_is_held_is_left_and_looked_at_again() {
         }
     })
     .await;
-    stands(Standing::Reports(vec![Report::Completed("done".into())]));
+    stands(AgentStatus::Changed(vec![Report::Completed("done".into())]));
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_COMPLETED"
     );
 
     // Somebody does, and in the end nothing is known of it.
-    stands(Standing::Held);
+    stands(AgentStatus::Busy);
     let mut events = server.stream("nothing").await;
     events.one().await;
     let before = looks();
@@ -206,7 +206,7 @@ async fn a_task_that_is_held_is_left_and_looked_at_again() {
         }
     })
     .await;
-    stands(Standing::Unknown);
+    stands(AgentStatus::Unknown);
     let rest = events.rest().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert_eq!(
@@ -232,11 +232,11 @@ async fn a_task_that_the_agent_cannot_take_back_is_not_cancelled() {
         "TASK_STATE_AUTH_REQUIRED"
     );
 
-    // Nor one whose job had stopped: what became of it counts.
+    // Nor one whose run had stopped: what became of it counts.
     let running = server.begin("until-cancelled").await["id"].clone();
     server.until(&running, "TASK_STATE_WORKING").await;
     let news = vec![Report::Completed("too late".into())];
-    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
     let error = server.error("CancelTask", json!({ "id": running })).await;
     assert_eq!(error["code"], -32002);
     assert_eq!(

@@ -53,7 +53,7 @@ async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
     let mut settings = settings();
     settings.limits.small_body_bytes = 2_000;
     settings.limits.large_bodies = 1;
-    settings.limits.body_wait = Duration::from_millis(2_000);
+    settings.limits.body_timeout = Duration::from_millis(2_000);
     let server = TestServer::with(settings).await;
     let large = json!({ "message": message(&"x".repeat(5_000)) });
     let whole = |text: &serde_json::Value| text.to_string().into_bytes();
@@ -84,7 +84,7 @@ async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
     let mut settings = settings();
-    settings.limits.body_wait = Duration::from_millis(30);
+    settings.limits.body_timeout = Duration::from_millis(30);
     let server = TestServer::with(settings).await;
     for path in ["/", "/message:send"] {
         let chunks = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
@@ -107,7 +107,7 @@ async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
     let error = server.error("SendMessage", params.clone()).await;
     assert_eq!(
         (&error["code"], reason(&error["data"])),
-        (&json!(-32000), "TOO_MUCH_AT_WORK")
+        (&json!(-32000), "SERVER_BUSY")
     );
     let response = sent(server.request(Method::POST, "/message:send"), &params).await;
     assert_eq!(response.status(), 429);
@@ -120,7 +120,7 @@ async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
     server.agent.gate.add_permits(2);
     server.until(&one, "TASK_STATE_COMPLETED").await;
     server.until(&two, "TASK_STATE_COMPLETED").await;
-    // A job's place is free when it has returned, a moment after it reported its end.
+    // A run's place is free when it has returned, a moment after it reported its end.
     super::support::soon(async {
         while server
             .rpc("SendMessage", params.clone())
@@ -143,11 +143,11 @@ async fn more_streams_than_may_be_open_are_refused() {
     let mut open = server.subscribe(&id).await;
     open.one().await;
     let error = server.error("SubscribeToTask", json!({ "id": id })).await;
-    assert_eq!(reason(&error["data"]), "TOO_MUCH_AT_WORK");
+    assert_eq!(reason(&error["data"]), "SERVER_BUSY");
     let error = server
         .error("SendStreamingMessage", json!({ "message": message("x") }))
         .await;
-    assert_eq!(reason(&error["data"]), "TOO_MUCH_AT_WORK");
+    assert_eq!(reason(&error["data"]), "SERVER_BUSY");
     assert_eq!(server.result("ListTasks", json!({})).await["totalSize"], 1);
 }
 

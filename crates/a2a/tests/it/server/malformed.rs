@@ -320,7 +320,7 @@ async fn ten_thousand_malformed_requests_are_answered_and_do_no_harm() {
     let panics = count_panics();
     let mut settings = settings();
     // Some say that more comes than they send.
-    settings.limits.body_wait = Duration::from_secs(2);
+    settings.limits.body_timeout = Duration::from_secs(2);
     let server = TestServer::with(settings).await;
     let waiting = server.send("ask what?").await["id"].clone();
     let proper = proper(waiting.as_str().unwrap());

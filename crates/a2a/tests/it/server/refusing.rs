@@ -18,7 +18,7 @@ async fn an_error_has_the_form_of_its_binding() {
         golden(answer),
         json!({
             "jsonrpc": "2.0", "id": 7,
-            "error": { "code": -32001, "message": "there is no task `t`", "data": [info] },
+            "error": { "code": -32001, "message": "task `t` does not exist", "data": [info] },
         })
     );
     let (status, body) = server.get("/tasks/t").await;
@@ -26,7 +26,7 @@ async fn an_error_has_the_form_of_its_binding() {
     assert_eq!(
         golden(body),
         json!({ "error": {
-        "code": 404, "status": "NOT_FOUND", "message": "there is no task `t`", "details": [info],
+        "code": 404, "status": "NOT_FOUND", "message": "task `t` does not exist", "details": [info],
     } })
     );
 }
@@ -139,7 +139,7 @@ async fn a_message_that_is_none_is_refused_by_the_field() {
         )
         .await;
     assert_eq!(error["code"], -32602);
-    assert!(server.agent.jobs.lock().unwrap().is_empty());
+    assert!(server.agent.runs.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

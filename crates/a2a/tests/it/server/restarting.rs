@@ -1,8 +1,8 @@
 //! What outlives a server, and a store that fails.
 
 use super::memory::{MemoryTasks, SystemClock};
-use super::support::{TestServer, message, reason, reply, settings, soon};
-use lango_a2a::server::{Piece, Report, Standing, Start};
+use super::support::{TestServer, message, reason, recover_continuously, reply, settings, soon};
+use lango_a2a::server::{AgentStatus, ArtifactChunk, Report, RunCause};
 use lango_core::{Opened, TaskStore};
 use lango_store::SqliteStore;
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn tasks_outlive_the_server() {
     let ended = before.send("artifact forty-two").await;
     let waiting = before.send("ask what?").await;
     let after = TestServer::over(stopped(before).await, settings()).await;
-    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
+    assert_eq!(after.server.recover().await.unwrap().settled, 0);
     assert_eq!(after.task(&ended["id"]).await, ended);
     assert_eq!(after.task(&waiting["id"]).await, waiting);
     let params = json!({ "message": reply("this", &waiting["id"]) });
@@ -55,7 +55,7 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
     drop(before);
 
     let after = start().await;
-    assert_eq!(after.server.recover().await.unwrap().seen_to, 0);
+    assert_eq!(after.server.recover().await.unwrap().settled, 0);
     for task in &made {
         assert_eq!(after.task(&task["id"]).await, *task);
     }
@@ -75,7 +75,7 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
 #[tokio::test]
 async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_better() {
     let mut settings = settings();
-    settings.limits.stop_wait = Duration::from_millis(20);
+    settings.limits.stop_timeout = Duration::from_millis(20);
     let before = TestServer::with(settings.clone()).await;
     let ids = ["stubborn one", "stubborn two", "stubborn three"];
     let mut begun = Vec::new();
@@ -87,43 +87,43 @@ async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_bette
     let tasks = stopped(before).await;
 
     let other = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-    *other.agent.standing.lock().unwrap() = Standing::Held;
+    *other.agent.standing.lock().unwrap() = AgentStatus::Busy;
     let recovered = other.server.recover().await.unwrap();
-    assert_eq!((recovered.taken_up, recovered.left), (0, 3));
+    assert_eq!((recovered.resumed, recovered.skipped), (0, 3));
 
-    for standing in [Standing::Unknown, Standing::Unfinished] {
+    for standing in [AgentStatus::Unknown, AgentStatus::Interrupted] {
         let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
         *after.agent.standing.lock().unwrap() = standing;
         let recovered = after.server.recover().await.unwrap();
-        assert_eq!((recovered.taken_up, recovered.seen_to), (3, 0));
+        assert_eq!((recovered.resumed, recovered.settled), (3, 0));
         // They are at work here now.
         assert_eq!(after.server.recover().await.unwrap(), Default::default());
         soon(async {
-            while after.agent.jobs.lock().unwrap().len() < 3 {
+            while after.agent.runs.lock().unwrap().len() < 3 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;
-        for job in after.agent.jobs.lock().unwrap().iter() {
-            assert_eq!(job.start, Start::Again);
-            let at = begun.iter().position(|id| *id == json!(job.task)).unwrap();
-            assert_eq!(job.message.text(), Some(ids[at]));
+        for run in after.agent.runs.lock().unwrap().iter() {
+            assert_eq!(run.cause, RunCause::Resumed);
+            let at = begun.iter().position(|id| *id == json!(run.task)).unwrap();
+            assert_eq!(run.message.text(), Some(ids[at]));
         }
         after.server.stop(Duration::ZERO).await;
     }
 
     let last = TestServer::over(tasks, settings).await;
     let news = vec![Report::AuthRequired("may I?".into())];
-    *last.agent.standing.lock().unwrap() = Standing::Reports(news);
+    *last.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
     // It is told once: of the others nothing is said.
-    assert_eq!(last.server.recover().await.unwrap().seen_to, 1);
-    assert_eq!(last.agent.jobs.lock().unwrap().len(), 0);
+    assert_eq!(last.server.recover().await.unwrap().settled, 1);
+    assert_eq!(last.agent.runs.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
     let mut settings = settings();
-    settings.limits.attempts = 3;
+    settings.limits.max_attempts = 3;
     let tasks = Arc::<MemoryTasks>::default();
     let first = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
     // Says nothing and never returns.
@@ -132,48 +132,48 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
     for round in 0..9 {
         let next = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
         let (standing, expected) = match round {
-            0..3 => (Standing::Unknown, (1, 0)),
-            3..8 => (Standing::Unfinished, (1, 0)),
-            _ => (Standing::Unknown, (0, 1)),
+            0..3 => (AgentStatus::Unknown, (1, 0)),
+            3..8 => (AgentStatus::Interrupted, (1, 0)),
+            _ => (AgentStatus::Unknown, (0, 1)),
         };
         *next.agent.standing.lock().unwrap() = standing;
         let recovered = next.server.recover().await.unwrap();
-        assert_eq!((recovered.taken_up, recovered.seen_to), expected, "{round}");
+        assert_eq!((recovered.resumed, recovered.settled), expected, "{round}");
     }
     let last = TestServer::over(tasks, settings).await;
     let task = last.task(&id).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(why.unwrap().contains("taken up 3 times"), "{why:?}");
+    assert!(why.unwrap().contains("resumed 3 times"), "{why:?}");
 }
 
 #[tokio::test]
 async fn a_job_that_breaks_off_each_time_is_not_taken_up_for_ever() {
     let mut settings = settings();
-    settings.limits.attempts = 3;
+    settings.limits.max_attempts = 3;
     settings.limits.recover_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
-    *server.agent.standing.lock().unwrap() = Standing::Unfinished;
-    server.server.watch(None);
+    *server.agent.standing.lock().unwrap() = AgentStatus::Interrupted;
+    recover_continuously(&server.server);
     let id = server.begin("work-then-panic").await["id"].clone();
     let task = server.until(&id, "TASK_STATE_FAILED").await;
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(why.unwrap().contains("broke off 3 times"), "{why:?}");
-    assert_eq!(server.agent.jobs.lock().unwrap().len(), 4);
+    assert!(why.unwrap().contains("crashed in 3 attempts"), "{why:?}");
+    assert_eq!(server.agent.runs.lock().unwrap().len(), 4);
 }
 
 #[tokio::test]
 async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
     let server = TestServer::start().await;
     let id = server.send("authorise").await["id"].clone();
-    let news = |report| *server.agent.standing.lock().unwrap() = Standing::Reports(vec![report]);
+    let news = |report| *server.agent.standing.lock().unwrap() = AgentStatus::Changed(vec![report]);
     news(Report::Working("allowed".into()));
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_WORKING"
     );
     let parts = vec![a2a::Part::text("half")];
-    news(Report::Artifact(Piece::whole("a", parts)));
+    news(Report::Artifact(ArtifactChunk::whole("a", parts)));
     server.task(&id).await;
     let other = TestServer::over(Arc::clone(&server.tasks), settings()).await;
     assert_eq!(
@@ -192,7 +192,7 @@ async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
 #[tokio::test]
 async fn what_cannot_be_kept_is_not_said() {
     let mut settings = settings();
-    settings.limits.look_again = Duration::from_millis(20);
+    settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let mut events = server.stream("hold").await;
     let id = events.one().await["task"]["id"].clone();
@@ -270,12 +270,15 @@ async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_befo
     let id = server.send("authorise").await["id"].clone();
     let long = vec![a2a::Part::text("x".repeat(20_000))];
     let news = vec![
-        Report::Artifact(Piece::whole("long", long)),
-        Report::Artifact(Piece::whole("empty", Vec::new())),
-        Report::Artifact(Piece::whole("short", vec![a2a::Part::text("short")])),
+        Report::Artifact(ArtifactChunk::whole("long", long)),
+        Report::Artifact(ArtifactChunk::whole("empty", Vec::new())),
+        Report::Artifact(ArtifactChunk::whole(
+            "short",
+            vec![a2a::Part::text("short")],
+        )),
         Report::Completed("done".into()),
     ];
-    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
     let task = server.task(&id).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(task["artifacts"].as_array().unwrap().len(), 1);
@@ -308,9 +311,9 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
         assert_eq!(opened.unwrap(), Opened::New);
     }
     let server = TestServer::over(Arc::clone(&tasks), settings()).await;
-    *server.agent.standing.lock().unwrap() = Standing::Held;
+    *server.agent.standing.lock().unwrap() = AgentStatus::Busy;
     let first = server.server.recover().await.unwrap();
-    assert_eq!((first.seen_to, first.left), (0, 90));
+    assert_eq!((first.settled, first.skipped), (0, 90));
     let mut damaged: Vec<_> = (0..10).map(|at| format!("t-{}", at * 10)).collect();
     damaged.sort();
     assert_eq!(first.damaged, damaged);
@@ -320,14 +323,14 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
     );
 
     let done = vec![Report::Completed("elsewhere".into())];
-    *server.agent.standing.lock().unwrap() = Standing::Reports(done);
+    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(done);
     assert_eq!(
         server.task(&json!("t-1")).await["status"]["state"],
         "TASK_STATE_COMPLETED"
     );
-    *server.agent.standing.lock().unwrap() = Standing::Unknown;
+    *server.agent.standing.lock().unwrap() = AgentStatus::Unknown;
     let second = server.server.recover().await.unwrap();
-    assert_eq!((second.seen_to, second.left), (89, 0));
+    assert_eq!((second.settled, second.skipped), (89, 0));
     assert_eq!(second.damaged, damaged);
     assert_eq!(
         server.task(&json!("t-2")).await["status"]["state"],

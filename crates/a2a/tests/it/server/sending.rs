@@ -1,7 +1,7 @@
 //! Messages and the tasks they open.
 
 use super::support::{TestServer, golden, message, read, reason, reply, sent, settings, soon};
-use lango_a2a::server::Start;
+use lango_a2a::server::RunCause;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -138,9 +138,9 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
             ("ROLE_USER", "blue"),
         ]
     );
-    let jobs = server.agent.jobs.lock().unwrap();
-    assert_eq!(jobs[0].start, Start::New);
-    assert_eq!(jobs[1].start, Start::More);
+    let runs = server.agent.runs.lock().unwrap();
+    assert_eq!(runs[0].cause, RunCause::NewTask);
+    assert_eq!(runs[1].cause, RunCause::FollowUp);
 }
 
 #[tokio::test]
@@ -162,13 +162,13 @@ async fn an_answer_that_comes_before_the_asking_job_has_returned_waits_for_it() 
 #[tokio::test]
 async fn a_job_that_lingers_gives_way_to_the_answer_it_asked_for() {
     let mut settings = settings();
-    settings.limits.stop_wait = std::time::Duration::from_millis(50);
+    settings.limits.stop_timeout = std::time::Duration::from_millis(50);
     let server = TestServer::with(settings).await;
     let id = server.send("ask-then-linger").await["id"].clone();
     let params = json!({ "message": reply("blue", &id) });
     let answer = server.result("SendMessage", params).await;
     assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
-    assert_eq!(server.agent.jobs.lock().unwrap().len(), 2);
+    assert_eq!(server.agent.runs.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -225,9 +225,9 @@ async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
     server
         .result("SendMessage", json!({ "message": second }))
         .await;
-    let jobs = server.agent.jobs.lock().unwrap();
-    assert_eq!(jobs[1].start, Start::New);
-    assert_ne!(jobs[0].task, jobs[1].task);
+    let runs = server.agent.runs.lock().unwrap();
+    assert_eq!(runs[1].cause, RunCause::NewTask);
+    assert_ne!(runs[0].task, runs[1].task);
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ async fn a_message_sent_again_is_the_same_task_while_it_is_worked_on_and_when_it
     assert_eq!(answer["task"], done);
     let streamed = server.rpc_stream("SendStreamingMessage", params.clone());
     assert_eq!(streamed.await.rest().await, [json!({ "task": done })]);
-    assert_eq!(server.agent.jobs.lock().unwrap().len(), 1);
+    assert_eq!(server.agent.runs.lock().unwrap().len(), 1);
 
     // Another user's message of the same id is another message, and so is one to another context.
     let request = server.request(Method::POST, "/message:send");
@@ -321,7 +321,7 @@ async fn a_message_to_a_task_that_is_sent_again_is_not_taken_up_twice() {
     for repeated in [params, end] {
         assert_eq!(server.result("SendMessage", repeated).await, ended);
     }
-    assert_eq!(server.agent.jobs.lock().unwrap().len(), 3);
+    assert_eq!(server.agent.runs.lock().unwrap().len(), 3);
 }
 
 #[tokio::test]
@@ -395,7 +395,7 @@ async fn nobody_reaches_the_task_of_another() {
         .request(Method::POST, "/message:send")
         .header("x-user", "bob");
     sent(request, &json!({ "message": own })).await;
-    let last = server.agent.jobs.lock().unwrap().last().unwrap().start;
-    assert_eq!(last, Start::New);
+    let last = server.agent.runs.lock().unwrap().last().unwrap().cause;
+    assert_eq!(last, RunCause::NewTask);
     assert_eq!(server.task(&json!(id)).await, task);
 }

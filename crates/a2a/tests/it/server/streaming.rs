@@ -1,7 +1,7 @@
 //! Streams: what they begin with, what follows, when they close, and that they do not disturb each other.
 
 use super::support::{Events, TestServer, golden, message, reply, sent, settings};
-use lango_a2a::server::Standing;
+use lango_a2a::server::AgentStatus;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -117,7 +117,7 @@ async fn a_stream_stays_open_while_somebody_elsewhere_has_to_allow_something() {
         lango_a2a::server::Report::Working("allowed".into()),
         lango_a2a::server::Report::Completed("done".into()),
     ];
-    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
     server.task(&id).await;
     let rest = events.rest().await;
     let states: Vec<_> = rest.iter().map(state).collect();
@@ -127,7 +127,7 @@ async fn a_stream_stays_open_while_somebody_elsewhere_has_to_allow_something() {
 #[tokio::test]
 async fn what_another_process_made_of_a_waiting_task_reaches_its_subscribers() {
     let mut settings = settings();
-    settings.limits.look_again = Duration::from_millis(20);
+    settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let id = server.send("authorise").await["id"].clone();
     let mut events = server.subscribe(&id).await;
@@ -135,7 +135,7 @@ async fn what_another_process_made_of_a_waiting_task_reaches_its_subscribers() {
     let news = vec![lango_a2a::server::Report::Completed(
         "done elsewhere".into(),
     )];
-    *server.agent.standing.lock().unwrap() = Standing::Reports(news);
+    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
     let rest = events.rest().await;
     assert_eq!(
         rest.iter().map(state).collect::<Vec<_>>(),
@@ -249,7 +249,7 @@ async fn work_goes_on_when_every_client_has_gone_away() {
 #[tokio::test]
 async fn a_subscriber_that_cannot_keep_up_is_given_the_whole_task_and_holds_nobody_up() {
     let mut settings = settings();
-    settings.limits.behind = 8;
+    settings.limits.max_lag = 8;
     let server = TestServer::with(settings).await;
     // Nothing is read from the stream while two thousand updates of twenty kilobytes come: more than a connection holds.
     let id = server.begin("hold-then-replace 2000").await["id"].clone();

@@ -354,3 +354,13 @@ pub fn reason(details: &Value) -> &str {
     assert_eq!(info["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
     info["reason"].as_str().unwrap()
 }
+
+/// Scans for interrupted tasks until the server stops, as the program around it does.
+pub fn recover_continuously(server: &AgentServer) {
+    let server = server.clone();
+    tokio::spawn(async move {
+        while server.next_recovery().await {
+            let _ = server.recover_stale().await;
+        }
+    });
+}

@@ -2,11 +2,11 @@
 //! them over one log stand for several copies of a program; dropping the runtime of one stands for its death.
 
 use super::memory::SystemClock;
-use super::support::{Caller, settings, soon};
+use super::support::{Caller, recover_continuously, settings, soon};
 use a2a::{Part, Task};
 use lango_a2a::server::{
-    AgentBehind, AgentServer, Ended, Job, Piece, Report, ReportError, Reports, ServerSettings,
-    Standing, StopReason, Words,
+    AgentBackend, AgentServer, AgentStatus, ArtifactChunk, Report, ReportError, Reporter,
+    RunResult, ServerSettings, StatusMessage, StopReason, TaskRun,
 };
 use lango_core::{AgentName, BoxFuture, Changes, TaskStore, UserId};
 use lango_store::{PostgresStore, SqliteStore};
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, Semaphore};
 /// Where an agent can be stopped for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// The job has begun, nothing is held.
+    /// The run has begun, nothing is held.
     BeforeHold,
     /// It is held, nothing is logged.
     Held,
@@ -75,7 +75,7 @@ pub struct LoggedAgent {
     pub reached: Notify,
     /// What each step waits for.
     pub gate: Semaphore,
-    pub jobs: Mutex<Vec<Job>>,
+    pub runs: Mutex<Vec<TaskRun>>,
     at_work: AtomicUsize,
 }
 
@@ -120,12 +120,12 @@ impl LoggedAgent {
     }
 
     /// `steps N` takes N steps.
-    async fn act(&self, mut job: Job, reports: &Reports) -> Result<Ended, ReportError> {
+    async fn act(&self, mut run: TaskRun, reporter: &Reporter) -> Result<RunResult, ReportError> {
         self.pass(Point::BeforeHold).await;
         let _held = tokio::select! {
             biased;
-            reason = job.cancelled.wait() => return stopped(reports, reason).await,
-            held = self.world.hold(&job.context) => held,
+            reason = run.stop.wait() => return stopped(reporter, reason).await,
+            held = self.world.hold(&run.context) => held,
         };
         self.pass(Point::Held).await;
         let known = self
@@ -133,20 +133,20 @@ impl LoggedAgent {
             .turns
             .lock()
             .unwrap()
-            .get(&job.task)
+            .get(&run.task)
             .map(|turn| turn.steps);
         if known.is_none() {
             self.world
                 .turns
                 .lock()
                 .unwrap()
-                .insert(job.task.clone(), Turn::default());
-            self.world.begun.lock().unwrap().push(job.task.clone());
+                .insert(run.task.clone(), Turn::default());
+            self.world.begun.lock().unwrap().push(run.task.clone());
         }
         self.pass(Point::Begun).await;
-        if self.world.over(&job.task).is_none() {
-            reports.working("on it").await?;
-            let text = job.message.text().unwrap_or_default();
+        if self.world.over(&run.task).is_none() {
+            reporter.working("on it").await?;
+            let text = run.message.text().unwrap_or_default();
             let wanted = text
                 .rsplit(' ')
                 .next()
@@ -155,11 +155,11 @@ impl LoggedAgent {
             for step in known.unwrap_or(0)..wanted {
                 tokio::select! {
                     biased;
-                    reason = job.cancelled.wait() => {
+                    reason = run.stop.wait() => {
                         if reason == StopReason::Cancelled {
-                            self.end(&job.task, How::Cancelled);
+                            self.end(&run.task, How::Cancelled);
                         }
-                        return stopped(reports, reason).await;
+                        return stopped(reporter, reason).await;
                     }
                     permit = self.gate.acquire() => permit.unwrap().forget(),
                 }
@@ -167,28 +167,28 @@ impl LoggedAgent {
                     .steps
                     .lock()
                     .unwrap()
-                    .push((job.task.clone(), step));
+                    .push((run.task.clone(), step));
                 self.world
                     .turns
                     .lock()
                     .unwrap()
-                    .get_mut(&job.task)
+                    .get_mut(&run.task)
                     .unwrap()
                     .steps += 1;
-                reports
-                    .artifact(Piece::more("steps", format!("{step} ")))
+                reporter
+                    .artifact(ArtifactChunk::more("steps", format!("{step} ")))
                     .await?;
                 self.pass(Point::Stepped(step)).await;
             }
             self.pass(Point::BeforeEnd).await;
-            self.end(&job.task, How::Done);
+            self.end(&run.task, How::Done);
         }
         self.pass(Point::Ended).await;
-        for report in self.ending(&job.task) {
-            reports.tell(report).await?;
+        for report in self.ending(&run.task) {
+            reporter.report(report).await?;
         }
         self.pass(Point::Told).await;
-        Ok(Ended::Said)
+        Ok(RunResult::Reported)
     }
 
     fn end(&self, task: &str, how: How) {
@@ -203,51 +203,54 @@ impl LoggedAgent {
         let text: String = (0..turn.steps).map(|step| format!("{step} ")).collect();
         match turn.is_over {
             Some(How::Done) => vec![
-                Report::Artifact(Piece::whole("steps", vec![Part::text(text)])),
+                Report::Artifact(ArtifactChunk::whole("steps", vec![Part::text(text)])),
                 Report::Completed("done".into()),
             ],
-            Some(How::Cancelled) => vec![Report::Cancelled(Words::none())],
+            Some(How::Cancelled) => vec![Report::Cancelled(StatusMessage::empty())],
             None => Vec::new(),
         }
     }
 }
 
-async fn stopped(reports: &Reports, reason: StopReason) -> Result<Ended, ReportError> {
+async fn stopped(reporter: &Reporter, reason: StopReason) -> Result<RunResult, ReportError> {
     match reason {
-        StopReason::Cancelled => reports.cancelled(Words::none()).await?,
-        StopReason::ServerStops => return Ok(Ended::Later),
+        StopReason::Cancelled => reporter.cancelled(StatusMessage::empty()).await?,
+        StopReason::Shutdown => return Ok(RunResult::Deferred),
     }
-    Ok(Ended::Said)
+    Ok(RunResult::Reported)
 }
 
-impl AgentBehind for LoggedAgent {
-    fn work<'a>(&'a self, job: Job, reports: Reports) -> BoxFuture<'a, Ended> {
+impl AgentBackend for LoggedAgent {
+    fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            self.jobs.lock().unwrap().push(job.clone());
+            self.runs.lock().unwrap().push(run.clone());
             let at_work = self.at_work.fetch_add(1, Ordering::SeqCst) + 1;
             self.world.most.fetch_max(at_work, Ordering::SeqCst);
-            let ended = self.act(job, &reports).await.unwrap_or(Ended::Said);
+            let ended = self
+                .act(run, &reporter)
+                .await
+                .unwrap_or(RunResult::Reported);
             self.at_work.fetch_sub(1, Ordering::SeqCst);
             ended
         })
     }
 
-    fn is_free<'a>(&'a self, _user: &'a UserId, context: &'a str) -> BoxFuture<'a, bool> {
+    fn is_idle<'a>(&'a self, _user: &'a UserId, context: &'a str) -> BoxFuture<'a, bool> {
         self.world.looks.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { self.world.try_hold(context).is_some() })
     }
 
-    fn catch_up<'a>(&'a self, _user: &'a UserId, task: &'a Task) -> BoxFuture<'a, Standing> {
+    fn status<'a>(&'a self, _user: &'a UserId, task: &'a Task) -> BoxFuture<'a, AgentStatus> {
         Box::pin(async {
             if self.world.over(&task.id).is_some() {
-                return Standing::Reports(self.ending(&task.id));
+                return AgentStatus::Changed(self.ending(&task.id));
             }
             let Some(_held) = self.world.try_hold(&task.context_id) else {
-                return Standing::Held;
+                return AgentStatus::Busy;
             };
             match self.world.turns.lock().unwrap().get(&task.id) {
-                Some(_) => Standing::Unfinished,
-                None => Standing::Unknown,
+                Some(_) => AgentStatus::Interrupted,
+                None => AgentStatus::Unknown,
             }
         })
     }
@@ -358,7 +361,7 @@ impl Copy {
             dies_at,
             reached: Notify::new(),
             gate: Semaphore::new(0),
-            jobs: Mutex::default(),
+            runs: Mutex::default(),
             at_work: AtomicUsize::new(0),
         });
         let tasks = shelf.open();
@@ -367,6 +370,7 @@ impl Copy {
         let server = AgentServer::new(Arc::clone(&agent) as _, kept, clock, settings);
         server.recover().await.unwrap();
         server.watch(changes);
+        recover_continuously(&server);
         Self {
             caller: Caller::of(&server).await,
             server,

@@ -1,6 +1,5 @@
-//! Who may come in. A page in somebody's browser can send requests to this machine too, so the host that is asked for has to
-//! be ours, an origin has to be the same as the host, and whoever calls has to know the token. All of it is checked before a
-//! byte of the body is read.
+//! The auth middleware. A web page in a browser can send requests to this machine too, so the host must be one of ours, an
+//! origin must equal the host, and the caller must know the token. All of it is checked before a byte of the body is read.
 
 use crate::HEALTH;
 use axum::Router;
@@ -18,20 +17,20 @@ use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-/// The card, which everybody may read.
+/// The agent card, which is public.
 const CARD: &str = "/.well-known/agent-card.json";
 
-/// Who may come in.
+/// Which requests are accepted.
 #[derive(Debug, Clone)]
-pub struct Door {
-    /// The digest of the token; none lets everybody in who reaches the port.
+pub struct Auth {
+    /// The digest of the token; without one every request that reaches the port is accepted.
     token: Option<[u8; 32]>,
     hosts: BTreeSet<String>,
     user: UserId,
 }
 
-impl Door {
-    /// A door that opens to this token. Whoever comes in is `user`.
+impl Auth {
+    /// Accepts requests with this token, as requests of `user`.
     pub fn new(token: Option<&str>, user: UserId) -> Self {
         let own = ["127.0.0.1", "localhost", "::1"];
         Self {
@@ -41,18 +40,18 @@ impl Door {
         }
     }
 
-    /// The same under more names than those of this machine itself.
+    /// Accepts more host names than those of this machine itself.
     pub fn with_hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         let plain = |host: String| bare(&host).to_ascii_lowercase();
         self.hosts.extend(hosts.into_iter().map(plain));
         self
     }
 
-    /// Puts the door before a router, and the health check beside it.
+    /// Puts the middleware around a router, and adds the health check.
     pub fn guard(self, router: Router) -> Router {
         router
             .route(HEALTH, get(|| async { "ok\n" }))
-            .layer(from_fn_with_state(Arc::new(self), enter))
+            .layer(from_fn_with_state(Arc::new(self), check))
     }
 
     fn check(&self, request: &Request) -> Result<(), Refusal> {
@@ -79,17 +78,17 @@ impl Door {
     }
 }
 
-/// Why somebody stays outside.
+/// Why a request is refused.
 enum Refusal {
     Host,
     Origin,
     Token,
 }
 
-async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
-    match door.check(&request) {
+async fn check(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
+    match auth.check(&request) {
         Ok(()) => {
-            request.extensions_mut().insert(door.user.clone());
+            request.extensions_mut().insert(auth.user.clone());
             next.run(request).await
         }
         Err(refusal) => refusal.into_response(),
@@ -102,12 +101,12 @@ impl IntoResponse for Refusal {
             Self::Host => (
                 StatusCode::FORBIDDEN,
                 "PERMISSION_DENIED",
-                "this server does not answer under that host name; add it to server.hosts if it should",
+                "this server does not accept that host name; add it to server.hosts",
             ),
             Self::Origin => (
                 StatusCode::FORBIDDEN,
                 "PERMISSION_DENIED",
-                "this server does not answer to pages of other origins",
+                "this server does not accept requests from pages of other origins",
             ),
             Self::Token => (
                 StatusCode::UNAUTHORIZED,
@@ -127,7 +126,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The digest of the token that was sent. Digests are compared, so that the time it takes says nothing about the token.
+/// Returns the digest of the token that was sent. Digests are compared, so that the time says nothing about the token.
 fn presented(headers: &HeaderMap) -> Option<[u8; 32]> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (value, None) = (all.next()?, all.next()) else {
@@ -138,7 +137,7 @@ fn presented(headers: &HeaderMap) -> Option<[u8; 32]> {
     is_bearer.then(|| Sha256::digest(token.trim()).into())
 }
 
-/// Every `Host` header; one that is not text is empty, and so is the list of two.
+/// Returns every `Host` header; one that is not text is empty, and so are several.
 fn host_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let number = headers.get_all(HOST).iter().count();
     let all = headers.get_all(HOST).iter();
@@ -148,8 +147,8 @@ fn host_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The name in an authority in lower case, if it is one: a name or an address, and perhaps a port. Nothing else is
-/// accepted, least of all a user before the host: others take `127.0.0.1:1@evil.com` for the host `evil.com`.
+/// Returns the host of an authority in lower case. It is a name or an address, with or without a port; nothing else is
+/// accepted, least of all a user before the host: other parsers read `127.0.0.1:1@evil.com` as the host `evil.com`.
 fn host_name(authority: &str) -> Option<String> {
     let is_port = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -179,14 +178,14 @@ fn host_name(authority: &str) -> Option<String> {
     port.is_none_or(is_port).then(|| name.to_ascii_lowercase())
 }
 
-/// Whether an origin is the host that is asked for, port included.
+/// Returns whether an origin is the requested host, port included.
 fn is_same(origin: &HeaderValue, host: &str) -> bool {
     let origin = origin.to_str().unwrap_or_default();
     let authority = origin.split_once("://").map(|(_, authority)| authority);
     authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
-/// A host of the configuration without its port and the brackets of an IPv6 address.
+/// Removes the port and the brackets of an IPv6 address from a configured host.
 fn bare(host: &str) -> &str {
     if host.parse::<Ipv6Addr>().is_ok() {
         return host;

@@ -1,5 +1,5 @@
-//! How tasks and their updates are written out. Borrowed from the task, so that leaving out history or artifacts copies
-//! nothing, and with times that always have their milliseconds.
+//! Tasks and their updates as JSON. What is serialized is borrowed from the task, so that leaving out history or artifacts
+//! copies nothing; times always have milliseconds.
 
 use a2a::{Artifact, Message, Task, TaskState, TaskStatus};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -8,29 +8,26 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How much of a task is shown.
-#[derive(Debug, Clone, Copy, Default)]
+/// The parts of a task that a client wants to see.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct View {
-    /// The most messages of its history; all that there are without it.
+    /// The number of messages of its history; all without it.
     pub history: Option<usize>,
-    /// Whether its artifacts are there.
     pub artifacts: ShowArtifacts,
 }
 
-/// Whether a task is shown with its artifacts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ShowArtifacts {
-    /// With those it has.
+    /// If it has any.
     #[default]
     Any,
-    /// With those it has, and an empty list if it has none.
+    /// Also as an empty list.
     Always,
-    /// Without.
     Never,
 }
 
-/// The protocol's word for a state.
-pub(super) fn word(state: &TaskState) -> &'static str {
+/// Returns the protocol's name of a state.
+pub(super) fn state_name(state: &TaskState) -> &'static str {
     match state {
         TaskState::Unspecified => "TASK_STATE_UNSPECIFIED",
         TaskState::Submitted => "TASK_STATE_SUBMITTED",
@@ -44,55 +41,55 @@ pub(super) fn word(state: &TaskState) -> &'static str {
     }
 }
 
-/// A time as the protocol's types have it. One past the year 9999 is the last there is.
-pub(super) fn moment(time: Timestamp) -> DateTime<Utc> {
+/// Converts a time to the protocol's type, up to the end of the year 9999.
+pub(super) fn time(time: Timestamp) -> DateTime<Utc> {
     const LAST: i64 = 253_402_300_799_999;
     let millis = i64::try_from(time.0).unwrap_or(LAST).min(LAST);
     DateTime::from_timestamp_millis(millis).unwrap_or_default()
 }
 
-/// A time as it is written.
-pub(super) fn written(time: &DateTime<Utc>) -> String {
+/// Returns a time as text.
+pub(super) fn time_text(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// A task as JSON.
+/// Returns a task as JSON.
 pub(super) fn task(task: &Task, view: View) -> String {
     let history = task.history.as_deref().unwrap_or_default();
-    let kept = view.history.unwrap_or(history.len()).min(history.len());
+    let count = view.history.unwrap_or(history.len()).min(history.len());
     let artifacts = task.artifacts.as_deref().unwrap_or_default();
-    json(&ShownTask {
+    json(&TaskJson {
         id: &task.id,
         context_id: &task.context_id,
-        status: ShownStatus::of(&task.status),
+        status: StatusJson::of(&task.status),
         artifacts: match view.artifacts {
             ShowArtifacts::Any => Some(artifacts).filter(|artifacts| !artifacts.is_empty()),
             ShowArtifacts::Always => Some(artifacts),
             ShowArtifacts::Never => None,
         },
-        history: (kept > 0).then(|| &history[history.len() - kept..]),
+        history: (count > 0).then(|| &history[history.len() - count..]),
         metadata: task.metadata.as_ref(),
     })
 }
 
-/// An update of a task's status as JSON.
+/// Returns an update of a task's status as JSON.
 pub(super) fn status_update(task: &Task, metadata: &HashMap<String, Value>) -> String {
-    json(&ShownUpdate::Status(ShownStatusUpdate {
+    json(&UpdateJson::Status(StatusUpdateJson {
         task_id: &task.id,
         context_id: &task.context_id,
-        status: ShownStatus::of(&task.status),
+        status: StatusJson::of(&task.status),
         metadata: Some(metadata).filter(|metadata| !metadata.is_empty()),
     }))
 }
 
-/// An update of one of a task's artifacts as JSON.
+/// Returns an update of one of a task's artifacts as JSON.
 pub(super) fn artifact_update(
     task: &Task,
     artifact: &Artifact,
     is_appended: bool,
     is_last: bool,
 ) -> String {
-    json(&ShownUpdate::Artifact(ShownArtifactUpdate {
+    json(&UpdateJson::Artifact(ArtifactUpdateJson {
         task_id: &task.id,
         context_id: &task.context_id,
         artifact,
@@ -101,17 +98,17 @@ pub(super) fn artifact_update(
     }))
 }
 
-/// Anything of ours as JSON. All of it has text for keys, which is the one thing that could go wrong.
+/// Returns a value as JSON. It cannot fail: all keys are text.
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShownTask<'a> {
+struct TaskJson<'a> {
     id: &'a str,
     context_id: &'a str,
-    status: ShownStatus<'a>,
+    status: StatusJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     artifacts: Option<&'a [Artifact]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,52 +118,58 @@ struct ShownTask<'a> {
 }
 
 #[derive(Serialize)]
-struct ShownStatus<'a> {
+struct StatusJson<'a> {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a Message>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_time"
+    )]
     timestamp: Option<&'a DateTime<Utc>>,
 }
 
-impl<'a> ShownStatus<'a> {
+impl<'a> StatusJson<'a> {
     fn of(status: &'a TaskStatus) -> Self {
         Self {
-            state: word(&status.state),
+            state: state_name(&status.state),
             message: status.message.as_ref(),
             timestamp: status.timestamp.as_ref(),
         }
     }
 }
 
-fn time<S: Serializer>(time: &Option<&DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_time<S: Serializer>(
+    time: &Option<&DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match time {
-        Some(time) => serializer.serialize_str(&written(time)),
+        Some(time) => serializer.serialize_str(&time_text(time)),
         None => serializer.serialize_none(),
     }
 }
 
 #[derive(Serialize)]
-enum ShownUpdate<'a> {
+enum UpdateJson<'a> {
     #[serde(rename = "statusUpdate")]
-    Status(ShownStatusUpdate<'a>),
+    Status(StatusUpdateJson<'a>),
     #[serde(rename = "artifactUpdate")]
-    Artifact(ShownArtifactUpdate<'a>),
+    Artifact(ArtifactUpdateJson<'a>),
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShownStatusUpdate<'a> {
+struct StatusUpdateJson<'a> {
     task_id: &'a str,
     context_id: &'a str,
-    status: ShownStatus<'a>,
+    status: StatusJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a HashMap<String, Value>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShownArtifactUpdate<'a> {
+struct ArtifactUpdateJson<'a> {
     task_id: &'a str,
     context_id: &'a str,
     artifact: &'a Artifact,

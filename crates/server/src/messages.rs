@@ -1,38 +1,38 @@
-//! What is said to callers: a message as a question, the end of a turn as reports.
+//! Translation between messages of callers and turns: a message as input, the end of a turn as reports.
 
 use a2a::{Message, Part, PartContent};
-use lango_a2a::server::{Piece, Report, Words};
+use lango_a2a::server::{ArtifactChunk, Report, StatusMessage};
 use lango_core::{Asks, Attachment, Outcome, Waiting};
 use lango_engine::TurnReport;
 use serde_json::{Value, json};
 
-/// The artifact that holds the answer.
+/// The id of the artifact with the answer.
 pub(crate) const ANSWER: &str = "answer";
 
-/// What a message says, as one text.
+/// Returns the text of a message.
 pub(crate) fn question(message: &Message) -> String {
-    said(message.parts.iter())
+    text_of(message.parts.iter())
 }
 
-/// The same of a message whose files are stored: what stands in their place is no part of it.
+/// Returns the text of a message whose files are stored, without the references to them.
 pub(crate) fn stored_question(message: &Message) -> String {
     let parts = message.parts.iter();
-    said(parts.filter(|part| reference(part).is_none()))
+    text_of(parts.filter(|part| reference(part).is_none()))
 }
 
-fn said<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
-    let said = parts.filter_map(|part| match &part.content {
+fn text_of<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
+    let texts = parts.filter_map(|part| match &part.content {
         PartContent::Text(text) => Some(text.clone()),
         PartContent::Data(data) => Some(data.to_string()),
         PartContent::Raw(_) | PartContent::Url(_) => None,
     });
-    said.collect::<Vec<_>>().join("\n\n")
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a part of a stored message refers to, in its metadata.
+/// The metadata key of a reference to a stored file.
 const REFERENCE: &str = "lango/attachment";
 
-/// The stored files of a message.
+/// Returns the stored files of a message.
 pub(crate) fn attachments(message: &Message) -> Vec<Attachment> {
     let references = message.parts.iter().filter_map(reference);
     let attachments = references.map(|value| serde_json::from_value(value.clone()));
@@ -43,7 +43,7 @@ fn reference(part: &Part) -> Option<&Value> {
     part.metadata.as_ref()?.get(REFERENCE)
 }
 
-/// Removes what a client wrote in the place of a reference.
+/// Removes references that a client made up.
 pub(crate) fn remove_references(message: &mut Message) {
     for part in &mut message.parts {
         if let Some(metadata) = &mut part.metadata {
@@ -52,7 +52,7 @@ pub(crate) fn remove_references(message: &mut Message) {
     }
 }
 
-/// The part that stands for a stored file.
+/// Creates the part that refers to a stored file.
 pub(crate) fn reference_part(attachment: &Attachment) -> Part {
     let Attachment {
         name,
@@ -65,49 +65,49 @@ pub(crate) fn reference_part(attachment: &Attachment) -> Part {
     part
 }
 
-/// What became of a task whose turn ended. `streamed` is what was already given of the answer.
+/// Returns the reports for the end of a turn. `streamed` is the part of the answer that was reported before.
 pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
-    let said = report.answer.as_deref().unwrap_or_default();
+    let answer = report.answer.as_deref().unwrap_or_default();
     match &report.outcome {
         Outcome::Answered { limit } => {
-            let piece = match said.strip_prefix(streamed) {
+            let chunk = match answer.strip_prefix(streamed) {
                 Some("") if !streamed.is_empty() => None,
-                Some(rest) if !streamed.is_empty() => Some(Piece::more(ANSWER, rest).last()),
-                _ => Some(Piece::whole(ANSWER, vec![Part::text(said)]).named("answer")),
+                Some(rest) if !streamed.is_empty() => Some(ArtifactChunk::more(ANSWER, rest).last()),
+                _ => Some(ArtifactChunk::whole(ANSWER, vec![Part::text(answer)]).named("answer")),
             };
-            let mut words = Words::none();
+            let mut status = StatusMessage::empty();
             if let Some(author) = &report.author {
-                words = words.with("author", json!(author.as_str()));
+                status = status.with("author", json!(author.as_str()));
             }
             if let Some(limit) = limit {
-                words = words.with("limit", json!(limit.key()));
+                status = status.with("limit", json!(limit.key()));
             }
-            let piece = piece.map(Report::Artifact);
-            piece.into_iter().chain([Report::Completed(words)]).collect()
+            let chunk = chunk.map(Report::Artifact);
+            chunk.into_iter().chain([Report::Completed(status)]).collect()
         }
-        Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(said.into())],
-        Outcome::Cancelled => vec![Report::Cancelled(Words::none())],
+        Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(answer.into())],
+        Outcome::Cancelled => vec![Report::Cancelled(StatusMessage::empty())],
         Outcome::Interrupted => vec![Report::Failed(
-            "the process that worked on it ended in the middle; what was under way may have happened, so look before you send it again".into(),
+            "the process was interrupted; a call that was running may have taken effect, so check before you send the message again".into(),
         )],
     }
 }
 
-/// What a caller is told while a person has to allow something.
-pub(crate) fn waiting(waiting: &[Waiting]) -> Words {
+/// Returns what a caller hears while a call waits for approval.
+pub(crate) fn waiting(waiting: &[Waiting]) -> StatusMessage {
     let each = waiting.iter().map(|waiting| {
         let request = &waiting.request;
         let (agent, tool, id) = (&request.agent, &request.tool, &request.id);
         match request.asks {
             Asks::Permission => format!(
-                "{agent} wants to use {tool}; it waits for somebody to allow it with `lango approvals answer {id} yes`"
+                "{agent} wants to use {tool}; approve it with `lango approvals answer {id} yes`"
             ),
             Asks::Fate => format!(
-                "{agent} used {tool} when its process ended, and nobody knows what became of that; it waits for somebody to say with `lango approvals answer {id} retry|skip|happened`"
+                "the outcome of {tool}, called by {agent} before its process ended, is unknown; decide with `lango approvals answer {id} retry|skip|happened`"
             ),
         }
     });
     let requests = waiting.iter().map(|waiting| waiting.request.id.as_str());
     let requests: Vec<&str> = requests.collect();
-    Words::from(each.collect::<Vec<_>>().join("\n")).with("approvals", json!(requests))
+    StatusMessage::from(each.collect::<Vec<_>>().join("\n")).with("approvals", json!(requests))
 }

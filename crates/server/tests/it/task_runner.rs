@@ -6,7 +6,7 @@ use lango_core::{
     SessionStore, Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
-use lango_server::Desk;
+use lango_server::TaskRunner;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
     assert_eq!(answer(again), "Again.");
     assert_ne!(again["id"], task["id"]);
     let user = UserId::from("a2a");
-    let session = Desk::session_of(&user, task["contextId"].as_str().unwrap());
+    let session = TaskRunner::session_of(&user, task["contextId"].as_str().unwrap());
     let listed = SessionCatalog::list(&*server.store, &user, 10)
         .await
         .unwrap();
@@ -74,7 +74,7 @@ async fn a_message_of_a_caller_is_logged_as_a_programs_and_its_answer_is_untrust
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
     let context = sent["result"]["task"]["contextId"].as_str().unwrap();
-    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let page = Page { from: 1, limit: 10 };
     let events = SessionStore::read(&*server.store, &session, page)
         .await
@@ -131,7 +131,7 @@ async fn what_only_a_person_may_allow_waits_and_goes_on_when_somebody_here_allow
     assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_AUTH_REQUIRED");
     assert_eq!(tool.runs(), 0);
     let context = task["contextId"].as_str().unwrap();
-    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let mut conversation = server.runner.open(session).await.unwrap();
     let request = conversation.waiting()[0].request.id.clone();
     let (shown, _) = mpsc::channel(1);
@@ -160,7 +160,7 @@ async fn cancelling_what_waits_denies_it() {
     let cancelled = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
     assert_eq!(state(&cancelled["result"]), "TASK_STATE_CANCELED");
     let context = task["contextId"].as_str().unwrap();
-    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let all = Page {
         from: 1,
         limit: 100,
@@ -190,7 +190,7 @@ async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_bac
     let sent = server.rpc("SendMessage", message("m-1", "write")).await;
     let task = sent["result"]["task"].clone();
     let context = task["contextId"].as_str().unwrap();
-    let session = Desk::session_of(&UserId::from("a2a"), context);
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let elsewhere = server.store.hold(&session, Patience::Refuse).await.unwrap();
     let mut impatient = message("m-2", "any news?");
     impatient["message"]["taskId"] = task["id"].clone();
@@ -212,13 +212,13 @@ async fn a_new_task_waits_for_a_session_that_is_busy_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Now.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
-    let session = Desk::session_of(&UserId::from("a2a"), "busy");
+    let session = TaskRunner::session_of(&UserId::from("a2a"), "busy");
     let elsewhere = server.store.hold(&session, Patience::Refuse).await.unwrap();
     let id = server.begin("m-1", "hello", Some("busy")).await["id"].clone();
     // In line for longer than anybody is quiet about it.
     let task = server.until(&id, "TASK_STATE_WORKING").await;
     let said = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(said.unwrap().contains("waits"), "{said:?}");
+    assert!(said.unwrap().contains("queued"), "{said:?}");
     drop(elsewhere);
     let task = server.until(&id, "TASK_STATE_COMPLETED").await;
     assert_eq!(answer(&task), "Now.");
@@ -234,7 +234,7 @@ async fn an_answer_that_no_task_can_hold_does_not_make_a_done_task_a_failed_one(
     let task = &sent["result"]["task"];
     assert_eq!(state(task), "TASK_STATE_COMPLETED");
     let said = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(said.unwrap().contains("too long to be kept"), "{said:?}");
+    assert!(said.unwrap().contains("too long to be stored"), "{said:?}");
     server.stop().await;
 }
 

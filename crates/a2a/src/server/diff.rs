@@ -1,13 +1,13 @@
-//! What became of a task between two looks at the store, as updates for those who listen: another copy is at work on it, and
-//! what it showed in between is not known here.
+//! The difference between two revisions of a task, as updates for subscribers: another replica runs it, and what it published
+//! in between is not known here.
 
-use super::ledger::Update;
-use super::shown;
+use super::render;
+use super::task::Update;
 use a2a::{Artifact, Part, PartContent, Task};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The updates that lead from one task to the other, the artifacts first.
+/// Returns the updates that lead from one task to the other, the artifacts first.
 pub(super) fn between(before: &Task, after: &Task) -> Vec<Update> {
     let known = before.artifacts.as_deref().unwrap_or_default();
     let artifacts = after.artifacts.as_deref().unwrap_or_default();
@@ -23,10 +23,10 @@ pub(super) fn between(before: &Task, after: &Task) -> Vec<Update> {
                 },
                 None => (artifact.clone(), false),
             };
-            let json = shown::artifact_update(after, &shown, is_appended, false).into();
+            let json = render::artifact_update(after, &shown, is_appended, false).into();
             Some(Update {
                 json,
-                // The stream must not close before the status is told.
+                // The stream must not close before the status is sent.
                 state: before.status.state.clone(),
                 is_binding: false,
             })
@@ -35,7 +35,7 @@ pub(super) fn between(before: &Task, after: &Task) -> Vec<Update> {
     let metadata = new_metadata(before, after);
     if before.status != after.status || !metadata.is_empty() {
         updates.push(Update {
-            json: shown::status_update(after, &metadata).into(),
+            json: render::status_update(after, &metadata).into(),
             state: after.status.state.clone(),
             is_binding: true,
         });
@@ -51,7 +51,7 @@ fn new_metadata(before: &Task, after: &Task) -> HashMap<String, Value> {
         .collect()
 }
 
-/// What was put after an artifact, if nothing else of it has changed.
+/// Returns what was appended to an artifact, if nothing else of it has changed.
 fn added(before: &Artifact, after: &Artifact) -> Option<Artifact> {
     let count = before.parts.len();
     let (last, earlier) = before.parts.split_last()?;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_grew_is_told_by_what_is_new_and_another_as_a_whole() {
+    fn a_text_that_grew_is_sent_as_an_addition_and_another_one_whole() {
         let before = task(
             TaskState::Working,
             &[("a", "one"), ("b", "old"), ("c", "x")],
@@ -120,12 +120,12 @@ mod tests {
             TaskState::Completed,
             &[("a", "one two"), ("b", "new"), ("c", "x"), ("d", "more")],
         );
-        let told: Vec<Value> = between(&before, &after)
+        let sent: Vec<Value> = between(&before, &after)
             .iter()
             .map(|update| serde_json::from_str(&update.json).unwrap())
             .collect();
         let artifact = |at: usize| {
-            let update = &told[at]["artifactUpdate"];
+            let update = &sent[at]["artifactUpdate"];
             let text = update["artifact"]["parts"][0]["text"].clone();
             (
                 update["artifact"]["artifactId"].clone(),
@@ -137,22 +137,22 @@ mod tests {
         assert_eq!(artifact(1), (json!("b"), json!("new"), json!(false)));
         assert_eq!(artifact(2), (json!("d"), json!("more"), json!(false)));
         assert_eq!(
-            told[3]["statusUpdate"]["status"]["state"],
+            sent[3]["statusUpdate"]["status"]["state"],
             "TASK_STATE_COMPLETED"
         );
-        assert_eq!(told.len(), 4);
+        assert_eq!(sent.len(), 4);
         let states = between(&before, &after);
         assert!(!states[2].state.is_terminal(), "the status comes last");
     }
 
     #[test]
-    fn what_is_for_machines_is_told_where_it_is_new() {
+    fn metadata_is_sent_when_it_is_new() {
         let before = task(TaskState::Working, &[]);
         let mut after = before.clone();
         assert!(between(&before, &after).is_empty());
         after.metadata = Some(HashMap::from([("author".to_owned(), json!("x"))]));
-        let told = between(&before, &after);
-        assert!(told[0].json.contains("author"), "{}", told[0].json);
+        let sent = between(&before, &after);
+        assert!(sent[0].json.contains("author"), "{}", sent[0].json);
         assert!(between(&after, &after).is_empty());
     }
 }

@@ -1,0 +1,130 @@
+//! What the driver does for each effect of a task.
+
+use super::TaskActor;
+use super::run::ActiveRun;
+use crate::server::backend::AgentStatus;
+use crate::server::task::{
+    Effect, EffectResult, Input, LoadError, RunEnd, SlotKind, StoreFailure, Task, TaskDocument,
+};
+use lango_core::StoreError;
+use std::sync::Arc;
+
+impl TaskActor {
+    /// Performs one effect, and returns its result if it has one.
+    pub(super) async fn perform(&mut self, task: &Task, effect: Effect) -> Option<Input> {
+        let result = match effect {
+            Effect::Load { other } => EffectResult::Loaded(self.load(other.as_deref()).await),
+            Effect::Store => {
+                let record = task.document().record(&self.key.0);
+                let stored = self.shared.tasks.put(record).await;
+                EffectResult::Stored(stored.map_err(failure))
+            }
+            Effect::StoreNew { key } => {
+                let record = task.document().record(&self.key.0);
+                let opened = self.shared.tasks.keep_new(record, &key).await;
+                EffectResult::Opened(opened.map_err(failure))
+            }
+            Effect::ReserveSlot(kind) => EffectResult::Slot(self.reserve_slot(kind)),
+            Effect::QueryAgent => EffectResult::AgentStatus(self.query_agent(task).await),
+            Effect::CancelInAgent => EffectResult::AgentCancelled(self.cancel_in_agent(task).await),
+            Effect::RequestCancel => {
+                let (user, id) = &self.key;
+                let stored = self.shared.tasks.ask_to_cancel(user, id).await;
+                EffectResult::CancelStored(stored.map(drop).map_err(failure))
+            }
+            Effect::AbortRun => {
+                let run = self.run.take()?.abort().await;
+                let end = RunEnd::Aborted;
+                return Some(Input::RunEnded { run, end });
+            }
+            Effect::ReleaseSlot => {
+                self.slot = None;
+                return None;
+            }
+            Effect::StartRun {
+                run,
+                cause,
+                message,
+            } => {
+                let context = task.document().task.context_id.clone();
+                let slot = self.slot.take();
+                let active = ActiveRun::start(
+                    &self.shared,
+                    &self.key,
+                    &self.own,
+                    run,
+                    slot,
+                    (cause, *message, context),
+                );
+                self.run = Some(active);
+                return None;
+            }
+            Effect::StopRun(reason) => {
+                if let Some(run) = &self.run {
+                    run.stop(reason);
+                }
+                return None;
+            }
+            Effect::Publish(update) => {
+                // An error says that there is no subscriber.
+                let _ = self.updates.send(update);
+                return None;
+            }
+            Effect::Answer { caller, answer } => {
+                if let Some(reply) = self.callers.remove(&caller) {
+                    reply.send(answer, &self.updates);
+                }
+                return None;
+            }
+        };
+        Some(Input::Result(result))
+    }
+
+    /// Reads this task, or another of the same user.
+    pub(super) async fn load(&self, other: Option<&str>) -> Result<Box<TaskDocument>, LoadError> {
+        let (user, id) = &self.key;
+        let id = other.unwrap_or(id);
+        let record = match self.shared.tasks.get(user, id).await {
+            Ok(Some(record)) => record,
+            Ok(None) => return Err(LoadError::NotFound),
+            Err(error) => return Err(LoadError::Store(failure(error))),
+        };
+        let document = TaskDocument::read(&record, self.shared.settings.limits);
+        document.map(Box::new).map_err(|_| LoadError::Damaged {
+            revision: record.revision,
+        })
+    }
+
+    fn reserve_slot(&mut self, kind: SlotKind) -> bool {
+        let slots = match kind {
+            SlotKind::Running => &self.shared.running,
+            SlotKind::Recovering => &self.shared.recovering,
+        };
+        self.slot = Arc::clone(slots).try_acquire_owned().ok();
+        self.slot.is_some()
+    }
+
+    async fn query_agent(&self, task: &Task) -> AgentStatus {
+        let timeout = self.shared.settings.limits.stop_timeout;
+        let query = self
+            .shared
+            .backend
+            .status(&self.key.0, &task.document().task);
+        let status = tokio::time::timeout(timeout, query).await;
+        status.unwrap_or(AgentStatus::Busy)
+    }
+
+    async fn cancel_in_agent(&self, task: &Task) -> Result<(), String> {
+        let timeout = self.shared.settings.limits.stop_timeout;
+        let cancel = self
+            .shared
+            .backend
+            .cancel(&self.key.0, &task.document().task);
+        let cancelled = tokio::time::timeout(timeout, cancel).await;
+        cancelled.unwrap_or_else(|_| Err("the agent did not answer in time; try again".to_owned()))
+    }
+}
+
+fn failure(error: StoreError) -> StoreFailure {
+    StoreFailure(error.to_string())
+}

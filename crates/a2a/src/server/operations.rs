@@ -1,0 +1,305 @@
+//! The operations of the protocol, the same for both bindings. Each takes a request that was read and gives the JSON of its
+//! answer, or a stream of updates.
+
+use super::FileError;
+use super::actor::{Reply, Submitted, Subscription};
+use super::message_identity;
+use super::refusal::{Kind, Refusal};
+use super::render::{self, View};
+use super::request::{ListRequest, Operation, SendRequest, page_token};
+use super::shared::{Key, Shared};
+use super::stream::{Closing, Updates};
+use super::task::{Request, Task, TaskDocument, is_settled, length};
+use a2a::{Message, Role};
+use lango_core::{TaskRecord, UserId};
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::broadcast::error::RecvError;
+
+/// The answer to an operation.
+pub(super) enum Answer {
+    /// One JSON value.
+    Whole(String),
+    /// Updates as they come.
+    Stream(Updates),
+}
+
+/// Performs an operation.
+pub(super) async fn perform(
+    shared: &Arc<Shared>,
+    user: UserId,
+    operation: Operation,
+    large: Option<OwnedSemaphorePermit>,
+) -> Result<Answer, Refusal> {
+    match operation {
+        Operation::Send(request) => {
+            let request = store_files(shared, &user, request, large).await?;
+            send(shared, user, request).await.map(Answer::Whole)
+        }
+        Operation::Stream(request) => {
+            let request = store_files(shared, &user, request, large).await?;
+            stream(shared, user, request).await.map(Answer::Stream)
+        }
+        Operation::Get { id, view } => get(shared, user, id, view).await.map(Answer::Whole),
+        Operation::List(request) => list(shared, &user, request).await.map(Answer::Whole),
+        Operation::Cancel { id } => {
+            let key = (user, id);
+            let cancelled = shared.ask(&key, Request::Cancel, Reply::Snapshot);
+            let subscription = cancelled.await?;
+            Ok(Answer::Whole(subscription.json))
+        }
+        Operation::Subscribe { id } => subscribe(shared, (user, id)).await.map(Answer::Stream),
+    }
+}
+
+/// Stores the files of a message with the agent; the rest of the message must fit into a task. After that the large body is
+/// dropped, and its slot is free.
+async fn store_files(
+    shared: &Shared,
+    user: &UserId,
+    request: SendRequest,
+    large: Option<OwnedSemaphorePermit>,
+) -> Result<SendRequest, Refusal> {
+    let stored = shared.backend.store_files(user, request.message).await;
+    let message = stored.map_err(|error| match error {
+        FileError::Message(error) => error.into(),
+        FileError::Store(_) => Refusal::store_failure(),
+    })?;
+    let most = shared.settings.limits.task_bytes;
+    if large.is_some() && length(&message) > most {
+        let problem = format!("is larger than {most} bytes without its files");
+        return Err(Refusal::field("message", problem));
+    }
+    Ok(SendRequest { message, ..request })
+}
+
+/// The result of a message.
+enum Sent {
+    Message(String),
+    Task(Key, Subscription),
+}
+
+/// Submits a message to its task, or opens one.
+async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<Sent, Refusal> {
+    let SendRequest { message, view, .. } = request;
+    let (key, submitted) = match message.task_id.clone() {
+        Some(id) => {
+            let key = (user, id);
+            let message = Box::new(message);
+            let request = Request::Submit { message, view };
+            let submitted = shared.ask(&key, request, Reply::Submit).await?;
+            (key, submitted)
+        }
+        None => {
+            let context = message.context_id.clone();
+            let context = context.unwrap_or_else(a2a::new_context_id);
+            if let Some(reply) = answer_directly(shared, &user, &context, &message).await {
+                return Ok(Sent::Message(reply));
+            }
+            open(shared, user, context, message, view).await?
+        }
+    };
+    match submitted {
+        Submitted::Task(subscription) => Ok(Sent::Task(key, subscription)),
+        Submitted::Known(id) => {
+            let key = (key.0, id);
+            let subscription = watch(shared, &key, view).await?;
+            Ok(Sent::Task(key, subscription))
+        }
+    }
+}
+
+/// Asks the agent for an answer without a task.
+async fn answer_directly(
+    shared: &Shared,
+    user: &UserId,
+    context: &str,
+    message: &Message,
+) -> Option<String> {
+    let answer = shared.backend.answer_directly(user, context, message);
+    let timeout = shared.settings.limits.stop_timeout;
+    let answer = tokio::time::timeout(timeout, answer).await.ok()??;
+    let mut reply = Message::new(Role::Agent, answer.parts);
+    reply.context_id = Some(context.to_owned());
+    reply.metadata = (!answer.metadata.is_empty()).then(|| answer.metadata.into_iter().collect());
+    Some(render::json(&reply))
+}
+
+/// Opens a task for a message.
+async fn open(
+    shared: &Arc<Shared>,
+    user: UserId,
+    context: String,
+    message: Message,
+    view: View,
+) -> Result<(Key, Submitted), Refusal> {
+    let id = a2a::new_task_id();
+    let key = (user, id.clone());
+    let now = shared.clock.now();
+    let limits = shared.settings.limits;
+    let idempotency_key = message_identity::idempotency_key(&message);
+    let document = TaskDocument::open(id, context, message.clone(), now, limits);
+    let task = Task::open(document, idempotency_key);
+    let message = Box::new(message);
+    let request = Request::Submit { message, view };
+    let submitted = shared.open(&key, task, request, Reply::Submit).await?;
+    Ok((key, submitted))
+}
+
+async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {
+    let view = request.view;
+    let returns_immediately = request.returns_immediately;
+    let (key, subscription) = match submit(shared, user, request).await? {
+        Sent::Message(message) => return Ok(format!("{{\"message\":{message}}}")),
+        Sent::Task(key, subscription) => (key, subscription),
+    };
+    let task = if returns_immediately || is_settled(&subscription.state) {
+        subscription.json
+    } else {
+        settled(shared, &key, view, subscription).await?
+    };
+    Ok(format!("{{\"task\":{task}}}"))
+}
+
+/// Waits until a task has ended or waits for a message or an approval, and returns it.
+async fn settled(
+    shared: &Arc<Shared>,
+    key: &Key,
+    view: View,
+    subscription: Subscription,
+) -> Result<String, Refusal> {
+    let mut updates = subscription.updates;
+    loop {
+        match updates.recv().await {
+            Ok(update) if !is_settled(&update.state) => {}
+            Ok(_) | Err(RecvError::Closed) => break,
+            Err(RecvError::Lagged(_)) => {
+                let subscription = watch(shared, key, view).await?;
+                if is_settled(&subscription.state) {
+                    return Ok(subscription.json);
+                }
+                updates = subscription.updates;
+            }
+        }
+    }
+    Ok(watch(shared, key, view).await?.json)
+}
+
+async fn watch(shared: &Arc<Shared>, key: &Key, view: View) -> Result<Subscription, Refusal> {
+    shared.ask(key, Request::Watch(view), Reply::Snapshot).await
+}
+
+async fn stream(
+    shared: &Arc<Shared>,
+    user: UserId,
+    request: SendRequest,
+) -> Result<Updates, Refusal> {
+    let permit = Updates::permit(shared)?;
+    let view = request.view;
+    match submit(shared, user, request).await? {
+        Sent::Message(message) => {
+            let json = format!("{{\"message\":{message}}}");
+            Ok(Updates::one(json, permit))
+        }
+        Sent::Task(key, subscription) => {
+            let shared = Arc::clone(shared);
+            Ok(Updates::new(
+                shared,
+                key,
+                view,
+                subscription,
+                Closing::WhenInputIsNeeded,
+                permit,
+            ))
+        }
+    }
+}
+
+async fn subscribe(shared: &Arc<Shared>, key: Key) -> Result<Updates, Refusal> {
+    let permit = Updates::permit(shared)?;
+    let view = View::default();
+    let subscription = watch(shared, &key, view).await?;
+    if subscription.state.is_terminal() {
+        let message = format!(
+            "the task has ended as `{}` and has no more updates; get it instead",
+            render::state_name(&subscription.state)
+        );
+        let refusal = Refusal::new(Kind::UnsupportedOperation, message);
+        return Err(refusal.about("taskId", key.1));
+    }
+    let shared = Arc::clone(shared);
+    let closing = Closing::AtTheEnd;
+    Ok(Updates::new(
+        shared,
+        key,
+        view,
+        subscription,
+        closing,
+        permit,
+    ))
+}
+
+async fn get(
+    shared: &Arc<Shared>,
+    user: UserId,
+    id: String,
+    view: View,
+) -> Result<String, Refusal> {
+    let key = (user, id);
+    Ok(watch(shared, &key, view).await?.json)
+}
+
+/// The size of all tasks of one page, in bytes. A longer page ends early, as the protocol allows.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// Tasks that are read at a time.
+const BATCH: usize = 16;
+
+async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<String, Refusal> {
+    let ListRequest { mut query, view } = request;
+    let size = query.limit;
+    let mut listed: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    let mut next = String::new();
+    // One more than is returned says whether there is a next page.
+    let mut total = None;
+    'pages: loop {
+        query.limit = (size + 1 - listed.len()).min(BATCH);
+        query.is_counted = total.is_none();
+        let page = shared.tasks.list(user, query.clone()).await;
+        let page = page.map_err(|_| Refusal::store_failure())?;
+        let is_last = page.tasks.len() < query.limit;
+        total = total.or(page.total);
+        for record in &page.tasks {
+            if listed.len() == size || bytes > PAGE_BYTES {
+                if let Some((updated, id)) = &query.after {
+                    next = page_token(*updated, id);
+                }
+                break 'pages;
+            }
+            // An unreadable task is left out, so that the others can be listed.
+            if let Ok(task) = read(record, view) {
+                bytes += task.len();
+                listed.push(task);
+            }
+            query.after = Some((record.updated, Arc::clone(&record.id)));
+        }
+        if is_last {
+            break;
+        }
+    }
+    let tasks = listed.join(",");
+    let total = total
+        .unwrap_or_default()
+        .min(i32::MAX.unsigned_abs().into());
+    let next = render::json(&next);
+    Ok(format!(
+        "{{\"tasks\":[{tasks}],\"nextPageToken\":{next},\"pageSize\":{size},\"totalSize\":{total}}}"
+    ))
+}
+
+fn read(record: &TaskRecord, view: View) -> Result<String, Refusal> {
+    let task: a2a::Task =
+        serde_json::from_str(&record.body).map_err(|_| Refusal::damaged(&record.id))?;
+    Ok(render::task(&task, view))
+}

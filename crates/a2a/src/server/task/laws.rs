@@ -1,0 +1,101 @@
+//! Laws that hold for every history of a task: random messages, cancels, reports, crashes, shutdowns, lost leases and store
+//! failures on three replicas over one store (`world`), and the same with a planted bug in the machine (`mutant`), which must be caught.
+//!
+//! A history is a list of bytes: each decision takes the next one. After the last one nothing fails any more, and the task
+//! must settle.
+
+mod agent;
+mod mutant;
+mod world;
+
+use mutant::Bug;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use world::{Situation, World};
+
+/// Histories that one run of the tests checks.
+const HISTORIES: u32 = 12_000;
+
+fn histories() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..200)
+}
+
+fn config(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+/// Lives a history and checks the laws.
+fn check(bytes: &[u8], bug: Option<Bug>) -> Result<BTreeSet<Situation>, TestCaseError> {
+    let mut world = World::new(bytes, bug);
+    world.live().map_err(TestCaseError::fail)?;
+    Ok(world.reached)
+}
+
+#[test]
+fn no_random_history_breaks_a_law_or_replays_differently() {
+    let mut runner = TestRunner::new(config(HISTORIES));
+    let counts = RefCell::new(BTreeMap::new());
+    let result = runner.run(&histories(), |bytes| {
+        for situation in check(&bytes, None)? {
+            *counts.borrow_mut().entry(situation).or_insert(0_u32) += 1;
+        }
+        Ok(())
+    });
+    result.unwrap();
+    let counts = counts.into_inner();
+    println!("{counts:?}");
+    for situation in Situation::ALL {
+        let count = counts.get(&situation).copied().unwrap_or(0);
+        assert!(count >= 5, "{situation:?} came up {count} times");
+    }
+}
+
+/// Fails unless the bug breaks this law within the histories of one run. Other laws that it breaks do not count.
+#[track_caller]
+fn assert_caught(bug: Bug, law: &str) {
+    let mut runner = TestRunner::new(config(HISTORIES));
+    let result = runner.run(&histories(), |bytes| match check(&bytes, Some(bug)) {
+        Err(error) if error.to_string().contains(law) => Err(error),
+        _ => Ok(()),
+    });
+    assert!(result.is_err(), "{bug:?} is not caught");
+}
+
+#[test]
+fn a_lost_cancel_is_caught() {
+    assert_caught(Bug::LoseCancel, "a cancel is lost");
+}
+
+#[test]
+fn a_double_start_is_caught() {
+    assert_caught(Bug::StartTwice, "a run starts without a stored claim");
+}
+
+#[test]
+fn an_overwritten_final_state_is_caught() {
+    assert_caught(Bug::OverwriteEnd, "a final state is overwritten");
+}
+
+#[test]
+fn an_overwritten_message_is_caught() {
+    assert_caught(Bug::OverwriteMessage, "an acknowledged message is lost");
+}
+
+#[test]
+fn a_forgotten_queue_entry_is_caught() {
+    assert_caught(Bug::ForgetQueued, "a caller is never answered");
+}
+
+#[test]
+fn a_status_that_is_published_before_it_is_stored_is_caught() {
+    assert_caught(
+        Bug::PublishFirst,
+        "a status is published before it is stored",
+    );
+}

@@ -1,0 +1,202 @@
+//! What the store and the agent make of each effect, and the laws that every effect must obey.
+
+use super::*;
+use crate::server::task::{EffectResult, LoadError, StoreFailure};
+use lango_core::{Opened, Put};
+
+/// What happens to a call of the store.
+enum Fault {
+    None,
+    Failed,
+    /// It was performed, and the answer was lost.
+    Unanswered,
+}
+
+impl World<'_> {
+    pub(super) fn perform(&mut self, replica: usize, effect: Effect) -> Result<(), Violation> {
+        let result = match effect {
+            Effect::Load { other } => EffectResult::Loaded(self.read(replica, other)),
+            Effect::Store => EffectResult::Stored(self.write(replica)?),
+            Effect::StoreNew { .. } => EffectResult::Opened(self.write_new(replica)),
+            Effect::ReserveSlot(_) => {
+                let is_reserved = !self.has_faults || self.choose(8) != 7;
+                self.slots += i64::from(is_reserved);
+                self.replicas[replica].has_slot = is_reserved;
+                EffectResult::Slot(is_reserved)
+            }
+            Effect::QueryAgent => EffectResult::AgentStatus(match self.document(replica) {
+                Some(document) => self.agent.status(&document),
+                None => return Ok(()),
+            }),
+            Effect::CancelInAgent => match self.document(replica) {
+                Some(document) => EffectResult::AgentCancelled(self.agent.cancel(&document)),
+                None => return Ok(()),
+            },
+            Effect::RequestCancel => {
+                let fault = self.fault();
+                let is_running = self.stored_for(replica).is_some_and(|it| !it.is_settled());
+                self.is_cancel_requested |= is_running && !matches!(fault, Fault::Failed);
+                EffectResult::CancelStored(match fault {
+                    Fault::None => Ok(()),
+                    Fault::Failed | Fault::Unanswered => Err(StoreFailure("down".to_owned())),
+                })
+            }
+            effect => return self.perform_without_result(replica, effect),
+        };
+        self.feed(replica, Input::Result(result));
+        Ok(())
+    }
+
+    fn perform_without_result(&mut self, replica: usize, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::ReleaseSlot => {
+                if !std::mem::take(&mut self.replicas[replica].has_slot) {
+                    return Err("a slot is released twice".to_owned());
+                }
+                self.slots -= 1;
+            }
+            Effect::StartRun { run, message, .. } => {
+                let replica = &mut self.replicas[replica];
+                if replica.run.is_some() || !std::mem::take(&mut replica.has_slot) {
+                    return Err("a run starts beside another, or without a slot".to_owned());
+                }
+                if !std::mem::take(&mut replica.has_claim) {
+                    return Err("a run starts without a stored claim".to_owned());
+                }
+                replica.run = Some(SimRun {
+                    id: run,
+                    message: message.message_id.clone(),
+                    stop: None,
+                    has_lease: false,
+                    ending: None,
+                    is_blocked: false,
+                });
+            }
+            Effect::StopRun(reason) => {
+                if let Some(run) = &mut self.replicas[replica].run {
+                    run.stop = Some(reason);
+                }
+            }
+            Effect::AbortRun => {
+                if let Some(run) = &self.replicas[replica].run {
+                    let run = run.id;
+                    self.end_run(replica, run, RunEnd::Aborted);
+                }
+            }
+            Effect::Publish(update)
+                if update.is_binding && !self.states.contains(&update.state) =>
+            {
+                return Err("a status is published before it is stored".to_owned());
+            }
+            Effect::Answer { caller, answer } => self.answer(replica, caller, answer)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, replica: usize, id: CallerId, answer: Answer) -> Result<(), Violation> {
+        let Some(caller) = self.callers.get_mut(&id) else {
+            return Err("an unknown caller is answered".to_owned());
+        };
+        if caller.answer.is_some() {
+            return Err("a caller is answered twice".to_owned());
+        }
+        caller.answer = Some(answer);
+        if let Input::Reported { run, .. } = caller.request
+            && let Some(active) = &mut self.replicas[replica].run
+            && active.id == run
+        {
+            active.is_blocked = false;
+        }
+        Ok(())
+    }
+
+    fn document(&self, replica: usize) -> Option<TaskDocument> {
+        let loaded = self.replicas[replica].loaded.as_ref()?;
+        Some(loaded.machine.task.document().clone())
+    }
+
+    fn fault(&mut self) -> Fault {
+        if !self.has_faults {
+            return Fault::None;
+        }
+        match self.choose(10) {
+            8 => Fault::Failed,
+            9 => Fault::Unanswered,
+            _ => Fault::None,
+        }
+    }
+
+    /// Returns the stored task, if it is the one of a replica.
+    fn stored_for(&self, replica: usize) -> Option<&TaskDocument> {
+        let loaded = self.replicas[replica].loaded.as_ref()?;
+        let id = &loaded.machine.task.document().task.id;
+        self.stored.as_ref().filter(|stored| stored.task.id == *id)
+    }
+
+    fn read(
+        &mut self,
+        replica: usize,
+        other: Option<String>,
+    ) -> Result<Box<TaskDocument>, LoadError> {
+        let fault = self.fault();
+        let stored = match other {
+            Some(id) => self.stored.as_ref().filter(|stored| stored.task.id == id),
+            None => self.stored_for(replica),
+        };
+        match (fault, stored) {
+            (Fault::None, Some(stored)) => Ok(Box::new(stored.clone())),
+            (Fault::None, None) => Err(LoadError::NotFound),
+            _ => Err(LoadError::Store(StoreFailure("down".to_owned()))),
+        }
+    }
+
+    /// Writes the document of a replica if its revision follows the stored one.
+    fn write(&mut self, replica: usize) -> Result<Result<Put, StoreFailure>, Violation> {
+        let fault = self.fault();
+        self.replicas[replica].has_claim = false;
+        let (Some(mut document), Some(stored)) = (self.document(replica), self.stored_for(replica))
+        else {
+            return Ok(Ok(Put::Overtaken));
+        };
+        let is_next = document.revision == stored.revision;
+        if is_next && !matches!(fault, Fault::Failed) {
+            if stored.state().is_terminal() {
+                return Err("a final state is overwritten".to_owned());
+            }
+            document.revision += 1;
+            self.keep(replica, document);
+        }
+        Ok(match fault {
+            Fault::None if is_next => Ok(Put::Kept),
+            Fault::None => Ok(Put::Overtaken),
+            Fault::Failed | Fault::Unanswered => Err(StoreFailure("down".to_owned())),
+        })
+    }
+
+    fn write_new(&mut self, replica: usize) -> Result<Opened, StoreFailure> {
+        let fault = self.fault();
+        let known = self.stored.as_ref().map(|it| it.task.id.clone());
+        if known.is_none()
+            && !matches!(fault, Fault::Failed)
+            && let Some(mut document) = self.document(replica)
+        {
+            document.revision = 1;
+            self.keep(replica, document);
+        }
+        match (fault, known) {
+            (Fault::None, None) => Ok(Opened::New),
+            (Fault::None, Some(id)) => Ok(Opened::Known(id.into())),
+            (Fault::Failed | Fault::Unanswered, _) => Err(StoreFailure("down".to_owned())),
+        }
+    }
+
+    fn keep(&mut self, replica: usize, document: TaskDocument) {
+        self.replicas[replica].has_claim = true;
+        self.states.push(document.state().clone());
+        if document.is_settled() {
+            self.is_cancel_requested = false;
+        }
+        self.stored = Some(document);
+    }
+}

@@ -1,0 +1,80 @@
+//! Situations that random histories must come through.
+
+use super::World;
+use crate::server::task::state::{Await, Claim, State, Stop};
+
+/// Situations that random histories must come through, or they would prove little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Situation {
+    Queued,
+    RunStopping,
+    CancelPending,
+    StatusUnstored,
+    WriteConflict,
+    FollowUpLost,
+    Resumed,
+    Orphaned,
+    TwoReplicas,
+    ShutDown,
+}
+
+impl Situation {
+    pub const ALL: [Self; 10] = [
+        Self::Queued,
+        Self::RunStopping,
+        Self::CancelPending,
+        Self::StatusUnstored,
+        Self::WriteConflict,
+        Self::FollowUpLost,
+        Self::Resumed,
+        Self::Orphaned,
+        Self::TwoReplicas,
+        Self::ShutDown,
+    ];
+}
+
+impl World<'_> {
+    /// Notes the situations that a replica is in.
+    pub(super) fn note_situations(&mut self, replica: usize) {
+        let Some(loaded) = &self.replicas[replica].loaded else {
+            return;
+        };
+        let task = &loaded.machine.task;
+        let (is_queued, is_stopping, is_unstored, is_pending) = match &task.state {
+            State::Running(run) => (
+                run.queued.is_some(),
+                run.stop != Stop::NotRequested,
+                run.unstored.is_some(),
+                false,
+            ),
+            State::Idle(idle) => (false, false, idle.is_unstored(), idle.cancel.is_some()),
+            _ => (false, false, false, false),
+        };
+        let runs = self.replicas.iter().filter(|it| it.run.is_some()).count();
+        let found = [
+            (Situation::Queued, is_queued),
+            (Situation::RunStopping, is_stopping),
+            (Situation::StatusUnstored, is_unstored),
+            (Situation::CancelPending, is_pending),
+            (
+                Situation::WriteConflict,
+                matches!(task.awaiting, Some(Await::Conflict { .. })),
+            ),
+            (
+                Situation::FollowUpLost,
+                matches!(task.awaiting, Some(Await::Reloaded(_))),
+            ),
+            (
+                Situation::Resumed,
+                matches!(task.awaiting, Some(Await::Claimed(Claim::Resume { .. }))),
+            ),
+            (
+                Situation::Orphaned,
+                matches!(task.state, State::Orphaned(_)),
+            ),
+            (Situation::TwoReplicas, runs > 1),
+        ];
+        let found = found.into_iter().filter(|(_, is_found)| *is_found);
+        self.reached.extend(found.map(|(situation, _)| situation));
+    }
+}

@@ -1,0 +1,278 @@
+//! Messages: which are accepted, which opened the task before, which wait for the run, and how a run starts.
+
+use super::io::{Answer, Effect, LoadError, Request, RunId, SlotKind, StoreFailure};
+use super::state::{Admission, Await, Claim, Opening, PendingCancel, Run, State, Stop, Submission};
+use super::{Task, TaskDocument};
+use crate::server::backend::{RunCause, StopReason};
+use crate::server::refusal::{Kind, Refusal};
+use crate::server::render::state_name;
+use crate::server::shared::Phase;
+use a2a::Message;
+use lango_core::{Opened, Put};
+
+/// How often a client may send the same first message anew.
+const MAX_REPEATED_OPENINGS: usize = 64;
+
+/// How often a follow-up is tried while other replicas write the task.
+const MAX_RACES: usize = 4;
+
+impl Task {
+    pub(super) fn decide_submit(&mut self, submission: Submission) {
+        let is_new = matches!(self.state, State::New { .. });
+        if !is_new && self.document.has_message(&submission.message) {
+            // A client that retries after a broken connection gets what it would have got.
+            self.answer_snapshot(submission.caller, submission.view);
+            return;
+        }
+        let is_waiting = self.document.is_settled() && !self.document.state().is_terminal();
+        if let State::Running(run) = &mut self.state
+            && is_waiting
+            && run.queued.is_none()
+        {
+            run.queued = Some(submission);
+            return;
+        }
+        match self.check_admission(&submission.message) {
+            Ok(()) => self.perform(
+                Effect::ReserveSlot(SlotKind::Running),
+                Await::Slot(Admission::Submit(submission)),
+            ),
+            Err(refusal) => self.reject(&submission, refusal),
+        }
+    }
+
+    /// Checks whether a message may start a run, apart from the number of runs.
+    fn check_admission(&self, message: &Message) -> Result<(), Refusal> {
+        let document = &self.document;
+        let context = message.context_id.as_ref();
+        if context.is_some_and(|context| *context != document.task.context_id) {
+            return Err(Refusal::field(
+                "message.contextId",
+                "is not the context of the task; leave it out, or send the context of the task",
+            ));
+        }
+        if document.state().is_terminal() {
+            let message = format!(
+                "the task has ended as `{}` and accepts no messages; leave out `taskId` to start another task",
+                state_name(document.state())
+            );
+            let refusal = Refusal::new(Kind::UnsupportedOperation, message);
+            return Err(refusal.about("taskId", self.id()));
+        }
+        if !matches!(self.state, State::New { .. }) {
+            if matches!(self.state, State::Running(_)) || !document.is_settled() {
+                return Err(Refusal::busy_task(self.id()));
+            }
+            if !document.has_room_for(message) {
+                return Err(Refusal::field(
+                    "message",
+                    "does not fit into the task, which has nearly reached its size limit; start another task",
+                ));
+            }
+        }
+        if self.phase != Phase::Open {
+            return Err(Refusal::stopping());
+        }
+        Ok(())
+    }
+
+    /// Refuses a message. A task that it would have opened is not created.
+    fn reject(&mut self, submission: &Submission, refusal: Refusal) {
+        self.refuse(submission.caller, refusal);
+        if let State::New { .. } = self.state {
+            self.retire();
+        }
+    }
+
+    pub(super) fn slot_reserved(&mut self, admission: Admission, is_reserved: bool) {
+        let submission = match admission {
+            Admission::Resume(resume) => return self.resume_in_slot(resume, is_reserved),
+            Admission::Submit(submission) => submission,
+        };
+        if !is_reserved {
+            let refusal = Refusal::no_slot(self.document.limits().running);
+            self.reject(&submission, refusal);
+        } else if let State::New { key } = &self.state {
+            let key = key.clone();
+            let opening = Opening {
+                submission,
+                tries: MAX_REPEATED_OPENINGS,
+            };
+            self.perform(Effect::StoreNew { key }, Await::Opened(opening));
+        } else {
+            let message = (*submission.message).clone();
+            let update = self.document.add_message(message, self.now);
+            let claim = Claim::FollowUp { submission, update };
+            self.perform(Effect::Store, Await::Claimed(claim));
+        }
+    }
+
+    /// Starts the first run of a new task, unless its message opened one before.
+    pub(super) fn opened(&mut self, opening: Opening, opened: Result<Opened, StoreFailure>) {
+        match opened {
+            Ok(Opened::New) => {
+                self.document.revision = 1;
+                self.answer_and_start(opening.submission, RunCause::NewTask);
+            }
+            Ok(Opened::Known(id)) => {
+                let known = id.to_string();
+                let other = Some(known.clone());
+                self.perform(Effect::Load { other }, Await::KnownTask { opening, known });
+            }
+            Err(_) => self.abandon_opening(&opening, Answer::Refused(Refusal::store_failure())),
+        }
+    }
+
+    /// Decides whether a message that opened a task before is a retry. A client that continued that task knows of it, so it
+    /// means the message anew, and a task is opened under another key.
+    pub(super) fn known_loaded(
+        &mut self,
+        mut opening: Opening,
+        known: String,
+        loaded: Result<Box<TaskDocument>, LoadError>,
+    ) {
+        match (loaded, &self.state) {
+            (Ok(document), State::New { key })
+                if document.has_follow_ups() && opening.tries > 0 =>
+            {
+                opening.tries -= 1;
+                let key = format!("{key}/{known}");
+                self.perform(Effect::StoreNew { key }, Await::Opened(opening));
+            }
+            (Err(LoadError::Store(_)), _) => {
+                self.abandon_opening(&opening, Answer::Refused(Refusal::store_failure()));
+            }
+            _ => self.abandon_opening(&opening, Answer::KnownTask(known)),
+        }
+    }
+
+    fn abandon_opening(&mut self, opening: &Opening, answer: Answer) {
+        self.effects.push(Effect::ReleaseSlot);
+        self.answer(opening.submission.caller, answer);
+        self.retire();
+    }
+
+    /// Starts the run that a slot was reserved for, if the write of this replica was accepted.
+    pub(super) fn claimed(&mut self, claim: Claim, stored: Result<Put, StoreFailure>) {
+        if stored == Ok(Put::Kept) {
+            self.document.revision += 1;
+            self.is_dirty = false;
+            match claim {
+                Claim::FollowUp { submission, update } => {
+                    self.effects.push(Effect::Publish(update));
+                    self.answer_and_start(submission, RunCause::FollowUp);
+                }
+                Claim::Resume { resume, message } => self.resume_claimed(&resume, *message),
+            }
+            return;
+        }
+        self.effects.push(Effect::ReleaseSlot);
+        match claim {
+            Claim::Resume { resume, .. } => self.resume_lost(&resume),
+            // Another replica wrote the task first.
+            Claim::FollowUp { submission, .. } if stored.is_ok() => {
+                self.perform(Effect::Load { other: None }, Await::Reloaded(submission));
+            }
+            Claim::FollowUp { submission, .. } => {
+                self.refuse(submission.caller, Refusal::store_failure());
+                // The message is in memory and maybe not in the store.
+                self.retire();
+            }
+        }
+    }
+
+    /// Tries a follow-up again with the task that another replica wrote first.
+    pub(super) fn reloaded(
+        &mut self,
+        submission: Submission,
+        loaded: Result<Box<TaskDocument>, LoadError>,
+    ) {
+        let Submission {
+            caller,
+            message,
+            view,
+        } = submission;
+        match loaded {
+            Ok(document) => self.adopt(*document),
+            Err(error) => {
+                let refusal = error.refusal(self.id());
+                self.refuse(caller, refusal);
+                // The message is in memory and not in the store.
+                self.retire();
+                return;
+            }
+        }
+        let State::Idle(idle) = &mut self.state else {
+            return;
+        };
+        idle.lost_races += 1;
+        if idle.lost_races < MAX_RACES {
+            self.decide_after_sync(caller, Request::Submit { message, view });
+        } else {
+            let refusal = Refusal::busy_task(self.id());
+            self.refuse(caller, refusal);
+        }
+    }
+
+    /// Answers the caller, who sees the task as it was before the run reports anything, and starts the run.
+    fn answer_and_start(&mut self, submission: Submission, cause: RunCause) {
+        self.answer_snapshot(submission.caller, submission.view);
+        self.start(cause, *submission.message);
+    }
+
+    /// Starts a run in the reserved slot. A cancel that is under way stops it at once.
+    pub(super) fn start(&mut self, cause: RunCause, message: Message) {
+        self.runs += 1;
+        let id = RunId(self.runs);
+        let cancel = match &mut self.state {
+            State::Idle(idle) => idle.cancel.take(),
+            _ => None,
+        };
+        self.state = State::Running(Run {
+            id,
+            attempts: self.document.attempts,
+            stop: Stop::NotRequested,
+            unstored: None,
+            queued: None,
+        });
+        self.effects.push(Effect::StartRun {
+            run: id,
+            cause,
+            message: Box::new(message),
+        });
+        if cancel.is_some() {
+            self.stop_run(StopReason::Cancelled, cancel);
+        }
+        if self.phase == Phase::Stopping {
+            self.stop_run(StopReason::Shutdown, None);
+        }
+    }
+
+    /// Tells the run to stop. The first reason counts; callers of a cancel are added.
+    pub(super) fn stop_run(&mut self, reason: StopReason, cancel: Option<PendingCancel>) {
+        let State::Running(run) = &mut self.state else {
+            return;
+        };
+        match &mut run.stop {
+            Stop::NotRequested => {
+                run.stop = Stop::Requested { reason, cancel };
+                self.effects.push(Effect::StopRun(reason));
+            }
+            Stop::Requested {
+                cancel: pending, ..
+            } => {
+                if let Some(cancel) = cancel {
+                    let pending = pending.get_or_insert_default();
+                    pending.callers.extend(cancel.callers);
+                }
+            }
+        }
+    }
+
+    pub(super) fn enter_phase(&mut self, phase: Phase) {
+        self.phase = phase;
+        if phase == Phase::Stopping {
+            self.stop_run(StopReason::Shutdown, None);
+        }
+    }
+}

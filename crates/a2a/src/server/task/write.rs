@@ -1,0 +1,219 @@
+//! Storing a task. A status is stored, then published. Where another replica has written the task meanwhile, its write stands
+//! if it is an end, or has a newer message of the client, or if nothing runs here. Only a run overwrites what another replica
+//! wrote about the same message: the agent's lease decides which run reports.
+
+use super::Task;
+use super::document::{TaskDocument, Update, is_settled};
+use super::io::{Answer, CallerId, Effect, LoadError, StoreFailure};
+use super::state::{Await, RunOutcome, State, StatusWrite, Write};
+use crate::server::backend::StopReason;
+use crate::server::message_identity::MessageIdentity;
+use crate::server::refusal::Refusal;
+use crate::server::{Report, ReportError};
+use lango_core::Put;
+
+/// How often a task is written that other replicas write at the same time.
+const MAX_WRITES: usize = 4;
+
+impl Task {
+    /// Applies a report: stores it if it must be stored first, then publishes it.
+    pub(super) fn record(&mut self, report: Report, reporter: Option<CallerId>) {
+        let is_status = !matches!(report, Report::Artifact(_));
+        let before = is_status.then(|| (self.document.mark(), report.clone()));
+        let update = match self.document.apply(report, self.now) {
+            Ok(update) => update,
+            Err(error) => {
+                if matches!(error, ReportError::Over { .. }) {
+                    self.forget_unstored();
+                }
+                self.answer_reporter(reporter, Err(error));
+                return;
+            }
+        };
+        self.document.attempts = 0;
+        match before {
+            Some((mark, report)) if update.is_binding => {
+                let status = StatusWrite {
+                    mark,
+                    report,
+                    update,
+                    reporter,
+                };
+                self.write(Write::Status(Box::new(status)), MAX_WRITES);
+            }
+            _ => {
+                self.is_dirty = true;
+                self.effects.push(Effect::Publish(update));
+                self.reported_ok(reporter);
+            }
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.is_dirty {
+            self.write(Write::Flush, MAX_WRITES);
+        }
+    }
+
+    fn write(&mut self, write: Write, tries: usize) {
+        self.perform(Effect::Store, Await::Stored { write, tries });
+    }
+
+    pub(super) fn stored(&mut self, write: Write, tries: usize, stored: Result<Put, StoreFailure>) {
+        match stored {
+            Ok(Put::Kept) => {
+                self.document.revision += 1;
+                self.is_dirty = false;
+                if let Write::Status(status) = write {
+                    self.forget_unstored();
+                    self.effects.push(Effect::Publish(status.update));
+                    self.reported_ok(status.reporter);
+                }
+            }
+            Ok(Put::Overtaken) => {
+                let awaiting = Await::Conflict { write, tries };
+                self.perform(Effect::Load { other: None }, awaiting);
+            }
+            Err(failure) => self.write_failed(write, failure),
+        }
+    }
+
+    /// Decides whether to overwrite what another replica has written.
+    pub(super) fn conflict_loaded(
+        &mut self,
+        write: Write,
+        tries: usize,
+        loaded: Result<Box<TaskDocument>, LoadError>,
+    ) {
+        let revision = match loaded {
+            Ok(stored) if stored.state().is_terminal() || !self.may_overwrite(&stored) => {
+                self.give_way(write, *stored);
+                return;
+            }
+            Ok(stored) => stored.revision,
+            Err(LoadError::Damaged { revision }) => revision,
+            Err(LoadError::NotFound) => {
+                self.undo(write);
+                self.lose_record();
+                return;
+            }
+            Err(LoadError::Store(failure)) => {
+                self.write_failed(write, failure);
+                return;
+            }
+        };
+        self.document.revision = revision;
+        if tries > 1 {
+            self.write(write, tries - 1);
+        } else {
+            let detail = "other replicas write the task all the time".to_owned();
+            self.write_failed(write, StoreFailure(detail));
+        }
+    }
+
+    fn may_overwrite(&self, stored: &TaskDocument) -> bool {
+        let identity = |document: &TaskDocument| {
+            let message = document.last_user_message();
+            message.map(MessageIdentity::of)
+        };
+        matches!(self.state, State::Running(_)) && identity(stored) == identity(&self.document)
+    }
+
+    /// Takes the task as another replica has written it: it has ended, or has a newer message, and a run here stops.
+    fn give_way(&mut self, write: Write, stored: TaskDocument) {
+        self.undo(write);
+        let reason = if stored.state().is_terminal() {
+            StopReason::Cancelled
+        } else {
+            StopReason::Shutdown
+        };
+        self.adopt(stored);
+        self.forget_unstored();
+        self.stop_run(reason, None);
+    }
+
+    fn write_failed(&mut self, write: Write, failure: StoreFailure) {
+        self.is_dirty = true;
+        if let Write::Status(status) = write {
+            self.document.restore(status.mark);
+            self.remember_unstored(status.report, &status.update);
+            let error = ReportError::Store {
+                id: self.id().to_owned(),
+                detail: failure.0,
+            };
+            self.answer_reporter(status.reporter, Err(error));
+        }
+    }
+
+    /// Undoes a status that will not be stored.
+    fn undo(&mut self, write: Write) {
+        if let Write::Status(status) = write {
+            self.document.restore(status.mark);
+            let id = self.id().to_owned();
+            self.answer_reporter(status.reporter, Err(ReportError::Over { id }));
+        }
+    }
+
+    fn lose_record(&mut self) {
+        self.stop_run(StopReason::Cancelled, None);
+        let State::Running(run) = &mut self.state else {
+            self.retire();
+            return;
+        };
+        let id = run.id;
+        let cancel = run.stop.take_cancel().unwrap_or_default();
+        let queued = run.queued.take().map(|queued| queued.caller);
+        let refusal = Refusal::no_task(&self.document.task.id);
+        for caller in cancel.callers.into_iter().chain(queued) {
+            self.refuse(caller, refusal.clone());
+        }
+        self.steps.clear();
+        self.is_dirty = false;
+        self.state = State::Orphaned(id);
+    }
+
+    /// Remembers a status that settles the task until it can be stored.
+    fn remember_unstored(&mut self, report: Report, update: &Update) {
+        if !is_settled(&update.state) {
+            return;
+        }
+        match &mut self.state {
+            State::Running(run) => run.unstored = Some(report),
+            State::Idle(idle) => idle.outcome = RunOutcome::Unstored(report),
+            State::New { .. } | State::Orphaned(_) | State::Retired => {}
+        }
+    }
+
+    fn forget_unstored(&mut self) {
+        let is_settled = self.document.is_settled();
+        match &mut self.state {
+            State::Running(run) => run.unstored = None,
+            State::Idle(idle) if is_settled => idle.outcome = RunOutcome::Stored,
+            State::Idle(idle) => {
+                if let RunOutcome::Unstored(_) = idle.outcome {
+                    idle.outcome = RunOutcome::Stored;
+                }
+            }
+            State::New { .. } | State::Orphaned(_) | State::Retired => {}
+        }
+    }
+
+    /// Answers a run. A message that waited for it to return is refused if it works on instead.
+    fn reported_ok(&mut self, reporter: Option<CallerId>) {
+        self.answer_reporter(reporter, Ok(()));
+        if reporter.is_some()
+            && !self.document.is_settled()
+            && let State::Running(run) = &mut self.state
+            && let Some(queued) = run.queued.take()
+        {
+            let refusal = Refusal::busy_task(self.id());
+            self.refuse(queued.caller, refusal);
+        }
+    }
+
+    fn answer_reporter(&mut self, reporter: Option<CallerId>, result: Result<(), ReportError>) {
+        if let Some(caller) = reporter {
+            self.answer(caller, Answer::Report(result));
+        }
+    }
+}

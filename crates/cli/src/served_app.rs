@@ -1,0 +1,100 @@
+//! The program around the server: a runner with the agents that are configured now, the store, and memory after each turn.
+
+use crate::app::App;
+use crate::exit::Failure;
+use crate::mcp::Mcp;
+use crate::screen;
+use crate::sessions::Sessions;
+use lango_core::{BoxFuture, Model, SessionCatalog, SessionId, UserId};
+use lango_engine::Runner;
+use lango_knowledge::Memory;
+use lango_net::Egress;
+use lango_server::{Notice, ServerContext};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The context of turns that callers start.
+pub struct ServedApp {
+    agents: Mutex<Agents>,
+    sessions: Sessions,
+    memory: Option<Memory>,
+    mcp: Arc<Mcp>,
+    egress: Egress,
+}
+
+/// What changes when agents are added.
+struct Agents {
+    app: App,
+    model: Arc<dyn Model>,
+    runner: Runner,
+}
+
+impl ServedApp {
+    /// Creates the context for this program, store and model.
+    pub fn new(app: App, sessions: Sessions, model: Arc<dyn Model>) -> Result<Self, Failure> {
+        let runner = app.runner(&sessions, &model)?;
+        let memory = app
+            .knowledge
+            .as_ref()
+            .and_then(|known| known.memory.clone());
+        let mcp = Arc::clone(&app.mcp);
+        let egress = app.egress.clone();
+        Ok(Self {
+            agents: Mutex::new(Agents { app, model, runner }),
+            sessions,
+            memory,
+            mcp,
+            egress,
+        })
+    }
+
+    /// Returns the users whose turns run here.
+    pub fn users(&self) -> Vec<UserId> {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.app.users()
+    }
+
+    /// Ends the MCP servers that were started.
+    pub async fn close(&self) {
+        self.mcp.close().await;
+    }
+}
+
+impl ServerContext for ServedApp {
+    fn runner(&self) -> Runner {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        // If new agents cannot be added, the earlier ones stay.
+        if let Ok(true) = agents.app.take_in()
+            && let Ok(runner) = agents.app.runner(&self.sessions, &agents.model)
+        {
+            agents.runner = runner;
+        }
+        agents.runner.clone()
+    }
+
+    fn egress(&self) -> Egress {
+        self.egress.clone()
+    }
+
+    fn catalog(&self) -> Arc<dyn SessionCatalog> {
+        Arc::clone(&self.sessions.catalog)
+    }
+
+    fn notify(&self, notice: Notice<'_>) {
+        let text = match notice {
+            Notice::Error(error) => format!("a task failed: {error}"),
+            Notice::TurnResumed { session, outcome } => {
+                format!("session {session}: an interrupted turn was resumed: {outcome}")
+            }
+        };
+        screen::say(&text);
+    }
+
+    fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(memory) = &self.memory {
+                // What fails now is done after the next turn.
+                let _ = memory.work_due(user, session).await;
+            }
+        })
+    }
+}

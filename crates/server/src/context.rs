@@ -1,0 +1,38 @@
+//! What the server needs of the program around it.
+
+use lango_core::{BoxFuture, SessionCatalog, SessionId, UserId};
+use lango_engine::Runner;
+use lango_net::Egress;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// The program that runs the server.
+pub trait ServerContext: Send + Sync + 'static {
+    /// Returns the runner of the next turn.
+    fn runner(&self) -> Runner;
+
+    /// Returns the guard through which files at URLs are fetched.
+    fn egress(&self) -> Egress;
+
+    /// Returns the catalog of all sessions.
+    fn catalog(&self) -> Arc<dyn SessionCatalog>;
+
+    /// Does what follows a turn, such as updating memory. It can be dropped anywhere.
+    fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()>;
+
+    /// Tells the operator.
+    fn notify(&self, notice: Notice<'_>);
+}
+
+/// Something that the operator should know.
+pub enum Notice<'a> {
+    /// A failure. Callers hear no more than that there was one.
+    Error(&'a dyn Display),
+    /// An interrupted turn was resumed.
+    TurnResumed {
+        /// Its session.
+        session: &'a SessionId,
+        /// How it ended, in a word or two.
+        outcome: &'a str,
+    },
+}

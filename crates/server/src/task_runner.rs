@@ -1,0 +1,362 @@
+//! Runs a task of a caller as a turn of a session, and reports how it goes. A conversation of the protocol is a session, a
+//! task is a turn with the task's own id: so the log says after a restart what became of the task, and resuming it starts no
+//! second turn.
+//!
+//! Approvals are never asked of the caller, which is a program: the turn is parked, the task waits for authorisation, and
+//! continues when a user of this machine has answered.
+
+use crate::context::{Notice, ServerContext};
+use crate::turn_events::{TurnEvents, report_all};
+use crate::{files, messages};
+use a2a::{Message, PartContent, Task, TaskState};
+use lango_a2a::server::{
+    AgentBackend, AgentStatus, FileError, MessageError, Report, ReportError, Reporter, RunCause,
+    RunResult, StatusMessage, StopReason, StopSignal, TaskRun,
+};
+use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
+use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// The agent that the server exposes.
+pub struct TaskRunner {
+    context: Arc<dyn ServerContext>,
+}
+
+/// Events of a turn that may wait to be reported before the turn waits.
+const MAX_PENDING_EVENTS: usize = 64;
+
+/// Calls that may wait for approval before new tasks are declined.
+const MAX_WAITING: usize = 100;
+
+/// What callers hear of a failure here.
+const INTERNAL_ERROR: &str = "the server failed to run the task; its operator can see why";
+
+impl TaskRunner {
+    /// Creates a task runner in this context.
+    pub fn new(context: Arc<dyn ServerContext>) -> Self {
+        Self { context }
+    }
+
+    /// Returns the session of a conversation. Its id is a hash, so that no caller can name another's session.
+    pub fn session_of(user: &UserId, context: &str) -> SessionId {
+        let mut hasher = Sha256::new();
+        hasher.update(user.as_str());
+        hasher.update([0]);
+        hasher.update(context);
+        let mut name = "s_a2a".to_owned();
+        for byte in &hasher.finalize()[..10] {
+            let _ = write!(name, "{byte:02x}");
+        }
+        SessionId::new(name)
+    }
+
+    async fn run_task(
+        &self,
+        mut run: TaskRun,
+        reporter: &Reporter,
+    ) -> Result<RunResult, ReportError> {
+        let session = Self::session_of(&run.user, &run.context);
+        match run.cause {
+            RunCause::FollowUp => return self.answer_follow_up(&run, &session, reporter).await,
+            RunCause::NewTask => match self.context.catalog().count_waiting(&run.user).await {
+                Ok(waiting) if waiting >= MAX_WAITING => {
+                    let text = format!(
+                        "{waiting} calls wait for approval; no new task is started before some are answered"
+                    );
+                    return reporter.rejected(text).await.map(reported);
+                }
+                Ok(_) => {}
+                Err(error) => return self.report_not_run(&run, &error.into(), reporter).await,
+            },
+            RunCause::Resumed => {}
+        }
+        let runner = self.context.runner();
+        let mut conversation = runner.start_as(run.user.clone(), session.clone());
+        let ended = self.turn(&run, &mut conversation, reporter).await?;
+        if ended == RunResult::Reported {
+            tokio::select! {
+                () = self.context.after_turn(&run.user, &session) => {}
+                _ = run.stop.wait() => {}
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Answers a message to a task that waits. It waits for a user of this machine, whatever the caller sends.
+    async fn answer_follow_up(
+        &self,
+        run: &TaskRun,
+        session: &SessionId,
+        reporter: &Reporter,
+    ) -> Result<RunResult, ReportError> {
+        let turn = TurnId::new(run.task.as_str());
+        match self.status_of(session, &turn).await {
+            AgentStatus::Changed(ended) => report_all(reporter, ended).await?,
+            AgentStatus::Busy => {
+                let text = "it was approved and runs on another replica; poll the task";
+                reporter.report(Report::AuthRequired(text.into())).await?;
+            }
+            AgentStatus::Interrupted => return Ok(RunResult::Deferred),
+            AgentStatus::Unknown => {
+                let text = "the log has nothing of this task any more";
+                reporter.failed(text).await?;
+            }
+        }
+        Ok(RunResult::Reported)
+    }
+
+    /// Runs or resumes the turn of a task, and reports how it goes. When the server stops first, the turn stays in the log as
+    /// it is.
+    async fn turn(
+        &self,
+        run: &TaskRun,
+        conversation: &mut Conversation,
+        reporter: &Reporter,
+    ) -> Result<RunResult, ReportError> {
+        let turn = TurnId::new(run.task.as_str());
+        // Callers are programs: the message is not the user's own.
+        let mut question = UserInput::of_program(messages::stored_question(&run.message));
+        question.attachments = messages::attachments(&run.message);
+        let (sender, events) = mpsc::channel(MAX_PENDING_EVENTS);
+        let stop = Stop::new();
+        let running = async {
+            let end = conversation.turn_once(turn, question, &stop, &sender).await;
+            drop(sender);
+            end
+        };
+        let both = async { tokio::join!(running, TurnEvents::new(reporter).report(events)) };
+        let (end, streamed) = tokio::select! {
+            biased;
+            () = shutdown(run.stop.clone(), &stop) => return Ok(RunResult::Deferred),
+            both = both => both,
+        };
+        let ended = match end {
+            Ok(TurnEnd::Finished(report)) => messages::ending(&report, &streamed),
+            Ok(TurnEnd::Waiting(waiting)) => {
+                vec![Report::AuthRequired(messages::waiting(&waiting))]
+            }
+            Err(RunnerError::NotBegun) => return self.report_not_started(run, reporter).await,
+            // The caller waits for an end, and the turn cannot be resumed here.
+            Err(RunnerError::BegunElsewhere { .. } | RunnerError::AgentMissing { .. }) => {
+                match self.close(conversation).await {
+                    Ok(ended) => ended,
+                    Err(error) => return self.report_not_run(run, &error, reporter).await,
+                }
+            }
+            Err(error) => return self.report_not_run(run, &error, reporter).await,
+        };
+        report_all(reporter, ended).await.map(reported)
+    }
+
+    async fn close(&self, conversation: &mut Conversation) -> Result<Vec<Report>, RunnerError> {
+        let (shown, _) = mpsc::channel(1);
+        Ok(match conversation.close(&shown).await? {
+            Some(TurnEnd::Finished(report)) => messages::ending(&report, ""),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Reports a task that was cancelled while it was queued. A process that has started it must end it.
+    async fn report_not_started(
+        &self,
+        run: &TaskRun,
+        reporter: &Reporter,
+    ) -> Result<RunResult, ReportError> {
+        let session = Self::session_of(&run.user, &run.context);
+        let turn = TurnId::new(run.task.as_str());
+        match self.context.runner().standing(&session, &turn).await {
+            Ok(Standing::Unknown) => reporter
+                .cancelled(StatusMessage::empty())
+                .await
+                .map(reported),
+            _ => Ok(RunResult::Deferred),
+        }
+    }
+
+    /// Reports a turn that could not be run. After a failure that may pass, or that interrupted a turn, the task is resumed
+    /// later.
+    async fn report_not_run(
+        &self,
+        run: &TaskRun,
+        error: &RunnerError,
+        reporter: &Reporter,
+    ) -> Result<RunResult, ReportError> {
+        let report = match error {
+            RunnerError::Store(
+                StoreError::Busy { .. } | StoreError::Lost { .. } | StoreError::Conflict { .. },
+            ) => return Ok(RunResult::Deferred),
+            RunnerError::Store(StoreError::Unreachable { .. } | StoreError::Full { .. }) => {
+                self.context.notify(Notice::Error(error));
+                return Ok(RunResult::Deferred);
+            }
+            RunnerError::Waiting { request } => Report::Rejected(
+                format!(
+                    "this conversation waits for an answer to `{request}`; start another one, or send this message again later"
+                )
+                .into(),
+            ),
+            RunnerError::Store(_) if !self.is_unknown(run).await => {
+                self.context.notify(Notice::Error(error));
+                return Ok(RunResult::Deferred);
+            }
+            error => Report::Failed(self.public_text(error).into()),
+        };
+        reporter.report(report).await.map(reported)
+    }
+
+    /// Returns whether the log can be read and has nothing of the turn of a task.
+    async fn is_unknown(&self, run: &TaskRun) -> bool {
+        let session = Self::session_of(&run.user, &run.context);
+        let turn = TurnId::new(run.task.as_str());
+        let found = self.context.runner().standing(&session, &turn).await;
+        matches!(found, Ok(Standing::Unknown))
+    }
+
+    /// Returns the status of a turn by the log, if no process is at work in its session.
+    async fn status_of(&self, session: &SessionId, turn: &TurnId) -> AgentStatus {
+        match self.try_status_of(session, turn).await {
+            Ok(status) => status,
+            Err(error) => {
+                self.context.notify(Notice::Error(&error));
+                AgentStatus::Busy
+            }
+        }
+    }
+
+    async fn try_status_of(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<AgentStatus, RunnerError> {
+        let runner = self.context.runner();
+        let mut found = runner.standing(session, turn).await?;
+        if !matches!(found, Standing::Finished(_)) {
+            if !runner.is_free(session).await? {
+                return Ok(AgentStatus::Busy);
+            }
+            // It may have ended between the two reads.
+            found = runner.standing(session, turn).await?;
+        }
+        Ok(match found {
+            Standing::Finished(report) => AgentStatus::Changed(messages::ending(&report, "")),
+            Standing::Waiting(waiting) => {
+                AgentStatus::Changed(vec![Report::AuthRequired(messages::waiting(&waiting))])
+            }
+            Standing::Unknown => AgentStatus::Unknown,
+            Standing::Unfinished => AgentStatus::Interrupted,
+        })
+    }
+
+    /// Ends the turn of a task that waits for approval or was interrupted.
+    async fn cancel_turn(&self, session: &SessionId, turn: &TurnId) -> Result<(), RunnerError> {
+        let runner = self.context.runner();
+        match runner.standing(session, turn).await? {
+            Standing::Unknown | Standing::Finished(_) => Ok(()),
+            Standing::Waiting(_) | Standing::Unfinished => {
+                let mut conversation = runner.open(session.clone()).await?.impatient();
+                let (shown, _) = mpsc::channel(1);
+                conversation.take_back(turn, &shown).await.map(drop)
+            }
+        }
+    }
+
+    /// Returns what callers hear of an error: its cause may name files and providers, and is for the operator.
+    fn public_text(&self, error: &RunnerError) -> &'static str {
+        self.context.notify(Notice::Error(error));
+        INTERNAL_ERROR
+    }
+}
+
+impl AgentBackend for TaskRunner {
+    fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
+        Box::pin(async move {
+            // A cancelled task needs no more reports; for one that could not be stored the log has the outcome.
+            let result = self.run_task(run, &reporter).await;
+            result.unwrap_or(RunResult::Reported)
+        })
+    }
+
+    fn is_idle<'a>(&'a self, user: &'a UserId, context: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let session = Self::session_of(user, context);
+            // What cannot be known now is checked by the next scan.
+            self.context
+                .runner()
+                .is_free(&session)
+                .await
+                .unwrap_or(false)
+        })
+    }
+
+    fn check(&self, message: &Message) -> Result<(), MessageError> {
+        let mut parts = message.parts.iter().map(|part| &part.content);
+        let has_files =
+            parts.any(|content| matches!(content, PartContent::Raw(_) | PartContent::Url(_)));
+        let question = messages::question(message);
+        let problem = match question.len() {
+            _ if question.trim().is_empty() && !has_files => "has no text and no file".to_owned(),
+            length if length > Runner::INPUT_BYTES => {
+                format!("has {length} bytes; the limit is {}", Runner::INPUT_BYTES)
+            }
+            _ => return Ok(()),
+        };
+        Err(MessageError::Field("message.parts".to_owned(), problem))
+    }
+
+    fn store_files<'a>(
+        &'a self,
+        user: &'a UserId,
+        message: Message,
+    ) -> BoxFuture<'a, Result<Message, FileError>> {
+        Box::pin(async move { files::store_files(&*self.context, user, message).await })
+    }
+
+    fn status<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, AgentStatus> {
+        Box::pin(async move {
+            let session = Self::session_of(user, &task.context_id);
+            let turn = TurnId::new(task.id.as_str());
+            let is_the_same = |report: &Report| {
+                matches!(report, Report::AuthRequired(_))
+                    && task.status.state == TaskState::AuthRequired
+            };
+            match self.status_of(&session, &turn).await {
+                AgentStatus::Changed(reports) if reports.iter().any(is_the_same) => {
+                    AgentStatus::Changed(Vec::new())
+                }
+                status => status,
+            }
+        })
+    }
+
+    fn cancel<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let session = Self::session_of(user, &task.context_id);
+            let turn = TurnId::new(task.id.as_str());
+            let cancelled = self.cancel_turn(&session, &turn).await;
+            cancelled.map_err(|error| match error {
+                RunnerError::Store(StoreError::Busy { .. }) => {
+                    "another process is at work on it; retry later".to_owned()
+                }
+                RunnerError::NothingWaits => {
+                    "it has just been resumed; get the task again".to_owned()
+                }
+                error => self.public_text(&error).to_owned(),
+            })
+        })
+    }
+}
+
+/// Waits until the server stops. If only the task is cancelled, tells its turn, which ends by itself.
+async fn shutdown(mut signal: StopSignal, stop: &Stop) {
+    if signal.wait().await == StopReason::Cancelled {
+        stop.stop();
+        std::future::pending::<()>().await;
+    }
+}
+
+fn reported((): ()) -> RunResult {
+    RunResult::Reported
+}

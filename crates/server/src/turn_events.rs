@@ -1,0 +1,101 @@
+//! Reports the events of a turn while it runs, and its end.
+
+use crate::messages;
+use a2a::Part;
+use lango_a2a::server::{ArtifactChunk, Report, ReportError, Reporter, StatusMessage};
+use lango_core::EventBody;
+use lango_engine::Shown;
+use tokio::sync::mpsc;
+
+/// Reports what became of a task. An answer that is too long for the task does not prevent the report of its end.
+pub(crate) async fn report_all(reporter: &Reporter, ended: Vec<Report>) -> Result<(), ReportError> {
+    let mut is_too_long = false;
+    for report in ended {
+        match report {
+            Report::Artifact(chunk) => is_too_long = reporter.artifact(chunk).await.is_err(),
+            Report::Completed(_) if is_too_long => {
+                let text = "done; the answer is too long to be stored with the task";
+                reporter.completed(text).await?;
+            }
+            report => reporter.report(report).await?,
+        }
+    }
+    Ok(())
+}
+
+/// The events of a turn, on their way to the caller.
+pub(crate) struct TurnEvents<'a> {
+    reporter: &'a Reporter,
+    /// The part of the answer that was streamed.
+    streamed: String,
+}
+
+impl<'a> TurnEvents<'a> {
+    pub fn new(reporter: &'a Reporter) -> Self {
+        Self {
+            reporter,
+            streamed: String::new(),
+        }
+    }
+
+    /// Reports all events and returns the part of the answer that was streamed. After an error the rest is only received, so
+    /// that the turn does not wait, and the answer is reported whole at the end.
+    pub async fn report(mut self, mut events: mpsc::Receiver<Shown>) -> String {
+        let mut is_reporting = true;
+        while let Some(item) = events.recv().await {
+            if is_reporting && self.report_event(item).await.is_err() {
+                is_reporting = false;
+                self.streamed.clear();
+            }
+        }
+        self.streamed
+    }
+
+    async fn report_event(&mut self, item: Shown) -> Result<(), ReportError> {
+        match item {
+            Shown::Stored(batch) => {
+                for event in batch.iter() {
+                    match &event.body {
+                        EventBody::UserMessage { .. } => {
+                            self.reporter.working(StatusMessage::empty()).await?
+                        }
+                        EventBody::AgentDelegated { agent, .. } => {
+                            let text = format!("{agent} is working");
+                            self.reporter.working(text).await?;
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(())
+            }
+            Shown::Draft { text, .. } => {
+                let mut chunk = ArtifactChunk::more(messages::ANSWER, text.as_str());
+                if self.streamed.is_empty() {
+                    chunk = chunk.named("answer");
+                    chunk.is_appended = false;
+                }
+                self.streamed.push_str(&text);
+                self.reporter.artifact(chunk).await
+            }
+            Shown::Withdrawn if self.streamed.is_empty() => Ok(()),
+            Shown::Withdrawn => {
+                self.streamed.clear();
+                let nothing = vec![Part::text("")];
+                self.reporter
+                    .artifact(ArtifactChunk {
+                        is_last: false,
+                        ..ArtifactChunk::whole(messages::ANSWER, nothing)
+                    })
+                    .await
+            }
+            Shown::InLine => {
+                let text = "queued behind another task of this conversation";
+                self.reporter.working(text.to_owned()).await
+            }
+            Shown::Retrying { agent, .. } => {
+                let text = format!("{agent} retries its model call");
+                self.reporter.working(text).await
+            }
+        }
+    }
+}

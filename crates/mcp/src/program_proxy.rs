@@ -48,7 +48,7 @@ impl ProgramProxy {
         &self,
         server: &str,
     ) -> Result<Option<ProgramCredentials>, ConnectError> {
-        let tool = Binding::mcp_program(server);
+        let tool = Binding::mcp_server(server);
         let bound = self.access.source().bound(&self.user, &tool).await;
         let bound = bound.map_err(|error| ConnectError::Refused {
             why: format!("its secrets cannot be used: {error}"),

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 4] = b"LVLT";
 
-/// The format that is written. Format 1 has no bindings.
-const FORMAT: u8 = 2;
+/// The format that is written. Format 1 has no bindings, format 2 none to tools of MCP servers.
+const FORMAT: u8 = 3;
 
 /// Length of a master key's fingerprint in bytes.
 const MARK_BYTES: usize = 16;

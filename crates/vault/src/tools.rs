@@ -7,6 +7,7 @@ mod list;
 mod request;
 mod texts;
 
+use crate::binding_draft::BindingDraft;
 use crate::error::VaultError;
 use crate::head::SealedVault;
 use crate::open_vault::OpenVault;
@@ -14,7 +15,7 @@ use lango_core::{
     BoxFuture, Caller, Declaration, Effect, Inspection, Risk, Subject, Text, Tool, ToolError,
     UserId,
 };
-use lango_secrets::{SecretError, SecretName, SecretValue};
+use lango_secrets::{SecretError, SecretName, SecretValue, ServerToolId, UNLOCK_REASON};
 use std::sync::Arc;
 
 /// Maximum length of a text that a tool hashes, signs or encrypts, in bytes.
@@ -47,49 +48,67 @@ pub trait VaultProvider: Send + Sync {
 /// An argument of a tool that can be bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretField {
-    /// The name of the tool.
+    /// The name by which models call the tool.
     pub tool: Text,
-    /// The name of the argument; `None` if every text argument of the tool can be bound.
-    pub field: Option<Text>,
-    /// Whether the tool contacts sites, so that a binding must name the one that receives the value.
-    pub has_site: bool,
+    /// The place of the argument.
+    pub place: FieldPlace,
+}
+
+/// Where the value of a bound argument goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldPlace {
+    /// A tool of an MCP server, which sees the value. Every text argument can be bound.
+    Server(ServerToolId),
+    /// A tool that contacts sites, so that a binding must name the one that receives the value.
+    Site {
+        /// The only argument that can be bound.
+        field: Text,
+    },
 }
 
 impl SecretField {
-    /// Fails if the binding of an argument would let its value go to a place that no tool has.
-    pub fn check(
-        fields: &[Self],
-        tool: &str,
-        argument: &str,
-        has_origin: bool,
-    ) -> Result<(), String> {
-        let own = fields.iter().find(|own| *own.tool == *tool);
-        let Some(own) = own else {
-            let tools: Vec<&str> = fields.iter().map(|own| &*own.tool).collect();
-            let tools = match tools.as_slice() {
-                [] => "no tool here does".to_owned(),
-                tools if tools.len() > MOST_NAMED => {
-                    format!("tools that do: {}, …", tools[..MOST_NAMED].join(", "))
-                }
-                tools => format!("tools that do: {}", tools.join(", ")),
-            };
-            return Err(format!(
-                "the tool `{tool}` takes no secrets as arguments; {tools}"
-            ));
+    /// Completes the draft of a binding for an argument: puts the MCP server and its own name of the tool in the place of the
+    /// name that models call. Fails if no tool takes a secret there.
+    pub fn complete(fields: &[Self], draft: &BindingDraft) -> Result<BindingDraft, String> {
+        let (Some(tool), Some(argument)) = (&draft.tool, &draft.field) else {
+            return Ok(draft.clone());
         };
-        match &own.field {
-            Some(field) if **field != *argument => Err(format!(
+        let own = fields.iter().find(|own| own.is_named(tool));
+        let own = own.ok_or_else(|| takes_no_secrets(fields, tool))?;
+        match &own.place {
+            FieldPlace::Site { field } if **field != **argument => Err(format!(
                 "the argument `{argument}` of `{tool}` takes no secret; `{field}` does"
             )),
-            _ if !own.has_site && has_origin => Err(format!(
-                "lango does not see which hosts `{tool}` contacts; leave the host out"
-            )),
-            _ if own.has_site && !has_origin => Err(format!(
+            FieldPlace::Site { .. } if draft.host.is_none() => Err(format!(
                 "`{tool}` contacts sites; name the one host that may receive the value"
             )),
-            _ => Ok(()),
+            FieldPlace::Site { .. } => Ok(draft.clone()),
+            FieldPlace::Server(_) if draft.host.is_some() => Err(format!(
+                "lango does not see which hosts `{tool}` contacts; leave the host out"
+            )),
+            FieldPlace::Server(id) => Ok(BindingDraft {
+                tool: Some(id.to_string()),
+                ..draft.clone()
+            }),
         }
     }
+
+    fn is_named(&self, tool: &str) -> bool {
+        let is_id = |id: &ServerToolId| ServerToolId::parse(tool).as_ref() == Some(id);
+        *self.tool == *tool || matches!(&self.place, FieldPlace::Server(id) if is_id(id))
+    }
+}
+
+fn takes_no_secrets(fields: &[SecretField], tool: &str) -> String {
+    let tools: Vec<&str> = fields.iter().map(|own| &*own.tool).collect();
+    let tools = match tools.as_slice() {
+        [] => "no tool here does".to_owned(),
+        tools if tools.len() > MOST_NAMED => {
+            format!("tools that do: {}, …", tools[..MOST_NAMED].join(", "))
+        }
+        tools => format!("tools that do: {}", tools.join(", ")),
+    };
+    format!("the tool `{tool}` takes no secrets as arguments; {tools}")
 }
 
 /// Returns the tools over the vaults of `provider`.
@@ -138,7 +157,7 @@ async fn unlock_reason(
     match provider.sealed(&caller.user).await {
         Ok(Some(_)) => match provider.open(&caller.user).await {
             Ok(_) => None,
-            Err(_) => Some("the vault is locked; you will be asked for its passphrase".into()),
+            Err(_) => Some(UNLOCK_REASON.into()),
         },
         Ok(None) if need == Need::Creatable => {
             Some("there is no vault yet; you will be asked for its new passphrase".into())

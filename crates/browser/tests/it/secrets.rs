@@ -4,7 +4,7 @@ use crate::act::handle;
 use crate::support::Bench;
 use lango_core::{BoxFuture, UserId};
 use lango_secrets::{
-    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretValue,
+    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -36,6 +36,18 @@ impl SecretSource for OneSecret {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         let value = Arc::new(SecretValue::new(VALUE));
         Box::pin(std::future::ready(Ok(value)))
+    }
+
+    fn status<'a>(
+        &'a self,
+        _: &'a UserId,
+        _: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
+        Box::pin(std::future::ready(Ok(SecretStatus::Stored)))
+    }
+
+    fn locked<'a>(&'a self, _: &'a UserId, _: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 

@@ -19,16 +19,16 @@ use crate::roster::Roster;
 use crate::sessions::Kept;
 use crate::vault::{Asking, CredentialParts, Credentials, UserVaults, VaultAccess};
 use crate::web;
-use lango_core::{AgentName, Model, Tool};
+use lango_core::{AgentName, Model};
 use lango_engine::Tree;
-use lango_mcp::Start;
+use lango_mcp::{Overview, Start};
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
-use lango_secrets::{FieldTool, Masks, SecretSource};
+use lango_secrets::{Masks, SecretSource, ServerToolId};
 use lango_tools::{
     CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace, skill_library_tools,
 };
-use lango_vault::{SecretField, VaultProvider};
+use lango_vault::{FieldPlace, SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -168,12 +168,8 @@ impl App {
             grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
-        let server_tools = mcp.servers.tools().iter();
-        vaults.set_fields(secret_fields(&browser, mcp.servers.tools()));
-        tools.extend(server_tools.map(|tool| {
-            let tool = FieldTool::new(Arc::clone(tool), Arc::clone(&source));
-            Arc::new(tool) as Arc<dyn Tool>
-        }));
+        vaults.set_fields(secret_fields(&browser, mcp.servers.overview()));
+        tools.extend(mcp.servers.tools().iter().cloned());
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
@@ -208,20 +204,24 @@ impl App {
 }
 
 /// Returns the arguments of tools that take secrets: any of an MCP server's tool, and what the browser types.
-fn secret_fields(browser: &BrowserStatus, servers: &[Arc<dyn Tool>]) -> Vec<SecretField> {
-    let mut fields: Vec<SecretField> = servers
-        .iter()
-        .map(|tool| SecretField {
-            tool: tool.spec().name.as_str().into(),
-            field: None,
-            has_site: false,
+fn secret_fields(browser: &BrowserStatus, servers: &[Overview]) -> Vec<SecretField> {
+    let tools = servers.iter().flat_map(|server| {
+        let id = &server.id;
+        server.tools.iter().map(move |tool| SecretField {
+            tool: tool.name.as_str().into(),
+            place: FieldPlace::Server(ServerToolId {
+                server: id.as_str().into(),
+                tool: tool.tool.as_str().into(),
+            }),
         })
-        .collect();
+    });
+    let mut fields: Vec<SecretField> = tools.collect();
     if browser.is_available() {
         fields.push(SecretField {
             tool: lango_browser::TYPING_TOOL.into(),
-            field: Some(lango_browser::TYPING_FIELD.into()),
-            has_site: true,
+            place: FieldPlace::Site {
+                field: lango_browser::TYPING_FIELD.into(),
+            },
         });
     }
     fields

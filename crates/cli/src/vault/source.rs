@@ -2,9 +2,10 @@
 
 use super::{Asking, Opening, VaultAccess, can_ask};
 use crate::exit::Failure;
-use lango_core::{BoxFuture, RecordSelection, UserId};
+use lango_core::{BoxFuture, Clock, RecordSelection, UserId};
+use lango_engine::SystemClock;
 use lango_secrets::{
-    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretValue,
+    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
 };
 use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
 use std::collections::{BTreeMap, HashMap};
@@ -175,13 +176,7 @@ impl UserVaults {
         let entries = self.with_open(user, async |vault| vault.entries().await);
         let entries = entries.await.map_err(UseError::into_secret_error)?;
         self.mask_bound(user, &entries).await?;
-        let bound = entries.iter().flat_map(|entry| {
-            let own = entry.bindings.iter().filter(|own| *own.tool == *tool);
-            own.map(|binding| BoundSecret {
-                name: entry.name.clone(),
-                binding: binding.clone(),
-            })
-        });
+        let bound = entries.iter().flat_map(|entry| bound_to(entry, tool));
         Ok(bound.collect())
     }
 
@@ -249,6 +244,45 @@ impl SecretSource for UserVaults {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         Box::pin(self.value(user, secret))
     }
+
+    fn status<'a>(
+        &'a self,
+        user: &'a UserId,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
+        Box::pin(async move {
+            let sealed = self.sealed(user, RecordSelection::None).await?;
+            let now = SystemClock.now();
+            let entry = sealed.iter().flat_map(|sealed| sealed.entries());
+            let entry = entry.into_iter().find(|entry| entry.name == *name);
+            Ok(match entry {
+                None => SecretStatus::Missing,
+                Some(entry) if entry.is_expired(now) => SecretStatus::Expired,
+                Some(_) => SecretStatus::Stored,
+            })
+        })
+    }
+
+    fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+        Box::pin(async move {
+            if !self.can_prompt() || self.opened(user).await.is_ok() {
+                return Vec::new();
+            }
+            let sealed = self.sealed(user, RecordSelection::None).await;
+            let sealed = sealed.ok().flatten();
+            let entries = sealed.iter().flat_map(|sealed| sealed.entries());
+            entries.flat_map(|entry| bound_to(entry, tool)).collect()
+        })
+    }
+}
+
+/// Returns the bindings of an entry for a tool.
+fn bound_to(entry: &Entry, tool: &str) -> impl Iterator<Item = BoundSecret> {
+    let own = entry.bindings.iter().filter(move |own| *own.tool == *tool);
+    own.map(|binding| BoundSecret {
+        name: entry.name.clone(),
+        binding: binding.clone(),
+    })
 }
 
 impl VaultProvider for UserVaults {

@@ -117,7 +117,7 @@ fn well_known_services_programs_and_fields_can_be_bound() {
             "bind",
             "AWS",
             "--tool",
-            "shop_login",
+            "mcp:shop/login",
             "--field",
             "password",
         ],
@@ -127,7 +127,7 @@ fn well_known_services_programs_and_fields_can_be_bound() {
         bindings(&lango, "AWS"),
         [
             json!({ "tool": "exec", "program": "aws", "variable": "AWS_SECRET" }),
-            json!({ "tool": "shop_login", "field": "password", "origin": null }),
+            json!({ "tool": "mcp:shop", "server": "shop", "serverTool": "login", "field": "password" }),
         ]
     );
 }
@@ -161,6 +161,10 @@ fn a_wrong_binding_is_refused_with_the_next_step() {
             "cannot be used with",
         ),
         (&["A", "--field", "b"], "--tool"),
+        (
+            &["A", "--tool", "shop_login", "--field", "b"],
+            "write `mcp:ID/TOOL`",
+        ),
     ] {
         let words = [&["secrets", "bind"][..], words].concat();
         let ran = run(&lango, &words);

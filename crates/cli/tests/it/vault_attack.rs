@@ -165,7 +165,7 @@ fn home(model: &str, places: &Places) -> Lango {
     }
     let host = format!("http://{}", places.host);
     run(&lango, &["secrets", "bind", "API_TOKEN", "--host", &host]).ok();
-    let field = ["--tool", "toy_login", "--field", "password"];
+    let field = ["--tool", "mcp:toy/login", "--field", "password"];
     let bind = [&["secrets", "bind", "SHOP_PASSWORD"][..], &field].concat();
     run(&lango, &bind).ok();
     run(&lango, &["mcp", "test", "toy"]).ok();

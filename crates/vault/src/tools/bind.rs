@@ -131,14 +131,9 @@ pub(super) fn build(
     name: &SecretName,
     draft: &BindingDraft,
 ) -> Result<Binding, ToolError> {
+    let draft = SecretField::complete(&provider.fields(), draft).map_err(ToolError::trusted)?;
     let binding = draft.build(name);
-    let binding = binding.map_err(|error| ToolError::trusted(error.to_string()))?;
-    if let BindingTarget::Field { field, origin } = &binding.target {
-        let fields = provider.fields();
-        SecretField::check(&fields, &binding.tool, field, origin.is_some())
-            .map_err(ToolError::trusted)?;
-    }
-    Ok(binding)
+    binding.map_err(|error| ToolError::trusted(error.to_string()))
 }
 
 /// Describes a binding for the user who is asked, a line for each part.
@@ -157,8 +152,14 @@ pub(super) fn describe(name: &SecretName, binding: &Binding) -> String {
         ),
         BindingTarget::Field { field, origin } => {
             let origin = origin.as_ref().map(|origin| format!("sent to: {origin}\n"));
-            let origin = origin.unwrap_or_else(|| "SEEN by: the tool\n".to_owned());
+            let origin = origin.unwrap_or_default();
             format!("secret: {name}\nused by: {tool}\nin the argument: {field}\n{origin}")
+        }
+        BindingTarget::ServerField { tool: own, field } => {
+            let server = Binding::mcp_server_of(tool).unwrap_or(tool);
+            format!(
+                "secret: {name}\nSEEN by the MCP server: {server}\nas the argument: {field}\nof its tool: {own}\n"
+            )
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::{key_file, name, set, vault_of};
 use lango_core::{BoxFuture, Caller, Extent, Inspection, RecordSelection, Tool, Trust, UserId};
+use lango_secrets::ServerToolId;
 use lango_secrets::{SecretError, SecretValue};
 use lango_store::MemoryStore;
 use lango_vault::{
-    NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider, vault_tools,
+    FieldPlace, NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider,
+    vault_tools,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -39,14 +41,20 @@ impl VaultProvider for Provider {
     }
 
     fn fields(&self) -> Vec<SecretField> {
-        let field = |tool: &str, field: Option<&str>, has_site| SecretField {
+        let field = |tool: &str, place| SecretField {
             tool: tool.into(),
-            field: field.map(Into::into),
-            has_site,
+            place,
+        };
+        let shop = ServerToolId {
+            server: "shop".into(),
+            tool: "login".into(),
+        };
+        let page = FieldPlace::Site {
+            field: "text".into(),
         };
         vec![
-            field("shop_login", None, false),
-            field("browser_act", Some("text"), true),
+            field("shop_login", FieldPlace::Server(shop)),
+            field("browser_act", page),
         ]
     }
 }
@@ -241,13 +249,20 @@ async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
     let fixture = Fixture::new(None).await;
     let bind = |binding: Value| json!({ "name": "TOKEN", "binding": binding });
     let field = |tool: &str, field: &str| json!({ "tool": tool, "field": field });
-    fixture
+    let bound = fixture
         .ok("secrets_bind", bind(field("shop_login", "password")))
         .await;
+    assert!(
+        bound.contains("mcp:shop: argument `password` of its tool `login`"),
+        "{bound}"
+    );
+    let by_id = field("mcp:shop/login", "pin");
+    fixture.ok("secrets_bind", bind(by_id)).await;
     let page = json!({ "tool": "browser_act", "field": "text", "host": "shop.example" });
     fixture.ok("secrets_bind", bind(page)).await;
     for wrong in [
         field("crypto_encrypt", "text"),
+        field("mcp:other/login", "password"),
         field("fs_write", "content"),
         field("browser_act", "text"),
         json!({ "tool": "browser_act", "field": "handle", "host": "shop.example" }),

@@ -132,7 +132,7 @@ fn warn_about_network(secrets: &Secrets, bindings: &[Binding]) {
         .filter(|binding| *binding.tool == *Binding::COMMANDS)
         .filter_map(|binding| match &binding.target {
             BindingTarget::Header { origin, .. } => Some(origin),
-            BindingTarget::Program { .. } | BindingTarget::Field { .. } => None,
+            _ => None,
         })
         .filter(|origin| !is_listed(access, origin))
         .map(entry_for)

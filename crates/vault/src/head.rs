@@ -137,6 +137,9 @@ pub struct SealedVault {
 
 impl SealedVault {
     pub(crate) fn read(owner: &UserId, snapshot: VaultSnapshot) -> Result<Self, VaultError> {
+        if snapshot.revision == 0 && snapshot.head.is_empty() {
+            return Err(VaultError::HeadMissing);
+        }
         let end = snapshot.head.len().checked_sub(DIGEST_BYTES);
         let (body, code) = end
             .and_then(|end| snapshot.head.split_at_checked(end))

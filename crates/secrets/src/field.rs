@@ -16,6 +16,19 @@ pub fn secret_handle(argument: &str) -> Option<SecretName> {
     SecretName::new(argument.strip_prefix(HANDLE)?).ok()
 }
 
+/// Returns the first `secret:NAME` within a text, for a place that does not resolve it.
+pub fn handle_in(text: &str) -> Option<SecretName> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let mut found = text.match_indices(HANDLE).filter_map(|(at, _)| {
+        let is_word = !text[..at].ends_with(is_part);
+        let rest = &text[at + HANDLE.len()..];
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let name = rest[..end].trim_end_matches('.');
+        is_word.then(|| SecretName::new(name).ok()).flatten()
+    });
+    found.next()
+}
+
 /// Returns the secret among these that may be this argument of a tool that contacts sites, for this origin.
 pub fn field_binding<'a>(
     bound: &'a [BoundSecret],

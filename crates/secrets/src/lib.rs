@@ -16,7 +16,7 @@ mod value;
 
 pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin, ServerToolId};
 pub use credential::{Credential, CredentialSource, is_plain_encoding};
-pub use field::{FieldTool, field_binding, secret_handle};
+pub use field::{FieldTool, field_binding, handle_in, secret_handle};
 pub use mask::{LEAST_MASKED_BYTES, MaskStream, MaskText, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;

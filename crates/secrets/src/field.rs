@@ -229,7 +229,8 @@ fn handles(arguments: &Value) -> Vec<Handle> {
     handles.collect()
 }
 
-fn with_remarks(
+/// Adds remarks to the end of a result.
+pub(crate) fn with_remarks(
     result: Result<ToolOutput, ToolError>,
     remarks: &[String],
 ) -> Result<ToolOutput, ToolError> {

@@ -12,6 +12,7 @@ mod mask;
 mod name;
 mod placeholder;
 mod source;
+mod unresolved;
 mod value;
 
 pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin, ServerToolId};
@@ -21,4 +22,5 @@ pub use mask::{LEAST_MASKED_BYTES, MaskStream, MaskText, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;
 pub use source::{BoundSecret, SecretError, SecretSource, SecretStatus, UNLOCK_REASON};
+pub use unresolved::UnresolvedTool;
 pub use value::{MOST_SECRET_BYTES, SecretValue};

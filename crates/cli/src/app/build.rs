@@ -24,7 +24,7 @@ use lango_engine::Tree;
 use lango_mcp::{Overview, Start};
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
-use lango_secrets::{Masks, SecretSource, ServerToolId};
+use lango_secrets::{Masks, SecretSource, ServerToolId, UnresolvedTool};
 use lango_tools::{
     CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace, skill_library_tools,
 };
@@ -127,6 +127,14 @@ impl App {
             links: &links,
             cache: kept.web_cache(keeping),
         })?);
+        // Those that follow resolve handles themselves, or have none in their arguments.
+        for tool in &mut tools {
+            let is_command = tool.spec().name.as_str().starts_with("exec");
+            if !is_command {
+                let own = UnresolvedTool::new(Arc::clone(tool), Arc::clone(&source));
+                *tool = Arc::new(own);
+            }
+        }
         let (browser_tools, browser) = browser::open(&browser::Parts {
             settings: &loaded.settings.browser,
             search: &loaded.settings.search,

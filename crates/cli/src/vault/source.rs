@@ -8,7 +8,7 @@ use lango_secrets::{
     Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
 };
 use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -33,6 +33,8 @@ pub struct UserVaults {
     typed: Mutex<HashMap<String, SecretValue>>,
     /// The arguments of tools that take secrets.
     fields: OnceLock<Vec<SecretField>>,
+    /// The users who did not unlock their vaults when a command or an MCP server needed it.
+    declined: Mutex<BTreeSet<UserId>>,
     /// Whether the command that runs here asks the user at the terminal.
     is_interactive: AtomicBool,
 }
@@ -48,6 +50,7 @@ impl UserVaults {
             masked: Mutex::default(),
             typed: Mutex::default(),
             fields: OnceLock::new(),
+            declined: Mutex::default(),
             is_interactive: AtomicBool::new(false),
         }
     }
@@ -70,6 +73,17 @@ impl UserVaults {
     pub(super) async fn keep_open(&self, user: &UserId, vault: OpenVault) {
         let mut open = self.open.lock().await;
         open.insert(user.clone(), Arc::new(vault));
+    }
+
+    /// Remembers that a user did not unlock the vault for a command or an MCP server.
+    pub(super) fn decline(&self, user: &UserId) {
+        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        declined.insert(user.clone());
+    }
+
+    fn has_declined(&self, user: &UserId) -> bool {
+        let declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        declined.contains(user)
     }
 
     /// Keeps a value that the user typed until the call with this key runs.
@@ -265,13 +279,18 @@ impl SecretSource for UserVaults {
 
     fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
         Box::pin(async move {
-            if !self.can_prompt() || self.opened(user).await.is_ok() {
+            if !self.can_prompt() || self.has_declined(user) {
                 return Vec::new();
             }
             let sealed = self.sealed(user, RecordSelection::None).await;
             let sealed = sealed.ok().flatten();
             let entries = sealed.iter().flat_map(|sealed| sealed.entries());
-            entries.flat_map(|entry| bound_to(entry, tool)).collect()
+            let bound: Vec<_> = entries.flat_map(|entry| bound_to(entry, tool)).collect();
+            // What nothing claims to be bound to needs no unlocking.
+            if bound.is_empty() || self.opened(user).await.is_ok() {
+                return Vec::new();
+            }
+            bound
         })
     }
 }

@@ -1,6 +1,7 @@
 //! A tool that remembers what it got.
 
 use super::*;
+use crate::UnresolvedTool;
 use crate::source::SecretError;
 use crate::value::SecretValue;
 use lango_core::{Effect, Risk, Subject, Trust, UserId};
@@ -163,6 +164,24 @@ async fn a_secret_of_another_tool_argument_or_server_is_refused_before_anybody_i
         let error = tool.run(&caller(), arguments).await.unwrap_err();
         assert_eq!(error.message, refused);
         assert!(recorder.got.lock().unwrap().is_empty(), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_resolves_nothing_says_so_of_stored_secrets() {
+    let binding = Binding::program("exec", "aws", "A").unwrap();
+    let (recorder, _) = tool_with(binding.clone(), id("a", "b"));
+    let tool = UnresolvedTool::new(Arc::clone(&recorder) as _, Arc::new(OneSecret(binding)));
+    for (content, is_told) in [
+        ("token = secret:PASSWORD.", true),
+        ("secret:OTHER", false),
+        ("my-secret:PASSWORD", false),
+        ("plain", false),
+    ] {
+        let arguments = json!({ "path": "a", "edits": [{ "new": content }] });
+        let output = tool.run(&caller(), Arc::new(arguments)).await.unwrap();
+        let remark = "secret:PASSWORD is not resolved in arguments of pay_b_login";
+        assert_eq!(output.text.contains(remark), is_told, "{content}");
     }
 }
 

@@ -81,6 +81,7 @@ impl Mcp {
             grants: here.loaded.paths.mcp_grants(),
             grants_seal: here.grants_seal.clone(),
             masks: here.credentials.masks().clone(),
+            secrets: Arc::clone(here.secrets.source()),
             attachments: here.loaded.paths.attachments(),
             patience: settings.start_timeout,
             pauses: Pauses::default(),

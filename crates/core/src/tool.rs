@@ -69,6 +69,12 @@ pub struct Inspection {
     /// earlier answer allows it, and where nobody can be asked it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_only: Option<Text>,
+    /// Why the call cannot work, as a sentence without a full stop. It is refused, and nobody is asked about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Text>,
+    /// What the user who is asked should also know, a line each: the secrets that the call may use and where they go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Text>,
 }
 
 /// A site that a call contacts: opens one of its addresses, or acts on its page.

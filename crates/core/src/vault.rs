@@ -36,11 +36,12 @@ pub enum RecordSelection {
 /// An atomic change of a vault that applies only to one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultChange {
-    /// The expected revision; `None` if there must be no vault.
+    /// The expected revision; `None` if there must be no vault, and no record of one.
     pub expected: Option<u64>,
     /// The revision of the result, greater than any before it.
     pub revision: u64,
-    /// The new head; `None` deletes the vault with all its records.
+    /// The new head; `None` deletes the vault with all its records. With the expected revision 0 it deletes records that are
+    /// stored without a head.
     pub head: Option<Vec<u8>>,
     /// Records to add or replace.
     pub put: Vec<VaultRecord>,
@@ -74,7 +75,8 @@ pub struct VaultEvent {
 
 /// The vaults of a database, one for each user. No export contains them.
 pub trait VaultStore: Send + Sync {
-    /// Returns a user's vault with some of its records, all as of one moment.
+    /// Returns a user's vault with some of its records, all as of one moment. If records are stored without a head, the head
+    /// is empty and the revision 0.
     fn read_vault<'a>(
         &'a self,
         user: &'a UserId,

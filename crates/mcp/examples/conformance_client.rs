@@ -12,6 +12,7 @@ use lango_mcp::{
 };
 use lango_sandbox::{Helper, Launcher, Strength};
 use lango_secrets::{Credential, Masks, SecretValue};
+use lango_testkit::secrets::MemorySecrets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -86,6 +87,7 @@ fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> Setup {
         grants: folder.join("grants.json"),
         grants_seal: None,
         masks: Masks::default(),
+        secrets: Arc::new(MemorySecrets::default()),
         attachments: folder.join("attachments"),
         patience: Duration::from_secs(20),
         pauses: Pauses::default(),

@@ -187,6 +187,11 @@ impl Book {
         (pinned.settings == settings).then_some(pinned)
     }
 
+    /// Returns what was last pinned of a server, however it was reached.
+    pub(crate) fn last(&self, server: &str) -> Option<&PinnedServer> {
+        self.servers.get(server)
+    }
+
     /// The files that the user trusts for a server.
     pub(crate) fn trusted_files(&self, server: &str) -> TrustedFiles {
         self.files.get(server).cloned().unwrap_or_default()

@@ -48,7 +48,7 @@ impl ProgramProxy {
         &self,
         server: &str,
     ) -> Result<Option<ProgramCredentials>, ConnectError> {
-        let tool = Binding::mcp_program(server);
+        let tool = Binding::mcp_server(server);
         let bound = self.access.source().bound(&self.user, &tool).await;
         let bound = bound.map_err(|error| ConnectError::Refused {
             why: format!("its secrets cannot be used: {error}"),
@@ -58,15 +58,10 @@ impl ProgramProxy {
             let mut own = bound.iter().filter(has_name);
             own.any(|secret| secret.binding.target.is_header())
         };
-        if let Some(SecretVariable { variable, name }) =
-            self.secrets.iter().find(|wanted| !is_bound(wanted))
-        {
-            return Err(ConnectError::Refused {
-                why: format!(
-                    "its variable `{variable}` is the secret `{name}`, which is not bound to it; run `lango secrets bind {name} \
-                     --tool {tool} --host HOST --env {variable}`"
-                ),
-            });
+        for wanted in &self.secrets {
+            if let Some(why) = self.problem(wanted, is_bound(wanted), &tool).await {
+                return Err(ConnectError::Refused { why });
+            }
         }
         let prepared = self.access.credentials(&self.user, &bound);
         let mut prepared = prepared.map_err(|error| ConnectError::NotStarted {
@@ -79,6 +74,29 @@ impl ProgramProxy {
             }
         }
         Ok(prepared)
+    }
+
+    /// Returns why the program cannot have a secret: it does not exist, has expired, or is not bound to the server.
+    async fn problem(&self, wanted: &SecretVariable, is_bound: bool, tool: &str) -> Option<String> {
+        let SecretVariable { variable, name } = wanted;
+        let status = self.access.source().status(&self.user, name).await;
+        let problem = match status {
+            Ok(status) => status.problem(name),
+            Err(error) => Some(error.to_string()),
+        };
+        let problem = problem.or_else(|| {
+            (!is_bound).then(|| {
+                format!(
+                    "the secret `{name}` is not bound to it; run `lango secrets bind {name} --tool {tool} --host HOST --env \
+                     {variable}`"
+                )
+            })
+        });
+        problem.map(|problem| {
+            format!(
+                "its variable `{variable}` is the secret `{name}`, which it does not get: {problem}"
+            )
+        })
     }
 
     /// Returns the variables that direct the program to the proxy.

@@ -1,5 +1,6 @@
 //! All servers of a configuration: their tools, what there is to say about them, and their end.
 
+mod claims;
 mod found;
 mod overview;
 mod probe;
@@ -15,10 +16,12 @@ use crate::private_file::FileSeal;
 use crate::program::PendingFile;
 use crate::server::{Pauses, Server, Surroundings};
 use crate::settings::ServerSettings;
+use claims::Claims;
+use found::Offering;
 use futures_util::future::join_all;
 use lango_core::Tool;
 use lango_sandbox::{Launcher, Strength};
-use lango_secrets::Masks;
+use lango_secrets::{Masks, SecretSource};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +44,8 @@ pub struct Setup {
     pub grants_seal: Option<Arc<dyn FileSeal>>,
     /// The values that are masked in what servers say.
     pub masks: Masks,
+    /// The secrets that may be arguments of their tools.
+    pub secrets: Arc<dyn SecretSource>,
     /// The folder for what is returned and is no text.
     pub attachments: PathBuf,
     /// How long a handshake may take.
@@ -114,9 +119,18 @@ impl Servers {
                 .map(|server| all.look(server, &book, start)),
         )
         .await;
-        let mut taken = setup.taken;
+        let named = all.servers.iter().zip(&found);
+        let claims = Claims::new(
+            setup.taken,
+            named.map(|(server, found)| (&**server, found.known(server, &book))),
+        );
+        let offering = Offering {
+            attachments,
+            claims,
+            secrets: setup.secrets,
+        };
         for (server, found) in all.servers.clone().into_iter().zip(found) {
-            all.add(server, found, &attachments, &mut taken);
+            all.add(server, found, &offering);
         }
         all
     }

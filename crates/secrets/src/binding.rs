@@ -10,10 +10,13 @@ pub const MOST_BINDINGS: usize = 16;
 /// Maximum length of each text of a binding in bytes.
 const MOST_TEXT_BYTES: usize = 200;
 
+/// The beginning of the name of an MCP server in a binding.
+const MCP_PREFIX: &str = "mcp:";
+
 /// One place where a secret may go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Binding {
-    /// The user of the secret: `exec` for sandboxed commands, `mcp:ID` for the program of an MCP server, or the name of a tool.
+    /// The user of the secret: `exec` for sandboxed commands, `mcp:ID` for an MCP server, or the name of a tool of lango's own.
     pub tool: Text,
     /// The place.
     pub target: BindingTarget,
@@ -39,13 +42,30 @@ pub enum BindingTarget {
         /// The environment variable with the value.
         variable: Text,
     },
-    /// An argument of the tool, which must be exactly `secret:NAME`.
+    /// An argument of a tool that contacts sites. The argument must be exactly `secret:NAME`.
     Field {
         /// The name of the argument.
         field: Text,
-        /// The only origin that may receive the value, for a tool that contacts sites.
+        /// The only origin that may receive the value. `None` only in bindings of earlier versions, which named a tool of an
+        /// MCP server without the server; nothing resolves them.
         origin: Option<Origin>,
     },
+    /// An argument of a tool of an MCP server. The argument must be exactly `secret:NAME`.
+    ServerField {
+        /// The server's own name of the tool.
+        tool: Text,
+        /// The name of the argument.
+        field: Text,
+    },
+}
+
+/// A tool of an MCP server. Names that models see are not enough: two servers can have tools with the same one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerToolId {
+    /// The configured id of the server.
+    pub server: Text,
+    /// The server's own name of the tool.
+    pub tool: Text,
 }
 
 /// The scheme, host and port of a server.
@@ -81,6 +101,23 @@ impl BindingTarget {
     /// Returns whether the value goes into a header of requests.
     pub fn is_header(&self) -> bool {
         matches!(self, Self::Header { .. })
+    }
+}
+
+impl ServerToolId {
+    /// Parses `mcp:ID/TOOL`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (server, tool) = text.strip_prefix(MCP_PREFIX)?.split_once('/')?;
+        (!server.is_empty() && !tool.is_empty()).then(|| Self {
+            server: server.into(),
+            tool: tool.into(),
+        })
+    }
+}
+
+impl fmt::Display for ServerToolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{MCP_PREFIX}{}/{}", self.server, self.tool)
     }
 }
 
@@ -161,9 +198,14 @@ impl Binding {
     /// Sandboxed commands.
     pub const COMMANDS: &'static str = "exec";
 
-    /// Returns the tool name of an MCP server's program.
-    pub fn mcp_program(server: &str) -> String {
-        format!("mcp:{server}")
+    /// Returns the name of an MCP server as the user of a secret.
+    pub fn mcp_server(server: &str) -> String {
+        format!("{MCP_PREFIX}{server}")
+    }
+
+    /// Returns the id of the MCP server that is the user of a secret.
+    pub fn mcp_server_of(tool: &str) -> Option<&str> {
+        tool.strip_prefix(MCP_PREFIX)
     }
 
     /// Binds to a header, after checking the names.
@@ -195,13 +237,24 @@ impl Binding {
         })
     }
 
-    /// Binds to an argument of a tool, after checking the names.
+    /// Binds to an argument of a tool of an MCP server, after checking the names.
+    pub fn server_field(of: &ServerToolId, field: &str) -> Result<Self, BindingError> {
+        let is_plain = |byte: u8| byte.is_ascii_graphic();
+        Ok(Self {
+            tool: tool_name(&Self::mcp_server(&of.server))?,
+            target: BindingTarget::ServerField {
+                tool: checked(&of.tool, "a tool of an MCP server", is_plain)?,
+                field: field_name(field)?,
+            },
+        })
+    }
+
+    /// Binds to an argument of a tool of lango's own, after checking the names.
     pub fn field(tool: &str, field: &str, origin: Option<Origin>) -> Result<Self, BindingError> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         Ok(Self {
             tool: tool_name(tool)?,
             target: BindingTarget::Field {
-                field: checked(field, "an argument", is_plain)?,
+                field: field_name(field)?,
                 origin,
             },
         })
@@ -226,11 +279,17 @@ impl fmt::Display for Binding {
             BindingTarget::Field {
                 field,
                 origin: None,
-            } => write!(f, "{tool}: argument `{field}`"),
+            } => write!(
+                f,
+                "{tool}: argument `{field}` (names no MCP server, so it has no effect)"
+            ),
             BindingTarget::Field {
                 field,
                 origin: Some(origin),
             } => write!(f, "{tool}: argument `{field}`, sent to {origin}"),
+            BindingTarget::ServerField { tool: own, field } => {
+                write!(f, "{tool}: argument `{field}` of its tool `{own}`")
+            }
         }
     }
 }
@@ -238,6 +297,11 @@ impl fmt::Display for Binding {
 fn tool_name(name: &str) -> Result<Text, BindingError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
     checked(name, "a tool", is_plain)
+}
+
+fn field_name(name: &str) -> Result<Text, BindingError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    checked(name, "an argument", is_plain)
 }
 
 /// Names that would let a binding change how a request is framed or routed.

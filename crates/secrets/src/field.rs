@@ -1,9 +1,9 @@
 //! Tools whose arguments may be secrets: `secret:NAME` in a bound argument is replaced after the call was allowed, in what the
 //! tool gets and nowhere else. What is stored, shown and asked about has the handle.
 
-use crate::binding::{Binding, BindingTarget, Origin};
+use crate::binding::{Binding, BindingTarget, Origin, ServerToolId};
 use crate::name::SecretName;
-use crate::source::{BoundSecret, SecretSource};
+use crate::source::{BoundSecret, SecretSource, SecretStatus, UNLOCK_REASON};
 use lango_core::{BoxFuture, Caller, Extent, Inspection, Tool, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,32 +16,52 @@ pub fn secret_handle(argument: &str) -> Option<SecretName> {
     SecretName::new(argument.strip_prefix(HANDLE)?).ok()
 }
 
-/// Returns the secret among these that may be this argument. A binding with an origin needs the same origin.
+/// Returns the first `secret:NAME` within a text, for a place that does not resolve it.
+pub fn handle_in(text: &str) -> Option<SecretName> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let mut found = text.match_indices(HANDLE).filter_map(|(at, _)| {
+        let is_word = !text[..at].ends_with(is_part);
+        let rest = &text[at + HANDLE.len()..];
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let name = rest[..end].trim_end_matches('.');
+        is_word.then(|| SecretName::new(name).ok()).flatten()
+    });
+    found.next()
+}
+
+/// Returns the secret among these that may be this argument of a tool that contacts sites, for this origin.
 pub fn field_binding<'a>(
     bound: &'a [BoundSecret],
     name: &SecretName,
     argument: &str,
-    origin: Option<&Origin>,
+    origin: &Origin,
 ) -> Option<&'a BoundSecret> {
     bound.iter().find(|secret| match &secret.binding.target {
         BindingTarget::Field {
             field,
-            origin: wanted,
-        } => secret.name == *name && **field == *argument && wanted.as_ref() == origin,
-        BindingTarget::Header { .. } | BindingTarget::Program { .. } => false,
+            origin: Some(wanted),
+        } => secret.name == *name && **field == *argument && wanted == origin,
+        _ => false,
     })
 }
 
-/// A tool that contacts no sites, whose text arguments may be secrets.
+/// A tool of an MCP server, whose text arguments may be secrets.
 pub struct FieldTool {
     tool: Arc<dyn Tool>,
+    id: ServerToolId,
     source: Arc<dyn SecretSource>,
 }
 
+/// An argument that stands for a secret.
+struct Handle {
+    argument: String,
+    name: SecretName,
+}
+
 impl FieldTool {
-    /// Wraps a tool.
-    pub fn new(tool: Arc<dyn Tool>, source: Arc<dyn SecretSource>) -> Self {
-        Self { tool, source }
+    /// Wraps a tool that this server executes.
+    pub fn new(tool: Arc<dyn Tool>, id: ServerToolId, source: Arc<dyn SecretSource>) -> Self {
+        Self { tool, id, source }
     }
 
     async fn run_resolved(
@@ -53,19 +73,60 @@ impl FieldTool {
         if handles.is_empty() {
             return self.tool.run(caller, arguments).await;
         }
-        let name = self.spec().name.as_str();
-        let bound = self.source.bound(&caller.user, name).await;
-        let bound = bound.map_err(|error| ToolError::trusted(error.to_string()))?;
+        let bound = self.bound(caller).await;
+        let bound = bound.map_err(ToolError::trusted)?;
         let mut resolved = Value::clone(&arguments);
         let mut remarks = Vec::new();
-        for (argument, secret) in handles {
-            match field_binding(&bound, &secret, &argument, None) {
-                Some(own) => resolved[&argument] = self.resolve(caller, own).await?.into(),
-                None => remarks.push(not_bound(name, &argument, &secret)),
+        for handle in &handles {
+            match self.binding(&bound, handle) {
+                Some(own) => resolved[&handle.argument] = self.resolve(caller, own).await?.into(),
+                None => remarks.push(self.missing(caller, handle).await?),
             }
         }
         let result = self.tool.run(caller, Arc::new(resolved)).await;
         with_remarks(result, &remarks)
+    }
+
+    async fn bound(&self, caller: &Caller) -> Result<Vec<BoundSecret>, String> {
+        let server = Binding::mcp_server(&self.id.server);
+        let bound = self.source.bound(&caller.user, &server).await;
+        bound.map_err(|error| error.to_string())
+    }
+
+    /// Returns the secret that an argument may be: bound to this tool of the server that executes it.
+    fn binding<'a>(&self, bound: &'a [BoundSecret], handle: &Handle) -> Option<&'a BoundSecret> {
+        bound.iter().find(|secret| match &secret.binding.target {
+            BindingTarget::ServerField { tool, field } => {
+                secret.name == handle.name && *tool == self.id.tool && **field == *handle.argument
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns the remark for a handle of a secret that does not exist, which is passed as it is: it may be plain text.
+    /// Fails if the secret exists and is not bound to the argument, or has expired.
+    async fn missing(&self, caller: &Caller, handle: &Handle) -> Result<String, ToolError> {
+        let Handle { argument, name } = handle;
+        let status = self.source.status(&caller.user, name).await;
+        let status = status.map_err(|error| ToolError::trusted(error.to_string()))?;
+        match status.problem(name) {
+            Some(problem) if status == SecretStatus::Missing => Ok(format!(
+                "{HANDLE}{name} was passed as this literal text in `{argument}`: {problem}"
+            )),
+            problem => Err(ToolError::trusted(
+                problem.unwrap_or_else(|| self.not_bound(handle)),
+            )),
+        }
+    }
+
+    fn not_bound(&self, handle: &Handle) -> String {
+        let Handle { argument, name } = handle;
+        let id = &self.id;
+        let command = match Binding::server_field(id, argument) {
+            Ok(_) => format!("`lango secrets bind {name} --tool {id} --field {argument}` binds it"),
+            Err(_) => "it cannot be bound there".to_owned(),
+        };
+        format!("{HANDLE}{name} is not bound to `{argument}` of {id}; {command}")
     }
 
     async fn resolve(&self, caller: &Caller, secret: &BoundSecret) -> Result<String, ToolError> {
@@ -78,6 +139,48 @@ impl FieldTool {
                 "the secret `{name}` is no text, so it cannot be an argument"
             ))
         })
+    }
+
+    /// Adds what the secrets of a call mean for its question: a locked vault is unlocked first, and a call that cannot work is
+    /// refused.
+    async fn inspect_secrets(
+        &self,
+        caller: &Caller,
+        arguments: Arc<Value>,
+        mut inspection: Inspection,
+    ) -> Inspection {
+        let handles = handles(&arguments);
+        let server = Binding::mcp_server(&self.id.server);
+        let locked = self.source.locked(&caller.user, &server).await;
+        let is_needed = |secret: &BoundSecret| {
+            let is_named = handles.iter().any(|handle| handle.name == secret.name);
+            is_named || secret.binding.target.is_header()
+        };
+        if locked.iter().any(is_needed) {
+            inspection.user_only = inspection.user_only.or(Some(UNLOCK_REASON.into()));
+        } else if !handles.is_empty() {
+            inspection.refused = self.refusal(caller, &handles).await.map(Into::into);
+        }
+        inspection
+    }
+
+    /// Returns why a call with these handles cannot work.
+    async fn refusal(&self, caller: &Caller, handles: &[Handle]) -> Option<String> {
+        let bound = match self.bound(caller).await {
+            Ok(bound) => bound,
+            Err(problem) => return Some(problem),
+        };
+        for handle in handles {
+            let name = &handle.name;
+            let status = self.source.status(&caller.user, name).await.ok()?;
+            let is_bound = self.binding(&bound, handle).is_some();
+            match status {
+                SecretStatus::Expired => return status.problem(name),
+                SecretStatus::Stored if !is_bound => return Some(self.not_bound(handle)),
+                SecretStatus::Missing | SecretStatus::Stored => {}
+            }
+        }
+        None
     }
 }
 
@@ -107,33 +210,27 @@ impl Tool for FieldTool {
         caller: &'a Caller,
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Inspection> {
-        self.tool.inspect(caller, arguments)
+        Box::pin(async move {
+            let inspection = self.tool.inspect(caller, Arc::clone(&arguments)).await;
+            self.inspect_secrets(caller, arguments, inspection).await
+        })
     }
 }
 
 /// Returns the arguments that stand for secrets.
-fn handles(arguments: &Value) -> Vec<(String, SecretName)> {
+fn handles(arguments: &Value) -> Vec<Handle> {
     let fields = arguments.as_object().into_iter().flatten();
-    let handles = fields.filter_map(|(name, value)| {
-        let secret = secret_handle(value.as_str()?)?;
-        Some((name.clone(), secret))
+    let handles = fields.filter_map(|(argument, value)| {
+        Some(Handle {
+            name: secret_handle(value.as_str()?)?,
+            argument: argument.clone(),
+        })
     });
     handles.collect()
 }
 
-/// Says that a handle was passed as it is.
-pub fn not_bound(tool: &str, argument: &str, secret: &SecretName) -> String {
-    let binding = Binding::field(tool, argument, None);
-    let command = match binding {
-        Ok(_) => format!("`lango secrets bind {secret} --tool {tool} --field {argument}` binds it"),
-        Err(_) => "it cannot be bound there".to_owned(),
-    };
-    format!(
-        "{HANDLE}{secret} is not bound to `{argument}` of `{tool}`, so it was passed as this literal text; {command}"
-    )
-}
-
-fn with_remarks(
+/// Adds remarks to the end of a result.
+pub(crate) fn with_remarks(
     result: Result<ToolOutput, ToolError>,
     remarks: &[String],
 ) -> Result<ToolOutput, ToolError> {

@@ -12,13 +12,15 @@ mod mask;
 mod name;
 mod placeholder;
 mod source;
+mod unresolved;
 mod value;
 
-pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin};
+pub use binding::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin, ServerToolId};
 pub use credential::{Credential, CredentialSource, is_plain_encoding};
-pub use field::{FieldTool, field_binding, not_bound, secret_handle};
+pub use field::{FieldTool, field_binding, handle_in, secret_handle};
 pub use mask::{LEAST_MASKED_BYTES, MaskStream, MaskText, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;
-pub use source::{BoundSecret, SecretError, SecretSource};
+pub use source::{BoundSecret, SecretError, SecretSource, SecretStatus, UNLOCK_REASON};
+pub use unresolved::UnresolvedTool;
 pub use value::{MOST_SECRET_BYTES, SecretValue};

@@ -32,6 +32,46 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
         user: &'a UserId,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
+
+    /// Returns what is stored of a secret, also while the vault is locked.
+    fn status<'a>(
+        &'a self,
+        user: &'a UserId,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>>;
+
+    /// Returns the bindings for a tool in a vault that is locked, if its user can be asked for the passphrase now; none
+    /// otherwise. Nothing authenticates them yet: they are for the question only.
+    fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>>;
+}
+
+/// Why only the user can allow a call that needs a locked vault. The edge that asks then also reads the passphrase.
+pub const UNLOCK_REASON: &str = "the vault is locked; you will be asked for its passphrase";
+
+/// What a vault has of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretStatus {
+    /// There is no such secret, or no vault.
+    Missing,
+    /// It has expired.
+    Expired,
+    /// It can be used where it is bound.
+    Stored,
+}
+
+impl SecretStatus {
+    /// Returns why a secret cannot be used anywhere, with the next step; `None` if only a binding is missing.
+    pub fn problem(self, name: &SecretName) -> Option<String> {
+        match self {
+            Self::Missing => Some(format!(
+                "there is no secret `{name}`; `lango secrets set {name}` stores it"
+            )),
+            Self::Expired => Some(format!(
+                "the secret `{name}` has expired; `lango secrets rotate {name}` gives it a new value"
+            )),
+            Self::Stored => None,
+        }
+    }
 }
 
 /// A reason why a secret cannot be used. Its text never contains a value.

@@ -2,8 +2,10 @@
 
 use lango_core::{BoxFuture, UserId};
 use lango_secrets::{
-    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretValue,
+    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
+    ServerToolId,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A source whose secrets all have one value.
@@ -11,7 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct MemorySecrets {
     value: String,
     bound: Mutex<Vec<BoundSecret>>,
-    is_locked: bool,
+    is_locked: AtomicBool,
+    is_expired: bool,
+    can_prompt: bool,
 }
 
 impl MemorySecrets {
@@ -26,8 +30,32 @@ impl MemorySecrets {
     /// Creates a source that is locked.
     pub fn locked() -> Self {
         Self {
-            is_locked: true,
+            is_locked: true.into(),
             ..Self::default()
+        }
+    }
+
+    /// Locks the source; somebody can be asked for its passphrase.
+    #[must_use]
+    pub fn with_prompt(self) -> Self {
+        Self {
+            is_locked: true.into(),
+            can_prompt: true,
+            ..self
+        }
+    }
+
+    /// Unlocks the source.
+    pub fn unlock(&self) {
+        self.is_locked.store(false, Ordering::Relaxed);
+    }
+
+    /// Lets all secrets be expired.
+    #[must_use]
+    pub fn expired(self) -> Self {
+        Self {
+            is_expired: true,
+            ..self
         }
     }
 
@@ -39,6 +67,12 @@ impl MemorySecrets {
             name,
             Binding::header(tool, origin, "authorization", variable),
         )
+    }
+
+    /// Binds a secret to an argument of a tool of an MCP server.
+    #[must_use]
+    pub fn with_server_field(self, name: &str, id: &ServerToolId, field: &str) -> Self {
+        self.with(name, Binding::server_field(id, field))
     }
 
     /// Binds a secret to the environment of a program.
@@ -68,6 +102,10 @@ impl MemorySecrets {
         self.bound().clear();
     }
 
+    fn is_locked(&self) -> bool {
+        self.is_locked.load(Ordering::Relaxed)
+    }
+
     fn bound(&self) -> std::sync::MutexGuard<'_, Vec<BoundSecret>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +120,7 @@ impl SecretSource for MemorySecrets {
         let detail = "the vault is locked; run `lango secrets unlock`".to_owned();
         let is_own = |secret: &&BoundSecret| &*secret.binding.tool == tool;
         let bound = self.bound().iter().filter(is_own).cloned().collect();
-        let result = if self.is_locked {
+        let result = if self.is_locked() {
             Err(SecretError::Unavailable { detail })
         } else {
             Ok(bound)
@@ -102,5 +140,29 @@ impl SecretSource for MemorySecrets {
             Err(SecretError::NotBound { name })
         };
         Box::pin(std::future::ready(result))
+    }
+
+    fn status<'a>(
+        &'a self,
+        _: &'a UserId,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
+        let is_stored = self.bound().iter().any(|secret| secret.name == *name);
+        let status = match is_stored {
+            true if self.is_expired => SecretStatus::Expired,
+            true => SecretStatus::Stored,
+            false => SecretStatus::Missing,
+        };
+        Box::pin(std::future::ready(Ok(status)))
+    }
+
+    fn locked<'a>(&'a self, _: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+        let is_own = |secret: &&BoundSecret| self.can_prompt && &*secret.binding.tool == tool;
+        let bound = self.bound().iter().filter(is_own).cloned().collect();
+        Box::pin(std::future::ready(if self.is_locked() {
+            bound
+        } else {
+            Vec::new()
+        }))
     }
 }

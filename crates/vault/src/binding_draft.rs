@@ -1,6 +1,6 @@
 //! A binding as people and models write it, with what they leave out filled in.
 
-use lango_secrets::{Binding, BindingError, BindingTarget, Origin, SecretName};
+use lango_secrets::{Binding, BindingError, BindingTarget, Origin, SecretName, ServerToolId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ const DEFAULT_HEADER: &str = "authorization";
 #[serde(deny_unknown_fields)]
 pub struct BindingDraft {
     /// What uses the secret: `exec` for commands (the default), `mcp:ID` for the program of an MCP server, or with `field`
-    /// the name of a tool.
+    /// the name of a tool (`mcp:ID/TOOL` for the tool of an MCP server).
     #[serde(default)]
     pub tool: Option<String>,
     /// The only host that receives the value, such as `api.example.com`.
@@ -79,12 +79,22 @@ impl BindingDraft {
             None => Err(DraftError::Parts(format!(
                 "name the tool of the field `{field}`"
             ))),
-            Some(tool) if tool == Binding::COMMANDS || tool.contains(':') => {
-                Err(DraftError::Parts(format!(
+            Some(tool) => match (ServerToolId::parse(tool), host) {
+                (Some(id), None) => Ok(Binding::server_field(&id, field)?),
+                (Some(_), Some(_)) => Err(DraftError::Parts(format!(
+                    "lango does not see which hosts `{tool}` contacts; leave the host out"
+                ))),
+                (None, _) if tool == Binding::COMMANDS => Err(DraftError::Parts(format!(
                     "`{tool}` runs programs, which have no fields; bind to a host instead"
-                )))
-            }
-            Some(tool) => Ok(Binding::field(tool, field, host.map(origin).transpose()?)?),
+                ))),
+                (None, Some(host)) if !tool.contains(':') => {
+                    Ok(Binding::field(tool, field, Some(origin(host)?))?)
+                }
+                (None, _) => Err(DraftError::Parts(format!(
+                    "`{tool}` names no tool of an MCP server; write `mcp:ID/TOOL`, with the id of the server in the \
+                     configuration and the server's own name of the tool (`lango mcp list` shows both)"
+                ))),
+            },
         }
     }
 
@@ -117,10 +127,15 @@ pub fn bind_command(name: &SecretName, binding: &Binding) -> String {
     let mut words = vec!["lango".to_owned(), "secrets".into(), "bind".into()];
     words.push(name.to_string());
     let mut flag = |flag: &str, value: &str| words.extend([flag.to_owned(), quote(value)]);
-    if *binding.tool != *Binding::COMMANDS {
-        flag("--tool", &binding.tool);
+    match &binding.target {
+        BindingTarget::ServerField { tool, .. } => {
+            flag("--tool", &format!("{}/{tool}", binding.tool));
+        }
+        _ if *binding.tool != *Binding::COMMANDS => flag("--tool", &binding.tool),
+        _ => {}
     }
     match &binding.target {
+        BindingTarget::ServerField { field, .. } => flag("--field", field),
         BindingTarget::Header {
             origin,
             header,
@@ -243,10 +258,32 @@ mod tests {
                 Binding::field("browser_act", "text", Some(origin("a.example"))).unwrap(),
                 "--tool browser_act --field text --host https://a.example",
             ),
+            (
+                Binding::server_field(&ServerToolId::parse("mcp:x/login").unwrap(), "word")
+                    .unwrap(),
+                "--tool mcp:x/login --field word",
+            ),
         ] {
             let command = format!("lango secrets bind TOKEN {arguments}");
             assert_eq!(bind_command(&name, &binding), command);
         }
+    }
+
+    #[test]
+    fn a_field_of_an_mcp_tool_names_the_server_and_the_tool() {
+        let draft = |tool: &str| BindingDraft {
+            tool: text(tool),
+            field: text("password"),
+            ..BindingDraft::default()
+        };
+        assert_eq!(
+            built(&draft("mcp:pay/b_login")).unwrap(),
+            "mcp:pay: argument `password` of its tool `b_login`"
+        );
+        assert_eq!(
+            built(&draft("mcp:pay_b/login")).unwrap(),
+            "mcp:pay_b: argument `password` of its tool `login`"
+        );
     }
 
     #[test]
@@ -282,6 +319,17 @@ mod tests {
             BindingDraft {
                 field: text("text"),
                 tool: text("mcp:a"),
+                ..base()
+            },
+            BindingDraft {
+                field: text("text"),
+                tool: text("a_login"),
+                ..base()
+            },
+            BindingDraft {
+                field: text("text"),
+                tool: text("mcp:a/login"),
+                host: host(),
                 ..base()
             },
             BindingDraft {

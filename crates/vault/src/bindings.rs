@@ -3,11 +3,12 @@
 use crate::cipher::{self, DIGEST_BYTES};
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
-use lango_secrets::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin};
+use lango_secrets::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin, ServerToolId};
 
 const HEADER: u8 = 1;
 const PROGRAM: u8 = 2;
 const FIELD: u8 = 3;
+const SERVER_FIELD: u8 = 4;
 
 /// Returns the digest of bindings; zeros if there are none.
 pub(crate) fn digest(bindings: &[Binding]) -> [u8; DIGEST_BYTES] {
@@ -44,6 +45,11 @@ pub(crate) fn write(bindings: &[Binding], to: &mut Writer) {
                 to.text(field);
                 to.text(&origin.as_ref().map(Origin::to_string).unwrap_or_default());
             }
+            BindingTarget::ServerField { tool, field } => {
+                to.byte(SERVER_FIELD);
+                to.text(tool);
+                to.text(field);
+            }
         }
     }
 }
@@ -58,8 +64,8 @@ pub(crate) fn read(from: &mut Reader<'_>) -> Result<Vec<Binding>, VaultError> {
 }
 
 fn read_one(from: &mut Reader<'_>) -> Result<Binding, VaultError> {
-    let unwritten =
-        |_: BindingError| VaultError::changed("it has bindings that lango never writes");
+    let foreign = || VaultError::changed("it has bindings that lango never writes");
+    let unwritten = |_: BindingError| foreign();
     let tool = from.text()?;
     let binding = match from.byte()? {
         HEADER => {
@@ -79,11 +85,14 @@ fn read_one(from: &mut Reader<'_>) -> Result<Binding, VaultError> {
             };
             Binding::field(tool, field, origin)
         }
-        _ => {
-            return Err(VaultError::changed(
-                "it has bindings that lango never writes",
-            ));
+        SERVER_FIELD => {
+            let of = ServerToolId {
+                server: Binding::mcp_server_of(tool).ok_or_else(foreign)?.into(),
+                tool: from.text()?.into(),
+            };
+            Binding::server_field(&of, from.text()?)
         }
+        _ => return Err(foreign()),
     };
     binding.map_err(unwritten)
 }
@@ -96,14 +105,23 @@ mod tests {
     fn bindings_come_back_and_differ_in_their_digest() {
         let origin = |text| Origin::parse(text).unwrap();
         let header = |host, name| Binding::header("exec", origin(host), name, "TOKEN").unwrap();
+        let server_field = |server: &str, tool: &str| {
+            let of = ServerToolId {
+                server: server.into(),
+                tool: tool.into(),
+            };
+            Binding::server_field(&of, "password").unwrap()
+        };
         let all = [
             header("github.com", "authorization"),
             header("http://github.com:443", "authorization"),
             header("[::1]:8443", "x-key"),
             Binding::program("exec", "aws", "KEY").unwrap(),
             Binding::program("mcp:a", "aws", "KEY").unwrap(),
-            Binding::field("mcp_login", "password", None).unwrap(),
-            Binding::field("mcp_login", "password", Some(origin("example.com"))).unwrap(),
+            Binding::field("browser_act", "text", None).unwrap(),
+            Binding::field("browser_act", "text", Some(origin("example.com"))).unwrap(),
+            server_field("pay", "b_login"),
+            server_field("pay_b", "login"),
         ];
         let mut writer = Writer::default();
         write(&all, &mut writer);

@@ -12,6 +12,11 @@ pub enum VaultError {
     /// The user has no vault.
     #[error("there is no vault yet")]
     Absent,
+    /// Records or the log of a vault exist, and its head does not.
+    #[error(
+        "the vault's head is missing: it was deleted outside lango, and no secret opens without it"
+    )]
+    HeadMissing,
     /// The user already has a vault.
     #[error("there is a vault already")]
     Exists,

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 4] = b"LVLT";
 
-/// The format that is written. Format 1 has no bindings, format 2 no public identifiers of keys.
+/// The format that is written. Format 1 has no bindings, format 2 neither bindings to tools of MCP servers nor public
+/// identifiers of keys.
 const FORMAT: u8 = 3;
 
 /// Length of a master key's fingerprint in bytes.
@@ -137,6 +138,9 @@ pub struct SealedVault {
 
 impl SealedVault {
     pub(crate) fn read(owner: &UserId, snapshot: VaultSnapshot) -> Result<Self, VaultError> {
+        if snapshot.revision == 0 && snapshot.head.is_empty() {
+            return Err(VaultError::HeadMissing);
+        }
         let end = snapshot.head.len().checked_sub(DIGEST_BYTES);
         let (body, code) = end
             .and_then(|end| snapshot.head.split_at_checked(end))

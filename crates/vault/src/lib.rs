@@ -62,5 +62,5 @@ pub use method::{
 };
 pub use open_vault::{NewSecret, OpenVault};
 pub use sealer::Sealer;
-pub use tools::{SecretField, VaultProvider, describe_choice, vault_tools};
+pub use tools::{FieldPlace, SecretField, VaultProvider, describe_choice, vault_tools};
 pub use vault::{Vault, VaultParts};

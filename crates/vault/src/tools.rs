@@ -7,6 +7,7 @@ mod list;
 mod request;
 mod texts;
 
+use crate::binding_draft::BindingDraft;
 use crate::error::VaultError;
 use crate::head::SealedVault;
 use crate::open_vault::OpenVault;
@@ -14,7 +15,9 @@ use lango_core::{
     BoxFuture, Caller, Clock, Declaration, Effect, Inspection, Risk, Subject, Text, Tool,
     ToolError, UserId,
 };
-use lango_secrets::{Binding, SecretError, SecretName, SecretValue};
+use lango_secrets::{
+    Binding, BindingTarget, SecretError, SecretName, SecretValue, ServerToolId, UNLOCK_REASON,
+};
 use std::sync::Arc;
 
 /// Maximum length of a text that a tool hashes, signs or encrypts, in bytes.
@@ -43,6 +46,9 @@ pub trait VaultProvider: Send + Sync {
     /// Takes the value that the person typed after allowing the call with this key.
     fn take_typed(&self, call: &str) -> Option<SecretValue>;
 
+    /// Lists the tools with arguments that can be bound.
+    fn fields(&self) -> Vec<SecretField>;
+
     /// Checks the place of a binding. Fails if nothing here has it; returns the settings that keep the binding from working,
     /// with what to change.
     fn check_place(&self, binding: &Binding) -> Result<Option<String>, String>;
@@ -51,47 +57,88 @@ pub trait VaultProvider: Send + Sync {
 /// The arguments of a tool that can be bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretField {
-    /// The name of the tool.
+    /// The name by which models call the tool.
     pub tool: Text,
+    /// Where its values go.
+    pub place: FieldPlace,
     /// The names of its arguments that can be bound; `None` if it does not say which arguments it has.
     pub arguments: Option<Vec<Text>>,
-    /// Whether the tool contacts sites, so that a binding must name the one that receives the value.
-    pub has_site: bool,
+}
+
+/// Where the value of a bound argument goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldPlace {
+    /// A tool of an MCP server, which sees the value.
+    Server(ServerToolId),
+    /// A tool that contacts sites, so that a binding must name the one that receives the value.
+    Site,
 }
 
 impl SecretField {
-    /// Fails if the binding of an argument would let its value go to a place that no tool has.
-    pub fn check(
-        fields: &[Self],
-        tool: &str,
-        argument: &str,
-        has_origin: bool,
-    ) -> Result<(), String> {
-        let own = fields.iter().find(|own| *own.tool == *tool);
-        let Some(own) = own else {
-            let tools: Vec<&str> = fields.iter().map(|own| &*own.tool).collect();
-            return Err(format!(
-                "the tool `{tool}` takes no secrets as arguments; {}",
-                describe_choice(tool, &tools, "no tool here does")
-            ));
+    /// Completes the draft of a binding for an argument: puts the MCP server and its own name of the tool in the place of the
+    /// name that models call. Fails if no tool takes a secret there.
+    pub fn complete(fields: &[Self], draft: &BindingDraft) -> Result<BindingDraft, String> {
+        let (Some(tool), Some(_)) = (&draft.tool, &draft.field) else {
+            return Ok(draft.clone());
         };
+        let own = fields.iter().find(|own| own.is_named(tool));
+        let own = own.ok_or_else(|| takes_no_secrets(fields, tool))?;
+        match &own.place {
+            FieldPlace::Site if draft.host.is_none() => Err(format!(
+                "`{tool}` contacts sites; name the one host that may receive the value"
+            )),
+            FieldPlace::Site => Ok(draft.clone()),
+            FieldPlace::Server(id) => Ok(BindingDraft {
+                tool: Some(id.to_string()),
+                ..draft.clone()
+            }),
+        }
+    }
+
+    /// Fails if no tool has the argument that a binding names.
+    pub fn check(fields: &[Self], binding: &Binding) -> Result<(), String> {
+        let (tool, argument) = match &binding.target {
+            BindingTarget::Header { .. } | BindingTarget::Program { .. } => return Ok(()),
+            BindingTarget::Field { origin: None, .. } => {
+                return Err(format!(
+                    "the binding to `{}` names no MCP server; remove it, and bind to `mcp:ID/TOOL`",
+                    binding.tool
+                ));
+            }
+            BindingTarget::Field { field, .. } => (binding.tool.to_string(), field),
+            BindingTarget::ServerField { tool, field } => {
+                (format!("{}/{tool}", binding.tool), field)
+            }
+        };
+        let own = fields.iter().find(|own| own.is_named(&tool));
+        let own = own.ok_or_else(|| takes_no_secrets(fields, &tool))?;
         match &own.arguments {
-            Some(names) if names.iter().all(|name| **name != *argument) => {
+            Some(names) if names.iter().all(|name| name != argument) => {
                 let names: Vec<&str> = names.iter().map(|name| &**name).collect();
                 Err(format!(
                     "`{tool}` has no argument `{argument}` that can be a secret; {}",
                     describe_choice(argument, &names, "it has none that can")
                 ))
             }
-            _ if !own.has_site && has_origin => Err(format!(
-                "lango does not see which hosts `{tool}` contacts; leave the host out"
-            )),
-            _ if own.has_site && !has_origin => Err(format!(
-                "`{tool}` contacts sites; name the one host that may receive the value"
-            )),
             _ => Ok(()),
         }
     }
+
+    fn is_named(&self, tool: &str) -> bool {
+        let is_id = |id: &ServerToolId| ServerToolId::parse(tool).as_ref() == Some(id);
+        *self.tool == *tool || matches!(&self.place, FieldPlace::Server(id) if is_id(id))
+    }
+}
+
+fn takes_no_secrets(fields: &[SecretField], tool: &str) -> String {
+    let names = fields.iter().map(|own| match &own.place {
+        FieldPlace::Server(id) if tool.contains(':') => id.to_string(),
+        _ => own.tool.to_string(),
+    });
+    let names: Vec<String> = names.collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let choice = describe_choice(tool, &names, "no tool here does");
+    format!("the tool `{tool}` takes no secrets as arguments; {choice}")
 }
 
 /// Lists what could have been meant instead of `wrong`, the most similar name first; `none` if there is nothing.
@@ -172,7 +219,7 @@ async fn unlock_reason(
     match provider.sealed(&caller.user).await {
         Ok(Some(_)) => match provider.open(&caller.user).await {
             Ok(_) => None,
-            Err(_) => Some("the vault is locked; you will be asked for its passphrase".into()),
+            Err(_) => Some(UNLOCK_REASON.into()),
         },
         Ok(None) if need == Need::Creatable => {
             Some("there is no vault yet; you will be asked for its new passphrase".into())

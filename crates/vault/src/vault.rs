@@ -31,6 +31,9 @@ pub struct VaultParts {
 /// Maximum number of retries when other replicas win the race.
 pub(crate) const TRIES: u32 = 64;
 
+/// Number of log entries to search for the creation or deletion of a vault.
+const NEWEST_EVENTS: usize = 100;
+
 /// Maximum pause between two retries.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -65,13 +68,34 @@ impl Vault {
     /// Reads the vault with some of its records; returns `None` if there is no vault.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;
-        let snapshot = store.read_vault(owner, records).await?;
-        let sealed = snapshot.map(|snapshot| SealedVault::read(owner, snapshot));
-        sealed.transpose()
+        let mut snapshot = store.read_vault(owner, records.clone()).await?;
+        if snapshot.is_none() {
+            if !self.is_logged().await? {
+                return Ok(None);
+            }
+            // Another process may have created it before the log was read.
+            snapshot = store.read_vault(owner, records).await?;
+        }
+        let snapshot = snapshot.ok_or(VaultError::HeadMissing)?;
+        SealedVault::read(owner, snapshot).map(Some)
     }
 
-    /// Creates the vault with one or more unlock methods.
+    /// Returns whether the log has a vault that was not deleted.
+    async fn is_logged(&self) -> Result<bool, VaultError> {
+        let deleted = AuditAction::VaultDeleted.to_string();
+        let created = AuditAction::VaultCreated.to_string();
+        let events = self.events(NEWEST_EVENTS).await?;
+        let mut actions = events.iter().map(|event| &*event.action);
+        // Another process may have written an entry after it was deleted.
+        let last = actions.find(|action| **action == *deleted || **action == *created);
+        Ok(!events.is_empty() && last != Some(deleted.as_str()))
+    }
+
+    /// Creates the vault with one or more unlock methods. Fails if there is one, or anything that is left of one.
     pub async fn create(&self, secrets: Vec<UnlockSecret>) -> Result<OpenVault, VaultError> {
+        if self.read(RecordSelection::None).await?.is_some() {
+            return Err(VaultError::Exists);
+        }
         let now = self.parts.clock.now();
         let owner = self.parts.owner.clone();
         let made = in_background(move || {
@@ -151,7 +175,13 @@ impl Vault {
         let VaultParts { store, owner, .. } = &self.parts;
         for attempt in 0..TRIES {
             let snapshot = store.read_vault(owner, RecordSelection::None).await?;
-            let snapshot = snapshot.ok_or(VaultError::Absent)?;
+            let Some(snapshot) = snapshot else {
+                if !self.is_logged().await? {
+                    return Err(VaultError::Absent);
+                }
+                let event = self.event(AuditAction::VaultDeleted, None);
+                return Ok(store.append_vault_event(owner, event).await?);
+            };
             let change = VaultChange {
                 expected: Some(snapshot.revision),
                 revision: snapshot.revision + 1,

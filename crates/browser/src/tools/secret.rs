@@ -45,7 +45,7 @@ pub(super) async fn resolve(
     let Some(origin) = origin else {
         return Ok(Typing::Literal(literal(&name, "this page")));
     };
-    let Some(secret) = field_binding(&bound, &name, TYPING_FIELD, Some(&origin)) else {
+    let Some(secret) = field_binding(&bound, &name, TYPING_FIELD, &origin) else {
         return Ok(Typing::Literal(literal(&name, &origin.to_string())));
     };
     let element = page.element(step.handle.as_deref().unwrap_or_default())?;

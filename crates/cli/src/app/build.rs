@@ -21,16 +21,16 @@ use crate::vault::{
     Asking, CredentialParts, Credentials, Places, UserVaults, VaultAccess, server_fields,
 };
 use crate::web;
-use lango_core::{AgentName, Clock, Model, Tool};
+use lango_core::{AgentName, Clock, Model};
 use lango_engine::{SystemClock, Tree};
-use lango_mcp::Start;
+use lango_mcp::{Servers, Start};
 use lango_net::SeenLinks;
 use lango_sandbox::Strength;
-use lango_secrets::{FieldTool, Masks, SecretSource};
+use lango_secrets::{Masks, SecretSource, UnresolvedTool};
 use lango_tools::{
     CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace, skill_library_tools,
 };
-use lango_vault::{SecretField, VaultProvider};
+use lango_vault::{FieldPlace, SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -129,6 +129,14 @@ impl App {
             links: &links,
             cache: kept.web_cache(keeping),
         })?);
+        // Those that follow resolve handles themselves, or have none in their arguments.
+        for tool in &mut tools {
+            let is_command = tool.spec().name.as_str().starts_with("exec");
+            if !is_command {
+                let own = UnresolvedTool::new(Arc::clone(tool), Arc::clone(&source));
+                *tool = Arc::new(own);
+            }
+        }
         let (browser_tools, browser) = browser::open(&browser::Parts {
             settings: &loaded.settings.browser,
             search: &loaded.settings.search,
@@ -171,13 +179,9 @@ impl App {
             grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
         };
         let mcp = Mcp::open(here, start).await?;
-        let server_tools = mcp.servers.tools().iter();
-        let fields = secret_fields(&browser, mcp.servers.tools());
+        let fields = secret_fields(&browser, &mcp.servers);
         vaults.set_places(Places::new(&loaded.settings, &egress, fields));
-        tools.extend(server_tools.map(|tool| {
-            let tool = FieldTool::new(Arc::clone(tool), Arc::clone(&source));
-            Arc::new(tool) as Arc<dyn Tool>
-        }));
+        tools.extend(mcp.servers.tools().iter().cloned());
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
@@ -212,13 +216,13 @@ impl App {
 }
 
 /// Returns the arguments of tools that take secrets: those of MCP servers' tools, and what the browser types.
-fn secret_fields(browser: &BrowserStatus, servers: &[Arc<dyn Tool>]) -> Vec<SecretField> {
+fn secret_fields(browser: &BrowserStatus, servers: &Servers) -> Vec<SecretField> {
     let mut fields: Vec<SecretField> = server_fields(servers).collect();
     if browser.is_available() {
         fields.push(SecretField {
             tool: lango_browser::TYPING_TOOL.into(),
+            place: FieldPlace::Site,
             arguments: Some(vec![lango_browser::TYPING_FIELD.into()]),
-            has_site: true,
         });
     }
     fields

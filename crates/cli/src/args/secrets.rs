@@ -137,7 +137,7 @@ pub struct BindArguments {
     #[arg(long, value_name = "VARIABLE")]
     pub env: Option<String>,
 
-    /// What uses it: exec for commands, mcp:ID for the program of an MCP server, or with --field a tool.
+    /// What uses it: exec for commands, mcp:ID for the program of an MCP server; with --field mcp:ID/TOOL or browser_act.
     #[arg(long)]
     pub tool: Option<String>,
 

@@ -30,6 +30,12 @@ impl From<VaultError> for Failure {
                 Exit::Config,
                 Some("`lango secrets set NAME` or `lango secrets init` makes it"),
             ),
+            VaultError::HeadMissing => (
+                Exit::Failed,
+                Some(
+                    "find out who can write the database; then put a backup in its place, or give the secrets up with `lango secrets destroy --yes`",
+                ),
+            ),
             VaultError::Exists => (
                 Exit::Usage,
                 Some("`lango secrets methods add` adds a way to unlock it"),

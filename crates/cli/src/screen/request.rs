@@ -45,6 +45,9 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
     for line in content.trim_end().lines() {
         boxed(&mut text, line, width);
     }
+    for note in &request.inspection.notes {
+        boxed(&mut text, note, width);
+    }
     let _ = write!(text, "│ why: {}", one_line(&visible(&request.reason), 200));
     if more > 0 {
         let _ = write!(text, " · {} behind it", count(more as u64, "request"));

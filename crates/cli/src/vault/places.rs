@@ -3,13 +3,13 @@
 
 use crate::config::{NetworkAccess, Settings};
 use crate::egress;
-use lango_core::{Text, Tool};
+use lango_core::Text;
+use lango_mcp::Servers;
 use lango_net::{Egress, Url};
-use lango_secrets::{Binding, BindingTarget, Origin};
-use lango_vault::{SecretField, describe_choice};
+use lango_secrets::{Binding, BindingTarget, Origin, ServerToolId};
+use lango_vault::{FieldPlace, SecretField, describe_choice};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The beginning of the tool of a binding for the program of an MCP server.
 const SERVER: &str = "mcp:";
@@ -37,6 +37,11 @@ impl Places {
         }
     }
 
+    /// Returns the arguments of tools that can be bound.
+    pub fn fields(&self) -> &[SecretField] {
+        &self.fields
+    }
+
     /// Fails if nothing here has the place of a binding. Returns the settings that keep the binding from working, with what
     /// to change; `None` if it works.
     pub fn check(&self, binding: &Binding) -> Result<Option<String>, String> {
@@ -60,8 +65,12 @@ impl Places {
                 let missing = egress::missing_access(access, &key, origin);
                 Ok(missing.or_else(|| self.refusal(origin)))
             }
-            BindingTarget::Field { field, origin } => {
-                SecretField::check(&self.fields, &binding.tool, field, origin.is_some())?;
+            BindingTarget::ServerField { .. } => {
+                SecretField::check(&self.fields, binding)?;
+                Ok(None)
+            }
+            BindingTarget::Field { origin, .. } => {
+                SecretField::check(&self.fields, binding)?;
                 Ok(origin.as_ref().and_then(|origin| self.refusal(origin)))
             }
         }
@@ -76,11 +85,20 @@ impl Places {
 }
 
 /// Returns the fields of the tools of MCP servers: their arguments that can be text.
-pub fn server_fields(tools: &[Arc<dyn Tool>]) -> impl Iterator<Item = SecretField> {
-    tools.iter().map(|tool| SecretField {
-        tool: tool.spec().name.as_str().into(),
-        arguments: text_arguments(&tool.spec().parameters),
-        has_site: false,
+pub fn server_fields(servers: &Servers) -> impl Iterator<Item = SecretField> {
+    servers.overview().iter().flat_map(move |server| {
+        server.tools.iter().map(move |tool| {
+            let mut offered = servers.tools().iter();
+            let own = offered.find(|own| own.spec().name == tool.name);
+            SecretField {
+                tool: tool.name.as_str().into(),
+                place: FieldPlace::Server(ServerToolId {
+                    server: server.id.as_str().into(),
+                    tool: tool.tool.as_str().into(),
+                }),
+                arguments: own.and_then(|own| text_arguments(&own.spec().parameters)),
+            }
+        })
     })
 }
 

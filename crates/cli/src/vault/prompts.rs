@@ -5,7 +5,7 @@ use super::{TRIES, UserVaults, VaultAccess, new_passphrase, read_confirmed, read
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::{Answer, RecordSelection, UserId, Waiting};
-use lango_secrets::{LEAST_MASKED_BYTES, SecretName, SecretValue};
+use lango_secrets::{LEAST_MASKED_BYTES, SecretName, SecretValue, UNLOCK_REASON};
 use lango_vault::{UnlockSecret, VaultError, VaultProvider};
 
 /// The prefixes of the tools that need the vault.
@@ -16,16 +16,27 @@ const REQUEST_TOOL: &str = "secrets_request";
 
 impl UserVaults {
     /// Prompts for what an allowed call needs. Returns the answer that takes the place of the user's if they typed
-    /// nothing, or something wrong.
+    /// nothing, or something wrong. A command or an MCP server that only uses bound secrets then goes on without them, and
+    /// this process does not prompt for those again.
     pub async fn prepare(&self, user: &UserId, waiting: &Waiting) -> Option<Answer> {
         let request = &waiting.request;
         let tool = request.tool.as_str();
         let is_vault_tool = VAULT_TOOLS.iter().any(|prefix| tool.starts_with(prefix));
-        if !is_vault_tool || request.inspection.user_only.is_none() || !self.can_prompt() {
+        let reason = request.inspection.user_only.as_deref();
+        let needs_unlock = reason.is_some_and(|reason| reason.ends_with(UNLOCK_REASON));
+        let is_prompted = is_vault_tool && reason.is_some() || needs_unlock;
+        if !is_prompted || !self.can_prompt() {
             return None;
         }
         match self.prompt(user, waiting).await {
             Ok(()) => None,
+            Err(failure) if !is_vault_tool => {
+                self.decline(user);
+                screen::say(&format!(
+                    "{failure}\nthe vault stays locked, so the call goes on without its secrets"
+                ));
+                None
+            }
             Err(failure) => {
                 screen::say(&failure.to_string());
                 let reason = "the user allowed it and then did not type what was needed";

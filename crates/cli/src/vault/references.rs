@@ -64,11 +64,20 @@ pub fn key_settings(settings: &Settings) -> Vec<KeySetting<'_>> {
             ),
         ]
     });
+    let programs = settings.mcp.servers.iter().flat_map(|(id, server)| {
+        let secrets = server.env.0.iter().filter_map(move |(variable, value)| {
+            let value = value
+                .as_deref()
+                .filter(|value| secret_of(value).is_some())?;
+            Some((format!("mcp.servers.{id}.env.{variable}"), Some(value)))
+        });
+        secrets.collect::<Vec<_>>()
+    });
     let remote = settings.a2a.remote_agents.0.iter().map(|agent| {
         let key = format!("a2a.remoteAgents: tokenEnv of `{}`", agent.name);
         (key, agent.token_env.as_deref())
     });
-    let others = searches.chain(servers).chain(remote);
+    let others = searches.chain(servers).chain(programs).chain(remote);
     let others = others.filter_map(|(key, value)| {
         Some(KeySetting {
             key,

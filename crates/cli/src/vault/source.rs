@@ -2,12 +2,13 @@
 
 use super::{Asking, Opening, Places, VaultAccess, can_ask};
 use crate::exit::Failure;
-use lango_core::{BoxFuture, RecordSelection, UserId};
+use lango_core::{BoxFuture, Clock, RecordSelection, UserId};
+use lango_engine::SystemClock;
 use lango_secrets::{
-    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretValue,
+    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
 };
-use lango_vault::{Entry, OpenVault, SealedVault, VaultError, VaultProvider};
-use std::collections::{BTreeMap, HashMap};
+use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -32,6 +33,8 @@ pub struct UserVaults {
     typed: Mutex<HashMap<String, SecretValue>>,
     /// The places where values can be used here.
     places: OnceLock<Places>,
+    /// The users who did not unlock their vaults when a command or an MCP server needed it.
+    declined: Mutex<BTreeSet<UserId>>,
     /// Whether the command that runs here asks the user at the terminal.
     is_interactive: AtomicBool,
 }
@@ -47,6 +50,7 @@ impl UserVaults {
             masked: Mutex::default(),
             typed: Mutex::default(),
             places: OnceLock::new(),
+            declined: Mutex::default(),
             is_interactive: AtomicBool::new(false),
         }
     }
@@ -62,6 +66,12 @@ impl UserVaults {
         let _ = self.places.set(places);
     }
 
+    /// Returns the arguments of tools that can be bound.
+    pub fn fields(&self) -> Vec<SecretField> {
+        let places = self.places.get();
+        places.map_or_else(Vec::new, |places| places.fields().to_vec())
+    }
+
     /// Checks the place of a binding as [`Places::check`] does. Before the places are set every place is accepted.
     pub fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
         let places = self.places.get();
@@ -75,6 +85,17 @@ impl UserVaults {
     pub(super) async fn keep_open(&self, user: &UserId, vault: OpenVault) {
         let mut open = self.open.lock().await;
         open.insert(user.clone(), Arc::new(vault));
+    }
+
+    /// Remembers that a user did not unlock the vault for a command or an MCP server.
+    pub(super) fn decline(&self, user: &UserId) {
+        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        declined.insert(user.clone());
+    }
+
+    fn has_declined(&self, user: &UserId) -> bool {
+        let declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        declined.contains(user)
     }
 
     /// Keeps a value that the user typed until the call with this key runs.
@@ -183,13 +204,7 @@ impl UserVaults {
         let entries = self.with_open(user, async |vault| vault.entries().await);
         let entries = entries.await.map_err(UseError::into_secret_error)?;
         self.mask_bound(user, &entries).await?;
-        let bound = entries.iter().flat_map(|entry| {
-            let own = entry.bindings.iter().filter(|own| *own.tool == *tool);
-            own.map(|binding| BoundSecret {
-                name: entry.name.clone(),
-                binding: binding.clone(),
-            })
-        });
+        let bound = entries.iter().flat_map(|entry| bound_to(entry, tool));
         Ok(bound.collect())
     }
 
@@ -257,6 +272,50 @@ impl SecretSource for UserVaults {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         Box::pin(self.value(user, secret))
     }
+
+    fn status<'a>(
+        &'a self,
+        user: &'a UserId,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
+        Box::pin(async move {
+            let sealed = self.sealed(user, RecordSelection::None).await?;
+            let now = SystemClock.now();
+            let entry = sealed.iter().flat_map(|sealed| sealed.entries());
+            let entry = entry.into_iter().find(|entry| entry.name == *name);
+            Ok(match entry {
+                None => SecretStatus::Missing,
+                Some(entry) if entry.is_expired(now) => SecretStatus::Expired,
+                Some(_) => SecretStatus::Stored,
+            })
+        })
+    }
+
+    fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+        Box::pin(async move {
+            if !self.can_prompt() || self.has_declined(user) {
+                return Vec::new();
+            }
+            let sealed = self.sealed(user, RecordSelection::None).await;
+            let sealed = sealed.ok().flatten();
+            let entries = sealed.iter().flat_map(|sealed| sealed.entries());
+            let bound: Vec<_> = entries.flat_map(|entry| bound_to(entry, tool)).collect();
+            // What nothing claims to be bound to needs no unlocking.
+            if bound.is_empty() || self.opened(user).await.is_ok() {
+                return Vec::new();
+            }
+            bound
+        })
+    }
+}
+
+/// Returns the bindings of an entry for a tool.
+fn bound_to(entry: &Entry, tool: &str) -> impl Iterator<Item = BoundSecret> {
+    let own = entry.bindings.iter().filter(move |own| *own.tool == *tool);
+    own.map(|binding| BoundSecret {
+        name: entry.name.clone(),
+        binding: binding.clone(),
+    })
 }
 
 impl VaultProvider for UserVaults {
@@ -282,6 +341,10 @@ impl VaultProvider for UserVaults {
     fn take_typed(&self, call: &str) -> Option<SecretValue> {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed.remove(call)
+    }
+
+    fn fields(&self) -> Vec<SecretField> {
+        self.fields()
     }
 
     fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {

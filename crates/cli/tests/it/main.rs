@@ -50,6 +50,7 @@ mod secrets;
 mod secrets_bind;
 mod secrets_canary;
 mod secrets_commands;
+mod secrets_deleted_rows;
 mod secrets_echo;
 mod secrets_hints;
 mod secrets_races;

@@ -149,6 +149,10 @@ fn a_wrong_binding_is_refused_with_the_next_step() {
             "cannot be used with",
         ),
         (&["A", "--field", "b"], "--tool"),
+        (
+            &["A", "--tool", "shop_login", "--field", "b"],
+            "write `mcp:ID/TOOL`",
+        ),
     ] {
         let words = [&["secrets", "bind"][..], words].concat();
         let ran = run(&lango, &words);

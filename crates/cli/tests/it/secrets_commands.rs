@@ -67,7 +67,7 @@ fn a_command_uses_a_token_that_neither_it_nor_the_model_sees() {
     assert!(!ran.stdout.contains("lango_secret_"), "{}", ran.stdout);
     assert!(
         ran.stdout
-            .contains("this command ran without bound secrets"),
+            .contains("no bound secret was inserted into this command"),
         "{}",
         ran.stdout
     );

@@ -169,3 +169,59 @@ fn leaving_a_prompt_says_what_to_do_next() {
     assert_eq!(code, Some(130), "{last}");
     assert!(last.contains("next: run the command again"), "{last}");
 }
+
+const RUN: [&str; 4] = [
+    "-c",
+    r#"approval.rules=[{action="allow"}]"#,
+    "run",
+    "run `printenv SIGNING_KEY`",
+];
+
+/// A home with a secret for `printenv`; the vault is locked.
+fn with_program() -> Lango {
+    let lango = Lango::new();
+    crate::secrets::set(&lango, "SIGNING", CANARY).ok();
+    let bind = "secrets bind SIGNING --program printenv --env SIGNING_KEY";
+    crate::secrets::run(&lango, &bind.split(' ').collect::<Vec<_>>()).ok();
+    lango
+}
+
+#[test]
+fn a_command_that_needs_a_locked_vault_asks_for_the_passphrase() {
+    let lango = with_program();
+    let mut terminal = start(&lango, &RUN);
+    let mut seen = terminal.wait_for("you will be asked for its passphrase");
+    assert!(
+        seen.contains("SEES: SIGNING, in the variable SIGNING_KEY"),
+        "{seen}"
+    );
+    assert!(seen.contains("all that it starts"), "{seen}");
+    terminal.wait_for("ctrl-d later > ");
+    terminal.press("y\r");
+    terminal.wait_for("passphrase of the vault: ");
+    terminal.press(&format!("{PASSPHRASE}\r"));
+    let (code, last) = terminal.end();
+    seen += &last;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(last.contains("[secret SIGNING]"), "{seen}");
+    assert!(!seen.contains(CANARY), "{seen}");
+}
+
+#[test]
+fn a_command_goes_on_without_the_secrets_of_a_vault_that_stays_locked() {
+    let lango = with_program();
+    let mut terminal = start(&lango, &RUN);
+    terminal.wait_for("you will be asked for its passphrase");
+    terminal.wait_for("ctrl-d later > ");
+    terminal.press("y\r");
+    for _ in 0..3 {
+        terminal.wait_for("passphrase of the vault: ");
+        terminal.press("\r");
+    }
+    let (_, last) = terminal.end();
+    assert!(
+        last.contains("the call goes on without its secrets"),
+        "{last}"
+    );
+    assert!(last.contains("no bound secret was inserted"), "{last}");
+}

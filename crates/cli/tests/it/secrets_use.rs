@@ -243,3 +243,36 @@ fn status_with(serving: &Serving, token: &str) -> String {
     stream.read_to_string(&mut reply).unwrap();
     reply.split(' ').nth(1).unwrap().to_owned()
 }
+
+#[test]
+fn the_offline_model_gives_secrets_to_the_vault_agent_and_commands_to_the_operator() {
+    let lango = Lango::new();
+    set(&lango, "MY_KEY", "a long value").ok();
+    for (request, agent, said) in [
+        ("list my secrets", "vault", "MY_KEY"),
+        ("what secrets do I have?", "vault", "MY_KEY"),
+        (
+            "hash the text hello",
+            "vault",
+            "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+        ),
+        (
+            "run `echo https://api.example/a.html`",
+            "operator",
+            "https://api.example/a.html",
+        ),
+    ] {
+        let rule = r#"approval.rules=[{action="allow"}]"#;
+        let ran = run(&lango, &["-c", rule, "run", request]).ok();
+        let all = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(said), "{request}: {ran:#?}");
+        assert!(all.contains(agent), "{request}: {ran:#?}");
+    }
+    lango.file("a.txt", "hello");
+    let rule = r#"approval.rules=[{action="allow"}]"#;
+    let ran = run(&lango, &["-c", rule, "run", "hash a.txt"]).ok();
+    assert!(
+        ran.stdout.contains("2cf24dba5fb0a30e26e83b2ac5b9e29e"),
+        "{ran:#?}"
+    );
+}

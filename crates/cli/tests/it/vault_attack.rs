@@ -167,7 +167,7 @@ fn home(model: &str, places: &Places) -> Lango {
     run(&lango, &["secrets", "bind", "API_TOKEN", "--host", &host]).ok();
     // The tools of a server are known after it was connected.
     run(&lango, &["mcp", "test", "toy"]).ok();
-    let field = ["--tool", "toy_login", "--field", "password"];
+    let field = ["--tool", "mcp:toy/login", "--field", "password"];
     let bind = [&["secrets", "bind", "SHOP_PASSWORD"][..], &field].concat();
     run(&lango, &bind).ok();
     lango

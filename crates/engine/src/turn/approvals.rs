@@ -47,6 +47,10 @@ impl Turn {
         let inspection = self.with_user_addresses(inspection);
         let spec = Arc::clone(&tool.spec);
         let (frame, agent) = (&step.frame, &step.agent);
+        if let Some(reason) = &inspection.refused {
+            let detail = format!("not run: {reason}");
+            return self.return_without_run(frame, agent, call, CallStatus::Error, detail);
+        }
         match self.rules.decide(agent, &spec, &arguments, &inspection) {
             Decision::Run => self.start(frame, agent, call, &spec, (arguments, inspection)),
             Decision::Deny { reason } => {
@@ -231,9 +235,20 @@ impl Turn {
         call: &CallId,
         detail: String,
     ) {
+        self.return_without_run(frame, agent, call, CallStatus::Denied, detail);
+    }
+
+    fn return_without_run(
+        &mut self,
+        frame: &FrameId,
+        agent: &AgentName,
+        call: &CallId,
+        status: CallStatus,
+        detail: String,
+    ) {
         let body = EventBody::ToolReturned {
             call: call.clone(),
-            status: CallStatus::Denied,
+            status,
             output: detail.into(),
             trust: Trust::Trusted,
             attachments: Vec::new(),

@@ -5,7 +5,8 @@ use crate::approvals::{answer, ask, in_session, one_write, waiting};
 use crate::bench::{Bench, finished, local, log};
 use crate::support::rule;
 use lango_core::{
-    Answer, Effect, EventBody, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Tool,
+    Answer, CallStatus, Effect, EventBody, GuardedTarget, Inspection, Risk, SiteAccess, Subject,
+    Tool,
 };
 use lango_engine::{Action, Rule, Rules};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
@@ -130,6 +131,30 @@ async fn what_only_the_user_can_allow_is_asked_for_whatever_rules_and_answers_sa
         }
         let grants = bench.store.grants(conversation.session(), "/work").await;
         assert_eq!(grants.unwrap(), [], "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_work_is_refused_without_a_question() {
+    let refused = Inspection {
+        user_only: Some("a program sees a secret".into()),
+        refused: Some("the secret `A` has expired".into()),
+        ..Inspection::default()
+    };
+    for rules in [vec![], vec![rule(Action::Allow, "*")]] {
+        let (mut bench, tool) = bench(refused.clone());
+        bench.rules = Rules::new(rules);
+        let model = ScriptedModel::replies(one_write("a"));
+        let mut conversation = bench.runner(model).start(local());
+        finished(ask(&mut conversation, "write").await);
+        assert_eq!(tool.runs(), 0);
+        let log = log(&bench, conversation.session()).await;
+        let returned = log.iter().find_map(|event| match &event.body {
+            EventBody::ToolReturned { status, output, .. } => Some((*status, output.to_string())),
+            _ => None,
+        });
+        let output = "not run: the secret `A` has expired".to_owned();
+        assert_eq!(returned, Some((CallStatus::Error, output)));
     }
 }
 

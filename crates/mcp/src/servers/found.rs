@@ -1,5 +1,6 @@
 //! From a server to its tools: what is known of it, and which of its tools are offered.
 
+use super::claims::Claims;
 use super::overview::{ToolOverview, overview};
 use super::{Servers, Start};
 use crate::attachments::Attachments;
@@ -11,7 +12,7 @@ use crate::settings::Reach;
 use crate::tool::{ServerTool, summary};
 use lango_core::ToolName;
 use lango_sandbox::Strength;
-use std::collections::BTreeSet;
+use lango_secrets::{FieldTool, SecretSource, ServerToolId};
 use std::sync::Arc;
 
 /// What is known of a server.
@@ -22,7 +23,19 @@ pub(super) struct Found {
     notes: Vec<String>,
 }
 
+/// What the tools of all servers share.
+pub(super) struct Offering {
+    pub(super) attachments: Attachments,
+    pub(super) claims: Claims,
+    pub(super) secrets: Arc<dyn SecretSource>,
+}
+
 impl Found {
+    /// Returns what is known of a server, also while it cannot be used or reached with its settings: its names stay its own.
+    pub(super) fn known<'a>(&'a self, server: &Server, book: &'a Book) -> Option<&'a PinnedServer> {
+        self.pinned.as_ref().or_else(|| book.last(server.id()))
+    }
+
     fn unusable(problem: String) -> Self {
         Self {
             problem: Some(problem),
@@ -61,14 +74,8 @@ impl Servers {
         }
     }
 
-    /// Takes in what was found: an overview, warnings, and the tools whose names are free.
-    pub(super) fn add(
-        &mut self,
-        server: Arc<Server>,
-        found: Found,
-        attachments: &Attachments,
-        taken: &mut BTreeSet<String>,
-    ) {
+    /// Takes in what was found: an overview, warnings, and the tools whose names nothing else claims.
+    pub(super) fn add(&mut self, server: Arc<Server>, found: Found, offering: &Offering) {
         let id = server.id().to_owned();
         let mut warn = |text: String| self.warnings.push(format!("MCP server `{id}`: {text}"));
         if let Some(problem) = &found.problem {
@@ -82,9 +89,9 @@ impl Servers {
                 continue;
             };
             let name = tool_name(&server.settings.prefix, tool);
-            if !taken.insert(name.clone()) {
+            if let Some(other) = offering.claims.conflict(&name, &id, tool) {
                 warn(format!(
-                    "its tool `{name}` is left out, because another has that name; set mcp.servers.{id}.prefix"
+                    "its tool `{name}` is left out, because {other} has that name; set mcp.servers.{id}.prefix"
                 ));
                 continue;
             }
@@ -95,13 +102,19 @@ impl Servers {
                 state: pin.state(),
                 hash: form.hash.clone(),
             });
+            let secret_user = ServerToolId {
+                server: id.as_str().into(),
+                tool: tool.as_str().into(),
+            };
             let tool = ServerTool::new(
                 Arc::clone(&server),
                 &name,
                 tool.clone(),
                 form,
-                attachments.clone(),
+                offering.attachments.clone(),
             );
+            let secrets = Arc::clone(&offering.secrets);
+            let tool = FieldTool::new(Arc::new(tool), secret_user, secrets);
             self.tools.push(Arc::new(tool));
         }
         if let Some(wanted) = server

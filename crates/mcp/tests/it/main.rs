@@ -9,5 +9,6 @@ mod logging_in;
 mod masks;
 mod pins;
 mod proxied;
+mod same_names;
 mod sandboxed;
 mod support;

@@ -115,18 +115,23 @@ async fn a_program_does_not_start_with_a_secret_that_is_not_bound_to_it() {
     let own = serve();
     let bench = Bench::new();
     let origin = format!("http://{own}");
-    for secrets in [
-        MemorySecrets::new(VALUE),
-        MemorySecrets::new(VALUE).with_header("SERVICE", "mcp:other", &origin, "TOKEN"),
-        MemorySecrets::new(VALUE).with_header("OTHER", "mcp:s", &origin, "TOKEN"),
+    let with = |name, tool| MemorySecrets::new(VALUE).with_header(name, tool, &origin, "TOKEN");
+    let missing = "there is no secret `SERVICE`; `lango secrets set SERVICE` stores it";
+    for (secrets, problem) in [
+        (MemorySecrets::new(VALUE), missing),
+        (with("OTHER", "mcp:s"), missing),
+        (
+            with("SERVICE", "mcp:s").expired(),
+            "the secret `SERVICE` has expired",
+        ),
+        (
+            with("SERVICE", "mcp:other"),
+            "is not bound to it; run `lango secrets bind SERVICE --tool mcp:s --host HOST --env TOKEN`",
+        ),
     ] {
         let servers = bench.open(vec![server(&bench, secrets, &[&own])]).await;
         let warning = servers.warnings().join("\n");
-        assert!(
-            warning
-                .contains("run `lango secrets bind SERVICE --tool mcp:s --host HOST --env TOKEN`"),
-            "{warning}"
-        );
+        assert!(warning.contains(problem), "{warning}");
     }
     let locked = server(&bench, MemorySecrets::locked(), &[&own]);
     let servers = bench.open(vec![locked]).await;

@@ -4,6 +4,7 @@ use lango_core::{Tool, ToolError};
 use lango_mcp::{Pauses, Program, Reach, ServerSettings, Servers, Setup, Start};
 use lango_sandbox::{Helper, Launcher, Limits, Policy, Strength};
 use lango_secrets::{Credential, Masks, SecretValue};
+use lango_testkit::secrets::MemorySecrets;
 use lango_testkit::{mcp_server, tool::caller};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ pub struct Bench {
     pub strength: Strength,
     pub taken: BTreeSet<String>,
     pub masks: Masks,
+    pub secrets: Arc<MemorySecrets>,
 }
 
 /// A token whose value is known.
@@ -38,6 +40,7 @@ impl Bench {
             strength: Strength::Full,
             taken: BTreeSet::new(),
             masks: Masks::default(),
+            secrets: Arc::default(),
         };
         std::fs::write(bench.inside("server.py"), mcp_server::PROGRAM).unwrap();
         bench
@@ -112,6 +115,7 @@ impl Bench {
             grants: self.own("grants.json"),
             grants_seal: None,
             masks: self.masks.clone(),
+            secrets: Arc::clone(&self.secrets) as _,
             attachments: self.own("attachments"),
             patience: self.patience,
             pauses: self.pauses,

@@ -19,6 +19,34 @@ pub(super) struct Rule {
 /// The first row that fits and whose tool is offered wins.
 const RULES: &[Rule] = &[
     Rule {
+        tool: "secrets_list",
+        phrases: &[
+            "my secrets",
+            "list secrets",
+            "list the secrets",
+            "what secrets",
+            "which secrets",
+        ],
+        arguments: |_| Some(json!({})),
+    },
+    Rule {
+        tool: "crypto_hash",
+        phrases: &["hash"],
+        arguments: |text| {
+            let marks = ["hash the text", "hash the word", "hash of", "hash"];
+            let text = between(text, '`').or_else(|| rest(text, &marks))?;
+            // It hashes texts; files are the operator's.
+            path(&text)
+                .is_none()
+                .then(|| json!({ "text": text, "algorithm": "sha256" }))
+        },
+    },
+    Rule {
+        tool: "exec",
+        phrases: &["hash"],
+        arguments: |text| Some(json!({ "argv": ["sha256sum", "--", path(text)?] })),
+    },
+    Rule {
         tool: "memory_recall",
         phrases: &["you remember", "do you remember"],
         arguments: |text| {
@@ -336,6 +364,15 @@ mod tests {
                 "deploys",
             ),
             ("forget my editor", "memory_forget", "query", "my editor"),
+            ("hash the text hello", "crypto_hash", "text", "hello"),
+            ("hash `a b`", "crypto_hash", "text", "a b"),
+            (
+                "run `curl https://api.example/a.html`",
+                "exec",
+                "command",
+                "curl https://api.example/a.html",
+            ),
+            ("execute `cat document`", "exec", "command", "cat document"),
             (
                 "search the web for slipstreams",
                 "search_web",
@@ -356,6 +393,27 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn secrets_are_listed_and_files_are_hashed_by_a_command() {
+        for text in [
+            "list my secrets",
+            "what secrets do I have?",
+            "Which secrets are there",
+        ] {
+            assert_eq!(
+                find(text, |_| true).unwrap().0.tool,
+                "secrets_list",
+                "{text}"
+            );
+        }
+        let (rule, arguments) = find("hash notes/a.md", |_| true).unwrap();
+        assert_eq!(rule.tool, "exec");
+        assert_eq!(
+            arguments,
+            json!({ "argv": ["sha256sum", "--", "notes/a.md"] })
+        );
     }
 
     #[test]

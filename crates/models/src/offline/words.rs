@@ -1,8 +1,11 @@
 //! Words and phrases in a request, found as a person would: whole words, whatever the case, singular or plural.
 
+use std::borrow::Cow;
+
 /// The words of a text in lower case. Something that looks like a path is the word "path" as well, and an address of the web
 /// is the words "web address" and "url".
 pub(super) fn words(text: &str) -> Vec<String> {
+    let text = &without_command(text);
     let path = text
         .split_whitespace()
         .any(is_path)
@@ -24,6 +27,25 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .chain(page.iter().map(|word| (*word).to_owned()))
         .chain(url.iter().map(|word| (*word).to_owned()))
         .collect()
+}
+
+/// Returns a request to run a command without the command, whose words ask for nothing: `curl https://…` is no page to read.
+fn without_command(text: &str) -> Cow<'_, str> {
+    let parts = text
+        .split_once('`')
+        .and_then(|(before, rest)| Some((before, rest.split_once('`')?.1)));
+    let Some((before, after)) = parts else {
+        return Cow::Borrowed(text);
+    };
+    let verb = before.split_whitespace().map(str::to_lowercase);
+    if verb
+        .into_iter()
+        .any(|word| word == "run" || word == "execute")
+    {
+        Cow::Owned(format!("{before} {after}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 fn is_path(token: &str) -> bool {

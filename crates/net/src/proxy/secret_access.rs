@@ -70,8 +70,8 @@ impl SecretAccess {
     }
 
     /// Returns the source of bindings and values.
-    pub fn source(&self) -> &dyn SecretSource {
-        &*self.source
+    pub fn source(&self) -> &Arc<dyn SecretSource> {
+        &self.source
     }
 
     /// Returns what a program needs for these secrets of a user; `None` if none of them goes into a header.

@@ -1,6 +1,7 @@
 //! A tool that remembers what it got.
 
 use super::*;
+use crate::UnresolvedTool;
 use crate::source::SecretError;
 use crate::value::SecretValue;
 use lango_core::{Effect, Risk, Subject, Trust, UserId};
@@ -30,6 +31,22 @@ impl SecretSource for OneSecret {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         let value = Arc::new(SecretValue::new("hunter22"));
         Box::pin(std::future::ready(Ok(value)))
+    }
+
+    fn status<'a>(
+        &'a self,
+        _: &'a UserId,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
+        let status = match name.as_str() {
+            "PASSWORD" => SecretStatus::Stored,
+            _ => SecretStatus::Missing,
+        };
+        Box::pin(std::future::ready(Ok(status)))
+    }
+
+    fn locked<'a>(&'a self, _: &'a UserId, _: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 
@@ -65,10 +82,10 @@ fn caller() -> Caller {
     }
 }
 
-async fn run(binding: Binding, arguments: Value) -> (Value, String) {
+fn tool_with(binding: Binding, id: ServerToolId) -> (Arc<Recorder>, FieldTool) {
     let recorder = Arc::new(Recorder {
         spec: ToolSpec {
-            name: "shop_login".into(),
+            name: "pay_b_login".into(),
             description: "".into(),
             parameters: Arc::new(json!({})),
             effect: Effect::Effect,
@@ -79,57 +96,92 @@ async fn run(binding: Binding, arguments: Value) -> (Value, String) {
         },
         got: Mutex::default(),
     });
-    let tool = FieldTool::new(Arc::clone(&recorder) as _, Arc::new(OneSecret(binding)));
-    let output = tool.run(&caller(), Arc::new(arguments)).await.unwrap();
-    let got = recorder.got.lock().unwrap().remove(0);
-    (got, output.text)
+    let source = Arc::new(OneSecret(binding));
+    let tool = FieldTool::new(Arc::clone(&recorder) as _, id, source);
+    (recorder, tool)
+}
+
+fn id(server: &str, tool: &str) -> ServerToolId {
+    ServerToolId {
+        server: server.into(),
+        tool: tool.into(),
+    }
 }
 
 #[tokio::test]
 async fn only_the_bound_argument_of_the_bound_tool_is_replaced() {
-    let bound = || Binding::field("shop_login", "password", None).unwrap();
-    let arguments = json!({
+    let binding = Binding::server_field(&id("pay_b", "login"), "password").unwrap();
+    let (recorder, tool) = tool_with(binding, id("pay_b", "login"));
+    let arguments = Arc::new(json!({
         "password": "secret:PASSWORD",
-        "user": "secret:PASSWORD",
         "note": "my secret:PASSWORD",
         "deep": { "password": "secret:PASSWORD" },
         "list": ["secret:PASSWORD"],
         "other": "secret:OTHER",
-    });
-    let (got, text) = run(bound(), arguments).await;
+    }));
+    let inspection = tool.inspect(&caller(), Arc::clone(&arguments)).await;
+    assert_eq!(inspection, Inspection::default());
+    let output = tool.run(&caller(), arguments).await.unwrap();
+    let got = recorder.got.lock().unwrap().remove(0);
     assert_eq!(
         got,
         json!({
             "password": "hunter22",
-            "user": "secret:PASSWORD",
             "note": "my secret:PASSWORD",
             "deep": { "password": "secret:PASSWORD" },
             "list": ["secret:PASSWORD"],
             "other": "secret:OTHER",
         })
     );
-    assert!(
-        text.contains("secret:PASSWORD is not bound to `user`"),
-        "{text}"
-    );
-    assert!(
-        text.contains("secret:OTHER is not bound to `other`"),
-        "{text}"
-    );
+    let text = output.text;
+    assert!(text.contains("there is no secret `OTHER`"), "{text}");
+    assert!(text.contains("literal text in `other`"), "{text}");
     assert!(!text.contains("`password`"), "{text}");
 }
 
 #[tokio::test]
-async fn a_binding_with_an_origin_or_another_tool_replaces_nothing() {
+async fn a_secret_of_another_tool_argument_or_server_is_refused_before_anybody_is_asked() {
     let origin = Origin::parse("shop.example").unwrap();
+    let own = id("pay_b", "login");
     for binding in [
-        Binding::field("shop_login", "password", Some(origin)).unwrap(),
-        Binding::field("shop_logout", "password", None).unwrap(),
-        Binding::program("shop_login", "password", "A").unwrap(),
+        // The same name as `pay_b_login` in the eyes of a model.
+        Binding::server_field(&id("pay", "b_login"), "password").unwrap(),
+        Binding::server_field(&id("pay_b", "logout"), "password").unwrap(),
+        Binding::server_field(&own, "user").unwrap(),
+        Binding::field("mcp:pay_b", "password", Some(origin)).unwrap(),
+        Binding::field("pay_b_login", "password", None).unwrap(),
+        Binding::program("mcp:pay_b", "password", "A").unwrap(),
     ] {
-        let (got, text) = run(binding, json!({ "password": "secret:PASSWORD" })).await;
-        assert_eq!(got["password"], "secret:PASSWORD");
-        assert!(text.contains("literal text"), "{text}");
+        let shown = binding.to_string();
+        let (recorder, tool) = tool_with(binding, own.clone());
+        let arguments = Arc::new(json!({ "password": "secret:PASSWORD" }));
+        let inspection = tool.inspect(&caller(), Arc::clone(&arguments)).await;
+        let refused = inspection.refused.unwrap().to_string();
+        assert!(
+            refused.contains("--tool mcp:pay_b/login --field password"),
+            "{refused}"
+        );
+        let error = tool.run(&caller(), arguments).await.unwrap_err();
+        assert_eq!(error.message, refused);
+        assert!(recorder.got.lock().unwrap().is_empty(), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_resolves_nothing_says_so_of_stored_secrets() {
+    let binding = Binding::program("exec", "aws", "A").unwrap();
+    let (recorder, _) = tool_with(binding.clone(), id("a", "b"));
+    let tool = UnresolvedTool::new(Arc::clone(&recorder) as _, Arc::new(OneSecret(binding)));
+    for (content, is_told) in [
+        ("token = secret:PASSWORD.", true),
+        ("secret:OTHER", false),
+        ("my-secret:PASSWORD", false),
+        ("plain", false),
+    ] {
+        let arguments = json!({ "path": "a", "edits": [{ "new": content }] });
+        let output = tool.run(&caller(), Arc::new(arguments)).await.unwrap();
+        let remark = "secret:PASSWORD is not resolved in arguments of pay_b_login";
+        assert_eq!(output.text.contains(remark), is_told, "{content}");
     }
 }
 

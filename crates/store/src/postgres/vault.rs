@@ -6,8 +6,8 @@ use super::database::Values;
 use super::failure::Failure;
 use super::rows::{bound, limit, text, unsigned};
 use super::statements::vault::{
-    APPEND_EVENT, DELETE_HEAD, DELETE_RECORD, DELETE_RECORDS, EVENTS, HEAD, INSERT_HEAD, LOCK_HEAD,
-    PUT_RECORD, RECORD, RECORDS, REPLACE_HEAD, TRIM_EVENTS,
+    APPEND_EVENT, DELETE_HEAD, DELETE_ORPHANS, DELETE_RECORD, DELETE_RECORDS, EVENTS, HEAD,
+    INSERT_HEAD, LOCK_HEAD, PUT_RECORD, RECORD, RECORDS, REPLACE_HEAD, TRIM_EVENTS,
 };
 use super::text::{Words, optional_words};
 use crate::vault::{MOST_VAULT_EVENTS, check_change, check_owner};
@@ -122,7 +122,9 @@ async fn change_vault(
         // The answer to an earlier try was lost: a head is never made twice.
         return Ok(VaultChanged::Applied);
     }
-    if current.map(|(revision, _)| revision) != change.expected {
+    let is_orphaned = change.head.is_none() && change.expected == Some(0);
+    let current = current.map(|(revision, _)| revision);
+    if current != change.expected.filter(|_| !is_orphaned) {
         return Ok(VaultChanged::Outdated);
     }
     let revision = bound(change.revision);
@@ -131,6 +133,7 @@ async fn change_vault(
         (Some(head), Some(_)) => {
             execute(transaction, REPLACE_HEAD, &[&user, &revision, head]).await?
         }
+        (None, _) if is_orphaned => execute(transaction, DELETE_ORPHANS, &[&user]).await?,
         (None, _) => {
             execute(transaction, DELETE_RECORDS, &[&user]).await?;
             execute(transaction, DELETE_HEAD, &[&user]).await?

@@ -5,8 +5,8 @@ use super::archive::statements::{BEGIN_WIPING, END_WIPING};
 use super::failure::Failure;
 use super::rows::{bound, limit, unsigned};
 use super::statements::vault::{
-    APPEND_EVENT, DELETE_HEAD, DELETE_RECORD, DELETE_RECORDS, EVENTS, HEAD, INSERT_HEAD,
-    PUT_RECORD, RECORD, RECORDS, REPLACE_HEAD, TRIM_EVENTS,
+    APPEND_EVENT, DELETE_HEAD, DELETE_ORPHANS, DELETE_RECORD, DELETE_RECORDS, EVENTS, HEAD,
+    INSERT_HEAD, PUT_RECORD, RECORD, RECORDS, REPLACE_HEAD, TRIM_EVENTS,
 };
 use crate::vault::{MOST_VAULT_EVENTS, check_change, check_owner};
 use lango_core::{
@@ -132,6 +132,7 @@ fn change_vault(
         (Some(head), Some(expected)) => connection
             .prepare_cached(REPLACE_HEAD)?
             .execute(params![user, revision, head, expected])?,
+        (None, Some(0)) => connection.prepare_cached(DELETE_ORPHANS)?.execute([user])?,
         (None, expected) => connection
             .prepare_cached(DELETE_HEAD)?
             .execute(params![user, expected])?,

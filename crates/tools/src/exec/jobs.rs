@@ -33,6 +33,7 @@ pub(crate) struct Job {
     pub(crate) time: Duration,
     pub(crate) output: Arc<Output>,
     pub(crate) traffic: Traffic,
+    is_exclusive: bool,
     started: Instant,
     state: watch::Sender<State>,
     stop: Notify,
@@ -123,6 +124,9 @@ pub(crate) struct NewJob {
     pub(crate) command: String,
     pub(crate) time: Duration,
     pub(crate) output: Arc<Output>,
+    /// Whether it sees the value of a secret, so that no other command may run at the same time: that one could change what
+    /// this one executes.
+    pub(crate) is_exclusive: bool,
 }
 
 impl Jobs {
@@ -145,6 +149,9 @@ impl Jobs {
                  end one with `exec_stop` or wait until one ends, see `exec_status`"
             ));
         }
+        if let Some(conflict) = known.conflict(&new.session, new.is_exclusive) {
+            return Err(format!("the command was not run: {conflict}"));
+        }
         let id = match new.ground {
             Ground::Fore => {
                 known.foreground += 1;
@@ -163,6 +170,7 @@ impl Jobs {
             time: new.time,
             output: new.output,
             traffic: Traffic::default(),
+            is_exclusive: new.is_exclusive,
             started: Instant::now(),
             state: watch::Sender::new(State::Running),
             stop: Notify::new(),
@@ -170,6 +178,11 @@ impl Jobs {
         known.jobs.push_back(Arc::clone(&job));
         known.forget(self.most_known);
         Ok(job)
+    }
+
+    /// Returns why a command that sees the value of a secret cannot start now.
+    pub(crate) fn conflict(&self, session: &SessionId) -> Option<String> {
+        self.known().conflict(session, true)
     }
 
     /// The job of this session with this id.
@@ -190,6 +203,27 @@ impl Jobs {
 }
 
 impl Known {
+    /// Returns why a command cannot start beside those that run. A command that sees the value of a secret runs alone.
+    fn conflict(&self, session: &SessionId, is_exclusive: bool) -> Option<String> {
+        let mut running = self.jobs.iter().filter(|job| job.is_running());
+        let other = running.find(|job| is_exclusive || job.is_exclusive)?;
+        let name = if other.session == *session {
+            format!("`{}`", other.id)
+        } else {
+            "a command of another session".to_owned()
+        };
+        Some(if other.is_exclusive {
+            format!(
+                "{name} sees the value of a secret, and runs alone; try again when it has ended"
+            )
+        } else {
+            format!(
+                "a program that sees the value of a secret runs alone, because other commands could change what it \
+                 executes, and {name} is running; wait until it has ended, or end it with `exec_stop`"
+            )
+        })
+    }
+
     /// Forgets the oldest that ended until there are no more than `most`.
     fn forget(&mut self, most: usize) {
         let mut excess = self.jobs.len().saturating_sub(most);

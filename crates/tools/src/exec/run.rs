@@ -71,7 +71,9 @@ impl Commands {
                 "the command was not run: lango has no place for what it prints: {error}"
             ))
         })?;
+        let found = self.find_secrets(caller, &request.words).await;
         let new = NewJob {
+            is_exclusive: found.sees_values,
             ground,
             session: caller.session.clone(),
             command: request.words.short(),
@@ -85,7 +87,7 @@ impl Commands {
             env.extend(variables.map(|(name, value)| (name.into(), value.into())));
         }
         let mut policy = request.policy.clone();
-        let secrets = match self.command_secrets(caller, &request.words).await {
+        let secrets = match self.command_secrets(caller, request, ground, found).await {
             Ok(secrets) => secrets,
             Err(message) => {
                 job.end(State::Failed(message.clone()));

@@ -224,11 +224,8 @@ impl Tool for ExecTool {
             let Ok(request) = self.request(&arguments) else {
                 return Inspection::default();
             };
-            let uses = self.commands.program_uses(&caller.user, &request.words);
-            Inspection {
-                user_only: uses.await.reason(),
-                ..Inspection::default()
-            }
+            let inspecting = self.commands.inspect_secrets(caller, &request, self.ground);
+            inspecting.await
         })
     }
 

@@ -1,9 +1,9 @@
 //! Secrets of commands: placeholders for those that are bound to headers, values for programs that the user allowed.
 
 use crate::command_bench::{Ask, CommandBench};
-use lango_core::Caller;
+use lango_core::{Caller, Inspection};
 use lango_net::{Egress, EgressLimits, EgressRules, SecretAccess};
-use lango_secrets::{Masks, SecretValue};
+use lango_secrets::{Masks, SecretValue, UNLOCK_REASON};
 use lango_testkit::secrets::MemorySecrets;
 use lango_testkit::tool::caller;
 use lango_tools::CommandProxy;
@@ -38,12 +38,27 @@ fn for_program() -> MemorySecrets {
     MemorySecrets::new(VALUE).with_program("AWS", "printenv", "AWS_SECRET")
 }
 
-fn reason(bench: &CommandBench, tool: &str, arguments: &Value) -> Option<String> {
+fn inspected(bench: &CommandBench, tool: &str, arguments: &Value) -> Inspection {
     let tool = bench.tool(tool);
     let inspecting = async { tool.inspect(&caller(), Arc::new(arguments.clone())).await };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let inspection = runtime.block_on(inspecting);
+    runtime.block_on(inspecting)
+}
+
+fn reason(bench: &CommandBench, tool: &str, arguments: &Value) -> Option<String> {
+    let inspection = inspected(bench, tool, arguments);
     inspection.user_only.map(|reason| reason.to_string())
+}
+
+fn refusal(bench: &CommandBench, tool: &str, arguments: &Value) -> String {
+    let refused = inspected(bench, tool, arguments).refused;
+    refused.map(|text| text.to_string()).unwrap_or_default()
+}
+
+/// Starts a job that runs until it is stopped.
+fn start_job(bench: &CommandBench) {
+    let text = bench.text("exec_bg", json!({"command": "sleep 100"}));
+    assert!(text.contains("job_1 runs in the background"), "{text}");
 }
 
 #[test]
@@ -53,12 +68,10 @@ fn a_program_that_a_secret_is_bound_to_sees_it_when_the_user_allowed_the_call() 
         json!({"argv": ["printenv", "AWS_SECRET"]}),
         json!({"command": "printenv 'AWS_SECRET'"}),
     ] {
-        for tool in ["exec", "exec_bg"] {
-            assert_eq!(
-                reason(&bench, tool, &arguments).unwrap(),
-                "`printenv` would see the value of the secret `AWS` in the variable AWS_SECRET"
-            );
-        }
+        assert_eq!(
+            reason(&bench, "exec", &arguments).unwrap(),
+            "`printenv` would see the value of the secret `AWS` in the variable AWS_SECRET, and so would all that it starts"
+        );
         let text = bench.text("exec", arguments);
         assert!(text.contains(VALUE), "{text}");
     }
@@ -168,6 +181,183 @@ fn commands_run_without_secrets_while_the_vault_is_locked_and_the_result_says_so
     let (bench, _) = bench(MemorySecrets::locked(), true);
     let text = bench.text("exec", json!({"command": "echo done"}));
     assert!(text.contains("\ndone\n"), "{text}");
-    let remark = "[secrets: this command ran without bound secrets: the vault is locked; run `lango secrets unlock`]";
+    let remark = "[secrets: no bound secret was inserted into this command, it ran without: the vault is locked; run `lango secrets unlock`]";
     assert!(text.contains(remark), "{text}");
+}
+
+#[test]
+fn a_program_that_sees_a_value_runs_while_nothing_else_does() {
+    let (bench, _) = bench(for_program(), false);
+    let arguments = json!({"argv": ["printenv", "AWS_SECRET"]});
+    start_job(&bench);
+    let refused = refusal(&bench, "exec", &arguments);
+    assert!(refused.contains("`job_1` is running"), "{refused}");
+    // Also if the job started after the user was asked.
+    let error = bench.error("exec", arguments.clone());
+    assert!(error.contains("`job_1` is running"), "{error}");
+    let text = bench.text("exec", json!({"command": "echo beside"}));
+    assert!(text.contains("\nbeside\n"), "{text}");
+    bench.text("exec_stop", json!({"job": "job_1"}));
+    let text = bench.text("exec", arguments);
+    assert!(text.contains(VALUE), "{text}");
+}
+
+#[test]
+fn nothing_starts_beside_a_program_that_sees_a_value() {
+    let secrets = MemorySecrets::new(VALUE).with_program("AWS", "sleep", "AWS_SECRET");
+    let (bench, _) = bench(secrets, false);
+    let sleep = Arc::new(json!({"argv": ["sleep", "20"]}));
+    let tool = bench.tool("exec");
+    let inspection = inspected(&bench, "exec", &sleep);
+    let asked = Caller {
+        inspection,
+        ..caller()
+    };
+    let (runs, arguments) = (Arc::clone(&tool), Arc::clone(&sleep));
+    let running = bench
+        .runtime
+        .spawn(async move { runs.run(&asked, arguments).await });
+    let status = json!({});
+    bench.wait_for("exec_status", &status, |text| text.contains("run_1"));
+    for tool in ["exec", "exec_bg"] {
+        let error = bench.error(tool, json!({"command": "echo beside"}));
+        assert!(
+            error.contains("`run_1` sees the value of a secret"),
+            "{error}"
+        );
+    }
+    running.abort();
+}
+
+#[test]
+fn a_program_that_sees_a_value_is_no_job_in_the_background() {
+    let (bench, _) = bench(for_program(), false);
+    let arguments = json!({"argv": ["printenv", "AWS_SECRET"]});
+    let refused = refusal(&bench, "exec_bg", &arguments);
+    assert!(refused.contains("run it with `exec`"), "{refused}");
+    let error = bench.error("exec_bg", arguments);
+    assert!(error.contains("run it with `exec`"), "{error}");
+}
+
+/// The settings of a repository that run a program whenever git looks at its files.
+const HOSTILE: &str = "[core]\n\trepositoryformatversion = 0\n\tworktree = .\n\tfsmonitor = \"printenv GIT_SECRET >&2; false\"\n";
+
+#[test]
+fn git_with_a_secret_runs_nothing_that_another_command_planted() {
+    let secrets = || MemorySecrets::new(VALUE).with_program("GIT", "git", "GIT_SECRET");
+    let (planted, _) = bench(secrets(), false);
+    let script = "git init -q . && git config core.fsmonitor 'printenv GIT_SECRET >&2; false' && touch planted && sleep 100";
+    let text = planted.text("exec_bg", json!({ "command": script }));
+    assert!(text.contains("job_1 runs in the background"), "{text}");
+    let started = std::time::Instant::now();
+    while !planted.inside("planted").exists() {
+        assert!(started.elapsed().as_secs() < 30);
+    }
+    let status = json!({"argv": ["git", "status"]});
+    let error = planted.error("exec", status.clone());
+    assert!(error.contains("`job_1` is running"), "{error}");
+    // Its settings go with the job.
+    planted.text("exec_stop", json!({"job": "job_1"}));
+    let text = planted.text("exec", status.clone());
+    assert!(!text.contains(VALUE), "{text}");
+    assert!(text.contains("not a git repository"), "{text}");
+    // A directory that only looks like a repository, as file tools can write it.
+    let (bare, _) = bench(secrets(), false);
+    for folder in ["bare/objects", "bare/refs"] {
+        std::fs::create_dir_all(bare.inside(folder)).unwrap();
+    }
+    std::fs::write(bare.inside("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(bare.inside("bare/config"), HOSTILE).unwrap();
+    let status = json!({"argv": ["git", "status"], "cwd": "bare"});
+    let text = bare.text("exec", status);
+    assert!(!text.contains(VALUE), "{text}");
+    assert!(text.contains("bare"), "{text}");
+}
+
+#[test]
+fn git_sees_no_secret_where_commands_can_make_repositories() {
+    let secrets = MemorySecrets::new(VALUE).with_program("GIT", "git", "GIT_SECRET");
+    let bench = CommandBench::with(Ask {
+        policy: Some(|policy, _| policy.allow_git_init = true),
+        secrets: Some(SecretAccess::new(Arc::new(secrets), Masks::default())),
+        ..Ask::default()
+    });
+    let refused = refusal(&bench, "exec", &json!({"argv": ["git", "status"]}));
+    assert!(refused.contains("tools.exec.allowGitInit"), "{refused}");
+}
+
+#[test]
+fn a_command_that_cannot_work_is_refused_before_the_user_is_asked() {
+    let (bench, _) = bench(for_program().expired(), false);
+    let refused = refusal(&bench, "exec", &json!({"argv": ["printenv", "AWS_SECRET"]}));
+    assert!(refused.contains("`lango secrets rotate AWS`"), "{refused}");
+}
+
+#[test]
+fn the_question_lists_the_secrets_of_a_command_and_where_they_go() {
+    let secrets = for_program().with_header("TOKEN", "exec", "api.example", "API_TOKEN");
+    let (bench, _) = bench(secrets, true);
+    let notes = |arguments: Value| {
+        let notes = inspected(&bench, "exec", &arguments).notes;
+        notes.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let token = "may use: TOKEN, only in the header authorization of requests to https://api.example (placeholder in API_TOKEN)";
+    assert_eq!(
+        notes(json!({"command": "curl https://api.example"})),
+        [token]
+    );
+    assert_eq!(
+        notes(json!({"command": "printenv AWS_SECRET"})),
+        [
+            "SEES: AWS, in the variable AWS_SECRET of printenv",
+            "printenv may execute what its arguments and files of the workspace tell it to, and all that it starts sees the value",
+            token,
+        ]
+    );
+}
+
+#[test]
+fn a_locked_vault_is_unlocked_by_the_user_who_allows_the_command() {
+    let (bench, secrets) = bench(for_program().with_prompt(), false);
+    let arguments = json!({"argv": ["printenv", "AWS_SECRET"]});
+    let inspection = inspected(&bench, "exec", &arguments);
+    let reason = inspection.user_only.clone().unwrap();
+    assert!(reason.starts_with("`printenv` would see"), "{reason}");
+    assert!(reason.ends_with(UNLOCK_REASON), "{reason}");
+    assert_eq!(reason_of(&bench, "echo done"), None);
+    secrets.unlock();
+    let asked = Caller {
+        inspection,
+        ..caller()
+    };
+    let tool = bench.tool("exec");
+    let run = tool.run(&asked, Arc::new(arguments));
+    let text = bench.runtime.block_on(run).unwrap().text;
+    assert!(text.contains(VALUE), "{text}");
+}
+
+fn reason_of(bench: &CommandBench, command: &str) -> Option<String> {
+    reason(bench, "exec", &json!({ "command": command }))
+}
+
+#[test]
+fn a_locked_vault_with_a_secret_for_requests_is_asked_for_with_the_first_command() {
+    let secrets =
+        MemorySecrets::new(VALUE).with_header("TOKEN", "exec", "api.example", "API_TOKEN");
+    let (bench, secrets) = bench(secrets.with_prompt(), true);
+    assert_eq!(reason_of(&bench, "echo done").unwrap(), UNLOCK_REASON);
+    secrets.unlock();
+    assert_eq!(reason_of(&bench, "echo done"), None);
+}
+
+#[test]
+fn a_handle_in_a_command_is_reported_as_unresolved() {
+    let (bench, _) = bench(for_program(), false);
+    let text = bench.text("exec", json!({"command": "echo 'password=secret:AWS'"}));
+    assert!(
+        text.contains("secret:AWS is not resolved in commands"),
+        "{text}"
+    );
+    let text = bench.text("exec", json!({"command": "echo secret:OTHER mysecret:AWS"}));
+    assert!(!text.contains("not resolved"), "{text}");
 }

@@ -143,7 +143,7 @@ fn variable(binding: &Binding) -> Option<&Text> {
         BindingTarget::Header { variable, .. } | BindingTarget::Program { variable, .. } => {
             Some(variable)
         }
-        BindingTarget::Field { .. } => None,
+        BindingTarget::Field { .. } | BindingTarget::ServerField { .. } => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `secrets_bind` and `secrets_revoke`: changes of where a value may go. The user is asked each time.
 
-use super::{VaultProvider, declaration, failed, name, opened};
+use super::{SecretField, VaultProvider, declaration, failed, name, opened};
 use crate::binding_draft::BindingDraft;
 use crate::error::VaultError;
 use lango_core::{Caller, Effect, Inspection, Risk, Text, Tool, ToolError, ToolOutput};
@@ -132,6 +132,7 @@ pub(super) fn build(
     name: &SecretName,
     draft: &BindingDraft,
 ) -> Result<Binding, ToolError> {
+    let draft = SecretField::complete(&provider.fields(), draft).map_err(ToolError::trusted)?;
     let binding = draft.build(name);
     let binding = binding.map_err(|error| ToolError::trusted(error.to_string()))?;
     provider.check_place(&binding).map_err(ToolError::trusted)?;
@@ -166,8 +167,14 @@ pub(super) fn describe(name: &SecretName, binding: &Binding) -> String {
         ),
         BindingTarget::Field { field, origin } => {
             let origin = origin.as_ref().map(|origin| format!("sent to: {origin}\n"));
-            let origin = origin.unwrap_or_else(|| "SEEN by: the tool\n".to_owned());
+            let origin = origin.unwrap_or_default();
             format!("secret: {name}\nused by: {tool}\nin the argument: {field}\n{origin}")
+        }
+        BindingTarget::ServerField { tool: own, field } => {
+            let server = Binding::mcp_server_of(tool).unwrap_or(tool);
+            format!(
+                "secret: {name}\nSEEN by the MCP server: {server}\nas the argument: {field}\nof its tool: {own}\n"
+            )
         }
     }
 }

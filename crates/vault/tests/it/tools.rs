@@ -4,11 +4,12 @@ use crate::{NOW, key_file, name, set, vault_of};
 use lango_core::{
     BoxFuture, Caller, Clock, Extent, Inspection, RecordSelection, Timestamp, Tool, Trust, UserId,
 };
-use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue};
+use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue, ServerToolId};
 use lango_store::MemoryStore;
 use lango_testkit::ambient::SetClock;
 use lango_vault::{
-    NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider, vault_tools,
+    FieldPlace, NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider,
+    vault_tools,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -41,21 +42,25 @@ impl VaultProvider for Provider {
         self.typed.lock().unwrap().take()
     }
 
-    fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
-        let field = |tool: &str, argument: &str, has_site| SecretField {
+    fn fields(&self) -> Vec<SecretField> {
+        let field = |tool: &str, argument: &str, place| SecretField {
             tool: tool.into(),
+            place,
             arguments: Some(vec![argument.into()]),
-            has_site,
         };
-        let fields = [
-            field("shop_login", "password", false),
-            field("browser_act", "text", true),
-        ];
+        let shop = ServerToolId {
+            server: "shop".into(),
+            tool: "login".into(),
+        };
+        vec![
+            field("shop_login", "password", FieldPlace::Server(shop)),
+            field("browser_act", "text", FieldPlace::Site),
+        ]
+    }
+
+    fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
+        SecretField::check(&self.fields(), binding)?;
         match &binding.target {
-            BindingTarget::Field { field, origin } => {
-                SecretField::check(&fields, &binding.tool, field, origin.is_some())?;
-                Ok(None)
-            }
             BindingTarget::Header { origin, .. } if origin.host() == "closed.example" => {
                 Ok(Some("add `closed.example` to the network".to_owned()))
             }
@@ -260,13 +265,20 @@ async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
     let fixture = Fixture::new(None).await;
     let bind = |binding: Value| json!({ "name": "TOKEN", "binding": binding });
     let field = |tool: &str, field: &str| json!({ "tool": tool, "field": field });
-    fixture
+    let bound = fixture
         .ok("secrets_bind", bind(field("shop_login", "password")))
         .await;
+    assert!(
+        bound.contains("mcp:shop: argument `password` of its tool `login`"),
+        "{bound}"
+    );
+    let by_id = field("mcp:shop/login", "pin");
+    fixture.ok("secrets_bind", bind(by_id)).await;
     let page = json!({ "tool": "browser_act", "field": "text", "host": "shop.example" });
     fixture.ok("secrets_bind", bind(page)).await;
     for wrong in [
         field("crypto_encrypt", "text"),
+        field("mcp:other/login", "password"),
         field("fs_write", "content"),
         field("browser_act", "text"),
         json!({ "tool": "browser_act", "field": "handle", "host": "shop.example" }),

@@ -106,7 +106,11 @@ async fn a_stream_is_shown_as_it_comes() {
         })
         .await;
         let (events, end) = hear(&*scripted.agent().await, send("hi")).await;
-        assert_eq!(events, [accepted(), text("Oh "), text("hello")], "{binding:?}");
+        assert_eq!(
+            events,
+            [accepted(), text("Oh "), text("hello")],
+            "{binding:?}"
+        );
         assert_eq!(end.unwrap(), done("Oh hello"));
         assert_eq!(scripted.asked().len(), 1);
     }
@@ -207,7 +211,11 @@ async fn after_a_restart_a_task_is_asked_for_and_listened_to() {
             })
             .await;
             let (events, end) = hear(&*scripted.agent().await, go_on()).await;
-            assert_eq!(events, [text("Oh "), text("hello")], "{binding:?} {streams}");
+            assert_eq!(
+                events,
+                [text("Oh "), text("hello")],
+                "{binding:?} {streams}"
+            );
             assert_eq!(end.unwrap(), done("Oh hello"));
             let second = if streams {
                 Op::Subscribe("t1".to_owned())

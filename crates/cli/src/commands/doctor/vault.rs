@@ -118,7 +118,7 @@ fn bindings(app: &App, entry: &Entry, command: &str) -> Vec<String> {
         let origin = match &binding.target {
             BindingTarget::Header { origin, .. } => Some(origin),
             BindingTarget::Field { origin, .. } => origin.as_ref(),
-            BindingTarget::Program { .. } => None,
+            BindingTarget::Program { .. } | BindingTarget::ServerField { .. } => None,
         };
         let place = match origin {
             Some(origin) => format!("at {origin}"),

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::vault::{Asking, Places};
 use lango_secrets::{Binding, BindingTarget, SecretName};
-use lango_vault::{BindingDraft, OpenVault, VaultError};
+use lango_vault::{BindingDraft, OpenVault, SecretField, VaultError};
 use serde::Deserialize;
 
 /// The services of `--for`.
@@ -31,8 +31,20 @@ struct Service {
 pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Failure> {
     let name = SecretName::new(&arguments.name)?;
     let (drafts, note) = drafts(arguments)?;
+    let settings = &secrets.loaded.settings;
+    let app = if drafts.iter().any(|draft| draft.field.is_some()) {
+        Some(App::load(secrets.flags.clone()).await?)
+    } else {
+        None
+    };
     let mut bindings = Vec::new();
-    for draft in &drafts {
+    for draft in drafts {
+        let tool = draft.tool.clone().unwrap_or_default();
+        let completed = match &app {
+            Some(app) => SecretField::complete(&app.vaults.fields(), &draft),
+            None => Ok(draft),
+        };
+        let draft = completed.map_err(|problem| refuse_place(settings, &tool, problem))?;
         let binding = draft.build(&name).map_err(|error| {
             Failure::new(Exit::Usage, error.to_string())
                 .next(format!("lango secrets bind {name} --host api.example.com"))
@@ -40,7 +52,7 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
         bindings.push(binding);
     }
     let open = secrets.access.open(Asking::Allowed).await?;
-    let hints = check_places(secrets, &bindings).await?;
+    let hints = check_places(secrets, app.as_ref(), &bindings)?;
     for binding in &bindings {
         match open.bind(&name, binding).await {
             Ok(_) => screen::print(&format!("bound {name}: {binding}"))?,
@@ -58,22 +70,20 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
 
 /// Fails if a binding names a tool, a field or an MCP server that does not exist. Returns the settings that bindings lack,
 /// except `tools.exec.network`.
-async fn check_places(secrets: &Secrets, bindings: &[Binding]) -> Result<Vec<String>, Failure> {
-    let is_field = |binding: &Binding| matches!(binding.target, BindingTarget::Field { .. });
-    let app = if bindings.iter().any(is_field) {
-        Some(App::load(secrets.flags.clone()).await?)
-    } else {
-        None
-    };
+fn check_places(
+    secrets: &Secrets,
+    app: Option<&App>,
+    bindings: &[Binding],
+) -> Result<Vec<String>, Failure> {
     let settings = &secrets.loaded.settings;
     let places = Places::new(settings, &egress::guard(&settings.egress), Vec::new());
     let mut hints = Vec::new();
     for binding in bindings {
-        let checked = match &app {
+        let checked = match app {
             Some(app) => app.vaults.check_place(binding),
             None => places.check(binding),
         };
-        let hint = checked.map_err(|problem| refuse_place(settings, binding, problem))?;
+        let hint = checked.map_err(|problem| refuse_place(settings, &binding.tool, problem))?;
         let is_listed = match &binding.target {
             BindingTarget::Header { origin, .. } if *binding.tool == *Binding::COMMANDS => {
                 let access = &settings.tools.exec.network;
@@ -87,13 +97,13 @@ async fn check_places(secrets: &Secrets, bindings: &[Binding]) -> Result<Vec<Str
     Ok(hints)
 }
 
-fn refuse_place(settings: &Settings, binding: &Binding, problem: String) -> Failure {
-    let tool = &binding.tool;
+fn refuse_place(settings: &Settings, tool: &str, problem: String) -> Failure {
+    let own = tool.strip_prefix("mcp:").unwrap_or(tool);
     let is_own = |id: &&String| {
-        let rest = tool.strip_prefix(id.as_str());
-        rest.is_some_and(|rest| rest.starts_with('_'))
+        let rest = own.strip_prefix(id.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '/']))
     };
-    let next = if **tool == *lango_browser::TYPING_TOOL {
+    let next = if tool == lango_browser::TYPING_TOOL {
         "`lango doctor` shows whether there is a browser".to_owned()
     } else if let Some(id) = settings.mcp.servers.keys().find(is_own) {
         format!("`lango mcp test {id}` connects the server and shows its tools")
@@ -182,7 +192,7 @@ fn warn_about_network(secrets: &Secrets, bindings: &[Binding]) {
         .filter(|binding| *binding.tool == *Binding::COMMANDS)
         .filter_map(|binding| match &binding.target {
             BindingTarget::Header { origin, .. } => Some(origin),
-            BindingTarget::Program { .. } | BindingTarget::Field { .. } => None,
+            _ => None,
         })
         .filter_map(|origin| egress::missing_entry(access, origin))
         .collect();

@@ -125,6 +125,12 @@ fn binding_row(binding: &Binding) -> serde_json::Value {
             let origin = origin.as_ref().map(ToString::to_string);
             json!({ "tool": tool, "field": field, "origin": origin })
         }
+        BindingTarget::ServerField { tool: own, field } => json!({
+            "tool": tool,
+            "server": Binding::mcp_server_of(tool),
+            "serverTool": own,
+            "field": field,
+        }),
     }
 }
 

@@ -17,7 +17,7 @@ use lango_net::{
 };
 use lango_secrets::{
     Binding, BoundSecret, Masks, Origin, Placeholder, SecretError, SecretName, SecretSource,
-    SecretValue,
+    SecretStatus, SecretValue,
 };
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
@@ -61,6 +61,18 @@ impl SecretSource for OneSecret {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         self.resolved.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Arc::new(SecretValue::new(VALUE))) })
+    }
+
+    fn status<'a>(
+        &'a self,
+        _: &'a UserId,
+        _: &'a SecretName,
+    ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
+        Box::pin(std::future::ready(Ok(SecretStatus::Stored)))
+    }
+
+    fn locked<'a>(&'a self, _: &'a UserId, _: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 

@@ -1,6 +1,9 @@
 //! The statements on vaults.
 
-pub(in crate::postgres) const HEAD: &str = r#"SELECT revision, head FROM vaults WHERE "user" = $1"#;
+/// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that the planner takes the index.
+pub(in crate::postgres) const HEAD: &str = r#"SELECT revision, head FROM vaults WHERE "user" = $1
+     UNION ALL SELECT 0::bigint, ''::bytea WHERE NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)
+        AND (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NOT NULL"#;
 
 /// The same, while changes of the vault by other replicas wait.
 pub(in crate::postgres) const LOCK_HEAD: &str =
@@ -12,8 +15,15 @@ pub(in crate::postgres) const RECORD: &str =
 pub(in crate::postgres) const RECORDS: &str =
     r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 ORDER BY name"#;
 
+/// Inserts the head of a new vault, unless records of another one are left.
 pub(in crate::postgres) const INSERT_HEAD: &str = r#"INSERT INTO vaults ("user", revision, head)
-     VALUES ($1, $2, $3) ON CONFLICT ("user") DO NOTHING"#;
+     SELECT $1, $2, $3
+      WHERE (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NULL
+     ON CONFLICT ("user") DO NOTHING"#;
+
+/// Deletes the records of a vault whose head is missing.
+pub(in crate::postgres) const DELETE_ORPHANS: &str = r#"DELETE FROM vault_records WHERE "user" = $1
+        AND NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)"#;
 
 pub(in crate::postgres) const REPLACE_HEAD: &str =
     r#"UPDATE vaults SET revision = $2, head = $3 WHERE "user" = $1"#;
@@ -57,6 +67,7 @@ mod tests {
         client.batch_execute(MORE).await.unwrap();
         for statement in [
             HEAD,
+            INSERT_HEAD,
             LOCK_HEAD,
             RECORD,
             REPLACE_HEAD,

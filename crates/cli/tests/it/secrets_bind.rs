@@ -151,7 +151,7 @@ fn a_wrong_binding_is_refused_with_the_next_step() {
         (&["A", "--field", "b"], "--tool"),
         (
             &["A", "--tool", "shop_login", "--field", "b"],
-            "write `mcp:ID/TOOL`",
+            "`shop_login` takes no secrets as arguments",
         ),
     ] {
         let words = [&["secrets", "bind"][..], words].concat();

@@ -43,18 +43,18 @@ impl VaultProvider for Provider {
     }
 
     fn fields(&self) -> Vec<SecretField> {
-        let field = |tool: &str, argument: &str, place| SecretField {
+        let field = |tool: &str, arguments: &[&str], place| SecretField {
             tool: tool.into(),
             place,
-            arguments: Some(vec![argument.into()]),
+            arguments: Some(arguments.iter().map(|name| (*name).into()).collect()),
         };
         let shop = ServerToolId {
             server: "shop".into(),
             tool: "login".into(),
         };
         vec![
-            field("shop_login", "password", FieldPlace::Server(shop)),
-            field("browser_act", "text", FieldPlace::Site),
+            field("shop_login", &["password", "pin"], FieldPlace::Server(shop)),
+            field("browser_act", &["text"], FieldPlace::Site),
         ]
     }
 
@@ -279,6 +279,7 @@ async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
     for wrong in [
         field("crypto_encrypt", "text"),
         field("mcp:other/login", "password"),
+        field("mcp:shop/login", "user"),
         field("fs_write", "content"),
         field("browser_act", "text"),
         json!({ "tool": "browser_act", "field": "handle", "host": "shop.example" }),
